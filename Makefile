@@ -1,0 +1,61 @@
+# A clone needs Debian, Python 3.11 or newer and make. Every target sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.run-installed
+DEV_STAMP := $(VENV)/.dev-installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help install demo up test check format bench lock clean
+
+help: ## the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tenax needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 has no venv module; on Debian: apt-get install python3-venv"; exit 2; }
+
+$(RUN_STAMP): requirements/run.txt pyproject.toml | $(BIN)/python
+	@echo "installing tenax into $(VENV) ..."
+	@$(PIP) --require-hashes -r requirements/build.txt
+	@$(PIP) --require-hashes -r requirements/run.txt
+	@$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(DEV_STAMP): requirements/dev.txt $(RUN_STAMP)
+	@echo "installing the tools for development ..."
+	@$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+install: $(RUN_STAMP) ## makes .venv/bin/tenax
+
+demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes
+	@$(BIN)/python -m tenax.demo
+
+up: $(RUN_STAMP) ## server, workers and database, until Ctrl-C
+	@$(BIN)/tenax up
+
+test: $(DEV_STAMP) ## all tests
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(DEV_STAMP) ## format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+format: $(DEV_STAMP) ## puts the code into its form
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL, in the same run
+	@$(BIN)/python -m benchmarks $(ONLY)
+
+lock: $(DEV_STAMP) ## compiles the requirements files anew
+	@$(PIP) uv
+	@for name in build run dev; do \
+	  UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	    requirements/$$name.in --output-file requirements/$$name.txt || exit; done
+
+clean: ## removes the environment and the caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

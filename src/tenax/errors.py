@@ -1,0 +1,143 @@
+"""One tree of errors. Each knows its HTTP status and the exit code of a command that meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+
+class TenaxError(Exception):
+    """Something Tenax itself reports, in words made for the person who reads them."""
+
+    code: ClassVar[str] = "error"
+    http_status: ClassVar[int] = 500
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def problem(self) -> dict[str, Any]:
+        """The error as the body of an HTTP answer (RFC 9457)."""
+        body: dict[str, Any] = {"type": f"tenax:{self.code}", "title": self.message, "status": self.http_status}
+        if self.remedy:
+            body["remedy"] = self.remedy
+        return body
+
+
+class UsageError(TenaxError):
+    """A wrong flag, argument or request."""
+
+    code = "usage"
+    http_status = 400
+    exit_code = 2
+
+
+class InvalidDefinition(TenaxError):
+    """A workflow file, or a policy, that cannot be accepted. Carries every finding at once."""
+
+    code = "invalid_definition"
+    http_status = 422
+    exit_code = 2
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(str(finding) for finding in self.findings))
+
+    def problem(self) -> dict[str, Any]:
+        count = len(self.findings)
+        title = f"the definition has {count} error{'s' if count != 1 else ''}"
+        return {**super().problem(), "title": title, "errors": [f.as_dict() for f in self.findings]}
+
+
+class Finding:
+    """One thing wrong at one place of a definition."""
+
+    __slots__ = ("column", "file", "line", "message", "path")
+
+    def __init__(
+        self, message: str, *, path: str = "", file: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.message = message
+        self.path = path
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return ": ".join(part for part in (place, self.path, self.message) if part)
+
+    def __repr__(self) -> str:
+        return f"Finding({str(self)!r})"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("file", "line", "column", "path", "message")}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Finding:
+        place = {name: data.get(name) for name in ("file", "line", "column")}
+        return cls(str(data.get("message", "")), path=str(data.get("path") or ""), **place)
+
+
+class InvalidInput(TenaxError):
+    """The inputs of an execution do not fit what its workflow asks for."""
+
+    code = "invalid_input"
+    http_status = 422
+    exit_code = 2
+
+
+class NotFound(TenaxError):
+    """There is no such execution, step, attempt, workflow or token."""
+
+    code = "not_found"
+    http_status = 404
+    exit_code = 2
+
+
+class Conflict(TenaxError):
+    """The thing is not in a state in which this can be done."""
+
+    code = "conflict"
+    http_status = 409
+    exit_code = 2
+
+
+class Unauthorized(TenaxError):
+    """No token, or one that is unknown or revoked."""
+
+    code = "unauthorized"
+    http_status = 401
+    exit_code = 3
+
+
+class Forbidden(TenaxError):
+    """The token's role does not allow this."""
+
+    code = "forbidden"
+    http_status = 403
+    exit_code = 3
+
+
+class TooLarge(TenaxError):
+    """A body, a file or a batch beyond its limit."""
+
+    code = "too_large"
+    http_status = 413
+    exit_code = 2
+
+
+class Unreachable(TenaxError):
+    """A server, a database or a folder that is needed and cannot be had."""
+
+    code = "unreachable"
+    http_status = 503
+    exit_code = 3
+
+
+class SchemaOutdated(Unreachable):
+    """The database's schema is not the one this version of Tenax works with."""
+
+    code = "schema_outdated"

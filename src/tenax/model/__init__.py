@@ -1,0 +1,1 @@
+"""What things are: definitions, outcomes, decisions, events, the words on the wire. Pure data, no decisions."""

@@ -1,0 +1,120 @@
+"""The server's verdict on an outcome, with everything it saw; and the ledger it is reached from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
+DECIDER_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a work item has used up so far. Attempt numbers are elsewhere; these are counts."""
+
+    counted: int = 0
+    """Attempts that count against the limit."""
+    exempted: int = 0
+    """Attempts lost to infrastructure that `infra_attempts` forgave."""
+    by_class: dict[str, int] = field(default_factory=dict)
+    by_rule: dict[str, int] = field(default_factory=dict)
+    """Ended attempts by the index of the rule they ended in ("0", "1", ...)."""
+    snoozes: int = 0
+    elapsed: float = 0.0
+    """Seconds since the first enqueue (or since the operator's reset)."""
+    previous_delay: float | None = None
+    """The last delay of the curve, before hints: what `decorrelated` grows from."""
+    cost: float = 0.0
+    budget: float | None = None
+    highest_cost: float | None = None
+    """The most that one attempt has cost: charged for those that report nothing."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule that was looked at, whether it decided, and the values it saw."""
+
+    rule: str
+    hit: bool
+    saw: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"rule": self.rule, "hit": self.hit, "saw": self.saw}
+
+
+@dataclass(frozen=True, slots=True)
+class DelayParts:
+    """How a delay came about. Seconds."""
+
+    delay: float
+    source: Literal["curve", "retry_after", "handler", "snooze"]
+    backoff: str | None = None
+    n: int | None = None
+    """The number of counted failures the curve was asked for."""
+    curve: float | None = None
+    """The curve's value for n, within the cap, before jitter."""
+    jittered: float | None = None
+    """The curve's value after jitter: the next attempt's `previous_delay`."""
+    cap: float | None = None
+    hint: float | None = None
+    """What the callee (or the handler) asked for, as it was asked."""
+    hint_cap: float | None = None
+    roll: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What happens next, and why."""
+
+    verdict: Verdict
+    rule: str
+    """The rule that gave the verdict: see `tenax.policy.decide.RULES`."""
+    reason: str
+    """The same in one plain sentence."""
+    checks: tuple[Check, ...]
+    before: Ledger
+    after: Ledger
+    max_attempts: int | None
+    delay: DelayParts | None = None
+    matched_rule: int | None = None
+    """Index of the policy's own rule that matched the failure."""
+    exhausted: bool = False
+    """Failed because the attempts are used up."""
+    roll: float = 0.0
+    version: int = DECIDER_VERSION
+
+    def as_dict(self) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "verdict": self.verdict,
+            "rule": self.rule,
+            "reason": self.reason,
+            "checks": [check.as_dict() for check in self.checks],
+            "before": self.before.as_dict(),
+            "after": self.after.as_dict(),
+            "max_attempts": self.max_attempts,
+            "roll": self.roll,
+            "version": self.version,
+        }
+        if self.delay is not None:
+            body["delay"] = self.delay.as_dict()
+        if self.matched_rule is not None:
+            body["matched_rule"] = self.matched_rule
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What the server adds to a decision from outside the item: switches and, later, the fleet's holds."""
+
+    execution_open: bool = True
+    """False once the execution is cancelled or finished."""
+    retries_enabled: bool = True
+    hold: str | None = None
+    """Why a retry must be held back for now."""

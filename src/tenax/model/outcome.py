@@ -1,0 +1,98 @@
+"""What an attempt came to: the facts a worker reports, and the failure the server reads from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+OutcomeStatus = Literal["succeeded", "failed", "not_completed", "snoozed"]
+FailureClass = Literal[
+    "transient",
+    "timeout",
+    "worker_lost",
+    "worker_unavailable",
+    "queue_timeout",
+    "logical",
+    "invalid",
+    "denied",
+    "not_found",
+    "budget",
+    "cancelled",
+]
+FAILURE_CLASSES: tuple[FailureClass, ...] = get_args(FailureClass)
+
+RETRIED_BY_DEFAULT: frozenset[FailureClass] = frozenset(
+    {"transient", "timeout", "worker_lost", "worker_unavailable", "queue_timeout"}
+)
+INFRASTRUCTURE: frozenset[FailureClass] = frozenset({"worker_lost", "worker_unavailable", "queue_timeout"})
+NEVER_RETRIED: frozenset[FailureClass] = frozenset({"budget", "cancelled"})
+
+ResultFile = Literal["missing", "unreadable", "completed", "failed", "budget_exceeded"]
+Connection = Literal["refused", "reset", "dns", "timeout", "tls", "unreachable", "protocol", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was seen of a failed attempt, typed. A worker fills in what it knows; the server classifies."""
+
+    message: str | None = None
+    status_code: int | None = None
+    connection: Connection | None = None
+    """How a connection failed, where there was no answer at all."""
+    exit_code: int | None = None
+    signal: int | None = None
+    oom_killed: bool = False
+    result_file: ResultFile | None = None
+    exception: str | None = None
+    """Qualified name of the exception's type: `builtins.ValueError`, `mylib.errors.QuotaExceeded`."""
+    exception_bases: tuple[str, ...] = ()
+    """Qualified names of its base classes, nearest first, without `object`."""
+    timed_out: bool = False
+    fatal: bool = False
+    """The handler itself says that it failed (`Fatal`, `success: false`)."""
+    retry_after: float | None = None
+    """Seconds the callee asked to be left alone (`Retry-After`)."""
+    dependency: str | None = None
+    """What it talked to: the host of a URL, or the key the definition names."""
+    stderr_tail: str | None = None
+    traceback: str | None = None
+    data: Any = None
+    """The body of an error answer, or what a failed handler gave along."""
+    failure_class: FailureClass | None = None
+    """Set where the class is known already: by the server itself, or by a person who asks `tenax decide`."""
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A classified failure."""
+
+    failure_class: FailureClass
+    reason: str
+    message: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+    """The facts that are set, less the message: status_code, exit_code, retry_after, exception, dependency, ..."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"class": self.failure_class, "reason": self.reason, "message": self.message, **self.evidence}
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an attempt used up, where it says so."""
+
+    cost_usd: float | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an attempt came to."""
+
+    status: OutcomeStatus
+    result: Any = None
+    facts: Facts | None = None
+    """For `failed` and `not_completed`."""
+    after: float | None = None
+    """Seconds: a handler's `Retry(after=...)` replaces the curve; for `snoozed`, when to run again."""
+    usage: Usage | None = None

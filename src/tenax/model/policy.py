@@ -1,0 +1,93 @@
+"""The retry policy: its fields, their defaults, and the rules within it. Values only; `tenax.policy` reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+Backoff = Literal["none", "fixed", "linear", "exponential", "fibonacci", "decorrelated"]
+Jitter = float | Literal["full", "equal"]
+
+DELAY_FIELDS = (
+    "backoff",
+    "initial_delay",
+    "backoff_multiplier",
+    "max_delay",
+    "jitter",
+    "honor_retry_after",
+    "max_retry_after",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one kind of failure gets instead. A field that is None is the policy's own."""
+
+    on: tuple[str, ...] = ()
+    when: str | None = None
+    retry: bool | None = None
+    max_attempts: int | None = None
+    """Counts only the attempts that ended in this rule."""
+    backoff: Backoff | None = None
+    initial_delay: float | None = None
+    backoff_multiplier: float | None = None
+    max_delay: float | None = None
+    jitter: Jitter | None = None
+    honor_retry_after: bool | None = None
+    max_retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A resolved policy: every field has its value. Durations are seconds; `max_attempts` None is unlimited."""
+
+    max_attempts: int | None = 3
+    retryable: bool = True
+    backoff: Backoff = "exponential"
+    initial_delay: float = 1.0
+    backoff_multiplier: float = 2.0
+    max_delay: float = 300.0
+    jitter: Jitter = 0.2
+    retry_when: str | None = None
+    stop_when: str | None = None
+    retry_on: tuple[str, ...] = ()
+    never_on: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    infra_attempts: int = 0
+    give_up_after: float | None = None
+    honor_retry_after: bool = True
+    max_retry_after: float = 3600.0
+    attempt_cost: float | None = None
+    max_snoozes: int = 100
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it is stored and hashed: every field, rules without what they leave open."""
+        body: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        body["retry_on"] = list(self.retry_on)
+        body["never_on"] = list(self.never_on)
+        body["rules"] = [rule_as_dict(rule) for rule in self.rules]
+        return body
+
+    @classmethod
+    def from_dict(cls, body: dict[str, Any]) -> Policy:
+        values = dict(body)
+        values["retry_on"] = tuple(body.get("retry_on", ()))
+        values["never_on"] = tuple(body.get("never_on", ()))
+        values["rules"] = tuple(Rule(**{**r, "on": tuple(r.get("on", ()))}) for r in body.get("rules", ()))
+        return cls(**values)
+
+
+def rule_as_dict(rule: Rule) -> dict[str, Any]:
+    body: dict[str, Any] = {"on": list(rule.on)} if rule.on else {}
+    for f in fields(rule):
+        value = getattr(rule, f.name)
+        if f.name != "on" and value is not None:
+            body[f.name] = value
+    return body
+
+
+ONE_ATTEMPT = Policy(max_attempts=1)
+"""Where nothing gives a policy, and where `retry: false` ends the search."""
+
+Patch = bool | dict[str, Any]
+"""What one level (step, action, workflow, server) says: `true`, `false`, or the fields it sets, parsed and checked."""

@@ -1,0 +1,146 @@
+"""What goes between server and workers, over HTTP or within one process. Both sides use these types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tenax.model.outcome import Outcome
+
+SecretSlot = tuple[tuple[str | int, ...], tuple[str | dict[str, str], ...]]
+"""Where in an assignment's `spec` a secret goes: the path, and the parts of the text (`{"secret": NAME}` or plain)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """A worker asks for as many items as it has free slots. Parks until there is work, or `wait` seconds are over."""
+
+    worker: str
+    grant: str
+    """A new UUID for each request: it becomes the lease token of whatever is granted."""
+    slots: int
+    runtimes: tuple[str, ...]
+    queues: tuple[str, ...] = ("default",)
+    labels: dict[str, str] = field(default_factory=dict)
+    execution_id: int | None = None
+    """Lease only items of this execution (`tenax run`)."""
+    wait: float = 20.0
+    lost_grants: tuple[str, ...] = ()
+    """Earlier requests whose answer never came: what they were granted is handed back, uncounted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One attempt of one work item, leased to a worker, its inputs rendered."""
+
+    execution_id: int
+    item_id: int
+    attempt: int
+    token: str
+    """The lease token. Every write about this attempt names it."""
+    step: str
+    runtime: str
+    spec: dict[str, Any]
+    timeout: float
+    receipt: str
+    """The item's receipt token, the same over all its attempts: for the callee's idempotency."""
+    workflow: str
+    max_attempts: int | None
+    base_dir: str | None = None
+    """The folder of the workflow's file, where it was submitted from one."""
+    dependency: str | None = None
+    secrets: tuple[SecretSlot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an attempt came to, by the worker that holds its lease."""
+
+    execution_id: int
+    item_id: int
+    attempt: int
+    token: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAnswer:
+    """`applied`: decided now (or before: the same report again gets the same answer). `late`: recorded, changed nothing."""
+
+    item_id: int
+    status: Literal["applied", "late"]
+    verdict: str | None = None
+    """complete, retry, hold, fail or stop, where it was applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A lease handed back uncounted: the worker is draining, or has no handler for it."""
+
+    execution_id: int
+    item_id: int
+    attempt: int
+    token: str
+    reason: Literal["draining", "no_handler", "no_slot"]
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lease that a worker still holds, named in its heartbeat."""
+
+    item_id: int
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    worker: str
+    holding: tuple[Held, ...] = ()
+    lost_grants: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatAnswer:
+    revoked: tuple[Held, ...] = ()
+    """Leases that are no longer this worker's: stop that work, its report would be late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A worker says who it is, when it starts."""
+
+    worker: str
+    runtimes: tuple[str, ...]
+    queues: tuple[str, ...] = ("default",)
+    labels: dict[str, str] = field(default_factory=dict)
+    slots: int = 1
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationAnswer:
+    lease: float
+    """Seconds a lease lasts without a heartbeat."""
+    heartbeat: float
+    """Seconds between heartbeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One execution to start. The definition is the text of a file, or the name of a workflow already stored."""
+
+    source: str | None = None
+    filename: str | None = None
+    workflow: str | None = None
+    input: dict[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    """Unique: the same key is the same execution."""
+    base_dir: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    id: int
+    created: bool
+    """False where the key was known: the execution is the earlier one."""

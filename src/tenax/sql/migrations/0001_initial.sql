@@ -1,0 +1,183 @@
+-- The only clock. Tests replace this function.
+create function tenax.now() returns timestamptz
+    language sql stable parallel safe
+    as $$ select statement_timestamp() $$;
+
+create sequence tenax.execution_id;
+create sequence tenax.item_id;
+-- Each row of the log has room for 32 event ids.
+create sequence tenax.event_id increment by 32 start with 32;
+
+create table tenax.workflow (
+    id         bigint generated always as identity primary key,
+    hash       text not null unique,
+    name       text not null,
+    version    text,
+    body       jsonb not null,
+    created_at timestamptz not null default tenax.now()
+);
+create index workflow_name on tenax.workflow (name, id desc);
+
+create table tenax.policy (
+    hash       text primary key,
+    body       jsonb not null,
+    created_at timestamptz not null default tenax.now()
+);
+
+create table tenax.plan (
+    id          bigint generated always as identity primary key,
+    hash        text not null unique,
+    workflow_id bigint not null references tenax.workflow (id),
+    policies    jsonb not null,
+    created_at  timestamptz not null default tenax.now()
+);
+create index plan_workflow on tenax.plan (workflow_id);
+
+create table tenax.execution (
+    id                 bigint primary key default nextval('tenax.execution_id'),
+    plan_id            bigint not null,
+    state              text not null default 'running'
+                       check (state in ('running', 'paused', 'completed', 'failed', 'cancelled')),
+    open_steps         integer not null default 1 check (open_steps >= 0),
+    submit_key         text,
+    input              jsonb,
+    result             jsonb,
+    failure            jsonb,
+    base_dir           text,
+    retry_of           bigint,
+    original_execution bigint,
+    created_at         timestamptz not null,
+    deadline_at        timestamptz,
+    finished_at        timestamptz,
+    deactivated_at     timestamptz,
+    check ((finished_at is null) = (state in ('running', 'paused')))
+);
+create unique index execution_submit_key on tenax.execution (submit_key) where submit_key is not null;
+create index execution_active on tenax.execution (id) where state in ('running', 'paused');
+create index execution_deadline on tenax.execution (deadline_at)
+    where state in ('running', 'paused') and deadline_at is not null;
+
+create table tenax.step (
+    execution_id bigint not null,
+    step         text not null,
+    state        text not null
+                 check (state in ('pending', 'completed', 'failed', 'skipped', 'unreachable', 'cancelled')),
+    waiting_for  integer not null default 0,
+    attempts     integer not null default 0,
+    result       jsonb,
+    failure      jsonb,
+    primary key (execution_id, step)
+);
+
+create table tenax.item (
+    id             bigint primary key default nextval('tenax.item_id'),
+    execution_id   bigint not null,
+    plan_id        bigint not null,
+    step           text not null,
+    item_no        integer,
+    state          text not null check (state in ('waiting', 'queued', 'leased', 'accepted', 'retrying', 'held')),
+    queue          text not null,
+    runtime        text not null,
+    priority       smallint not null,
+    labels         jsonb,
+    available_at   timestamptz not null,
+    queue_deadline timestamptz,
+    created_at     timestamptz not null,
+    attempt        integer not null default 0,
+    max_attempts   integer,
+    timeout        double precision not null,
+    queue_ttl      double precision,
+    ledger         jsonb,
+    last_error     text,
+    refused_by     text[],
+    worker         text,
+    lease_token    uuid,
+    lease_until    timestamptz,
+    timeout_at     timestamptz,
+    started_at     timestamptz,
+    expires_at     timestamptz generated always as (least(lease_until, timeout_at)) stored,
+    check ((state = 'leased') = (lease_token is not null and lease_until is not null and timeout_at is not null))
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
+create index item_ready on tenax.item (queue, priority, available_at) where state in ('queued', 'retrying');
+create index item_due on tenax.item (available_at) where state = 'retrying';
+create index item_expiry on tenax.item (expires_at) where state = 'leased';
+create index item_queue_deadline on tenax.item (queue_deadline)
+    where state in ('queued', 'retrying') and queue_deadline is not null;
+create index item_refused on tenax.item (id) where refused_by is not null and state in ('queued', 'retrying');
+create index item_execution on tenax.item (execution_id);
+
+create table tenax.log (
+    id           bigint not null default nextval('tenax.event_id'),
+    execution_id bigint,
+    at           timestamptz not null,
+    -- The writing transaction: a reader that resumes must not pass one that has not committed yet.
+    xid          xid8 not null default pg_current_xact_id(),
+    events       jsonb not null
+) partition by range (at);
+create index log_execution on tenax.log (execution_id, id);
+create index log_id on tenax.log using brin (id);
+create table tenax.log_default partition of tenax.log default;
+
+-- Makes the partitions of this month and the next ones. Idempotent; the servers call it now and then.
+create function tenax.ensure_log_partitions(months integer) returns void
+    language plpgsql
+    as $$
+declare
+    month date := date_trunc('month', statement_timestamp() at time zone 'UTC')::date;
+    name  text;
+begin
+    for n in 0..months loop
+        name := 'log_' || to_char(month, 'YYYYMM');
+        if to_regclass('tenax.' || name) is null then
+            execute format(
+                'create table tenax.%I partition of tenax.log for values from (%L) to (%L)',
+                name, month::timestamp at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
+        end if;
+        month := (month + interval '1 month')::date;
+    end loop;
+end
+$$;
+
+-- One row for each event.
+create view tenax.event as
+    select l.id + e.n - 1 as id,
+           row_number() over (partition by l.execution_id order by l.id, e.n) as seq,
+           e.event ->> 'type' as type,
+           l.at,
+           l.execution_id,
+           e.event ->> 'step' as step,
+           (e.event ->> 'item')::integer as item,
+           (e.event ->> 'attempt')::integer as attempt,
+           coalesce(e.event -> 'data', '{}'::jsonb) as data
+      from tenax.log l
+     cross join lateral jsonb_array_elements(l.events) with ordinality as e (event, n);
+
+create table tenax.worker (
+    name           text primary key,
+    state          text not null check (state in ('active', 'draining', 'paused', 'gone')),
+    version        text,
+    runtimes       text[] not null,
+    queues         text[] not null,
+    labels         jsonb not null default '{}',
+    slots          integer not null,
+    registered_at  timestamptz not null,
+    last_heartbeat timestamptz not null
+);
+
+create table tenax.token (
+    id         bigint generated always as identity primary key,
+    name       text not null,
+    role       text not null check (role in ('admin', 'operator', 'worker', 'viewer')),
+    hash       bytea not null unique,
+    created_at timestamptz not null default tenax.now(),
+    revoked_at timestamptz
+);
+
+create table tenax.service (
+    one        boolean primary key default true check (one),
+    alive_at   timestamptz,
+    reap_after timestamptz,
+    secret     bytea not null
+);
+insert into tenax.service (secret)
+    values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));
