@@ -1,1 +1,64 @@
-"""Tenax."""
+"""Tenax: durable workflows and tasks on PostgreSQL, whose heart is the retry.
+
+The public names are imported when they are first used, so that `import tenax` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tenax.errors import TenaxError
+    from tenax.model.wire import Submission, Submitted
+    from tenax.sdk.client import Client, SyncClient
+    from tenax.sdk.context import TaskContext, context
+    from tenax.sdk.outcomes import Cancelled, Fatal, NotCompleted, Retry, Snooze
+    from tenax.sdk.task import task
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cancelled",
+    "Client",
+    "Fatal",
+    "NotCompleted",
+    "Retry",
+    "Snooze",
+    "Submission",
+    "Submitted",
+    "SyncClient",
+    "TaskContext",
+    "TenaxError",
+    "__version__",
+    "context",
+    "task",
+]
+
+_HOME = {
+    "Cancelled": "tenax.sdk.outcomes",
+    "Client": "tenax.sdk.client",
+    "Fatal": "tenax.sdk.outcomes",
+    "NotCompleted": "tenax.sdk.outcomes",
+    "Retry": "tenax.sdk.outcomes",
+    "Snooze": "tenax.sdk.outcomes",
+    "Submission": "tenax.model.wire",
+    "Submitted": "tenax.model.wire",
+    "SyncClient": "tenax.sdk.client",
+    "TaskContext": "tenax.sdk.context",
+    "TenaxError": "tenax.errors",
+    "context": "tenax.sdk.context",
+    "task": "tenax.sdk.task",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'tenax' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

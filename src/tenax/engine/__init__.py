@@ -1,0 +1,1 @@
+"""The verbs: submit, lease, report, reap, control, recover. Each is a batch in one transaction."""

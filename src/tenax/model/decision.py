@@ -70,6 +70,31 @@ class DelayParts:
 
 
 @dataclass(frozen=True, slots=True)
+class Controls:
+    """What the server adds to a decision from outside the item: switches and, later, the fleet's holds."""
+
+    execution_open: bool = True
+    """False once the execution is cancelled or finished."""
+    retries_enabled: bool = True
+    hold: str | None = None
+    """Why a retry must be held back for now."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Only what differs from the usual: almost every decision is made with none of it."""
+        body: dict[str, Any] = {}
+        if not self.execution_open:
+            body["execution_open"] = False
+        if not self.retries_enabled:
+            body["retries_enabled"] = False
+        if self.hold is not None:
+            body["hold"] = self.hold
+        return body
+
+
+NO_CONTROLS = Controls()
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """What happens next, and why."""
 
@@ -88,6 +113,12 @@ class Decision:
     exhausted: bool = False
     """Failed because the attempts are used up."""
     roll: float = 0.0
+    attempt: int = 1
+    """The number of the attempt that was decided on. Like the next four, an input, kept for replays."""
+    execution_id: int = 0
+    node_id: str = ""
+    elapsed: float = 0.0
+    controls: Controls = NO_CONTROLS
     version: int = DECIDER_VERSION
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,21 +131,16 @@ class Decision:
             "after": self.after.as_dict(),
             "max_attempts": self.max_attempts,
             "roll": self.roll,
+            "attempt": self.attempt,
+            "execution_id": self.execution_id,
+            "node_id": self.node_id,
+            "elapsed": self.elapsed,
             "version": self.version,
         }
         if self.delay is not None:
             body["delay"] = self.delay.as_dict()
         if self.matched_rule is not None:
             body["matched_rule"] = self.matched_rule
+        if controls := self.controls.as_dict():
+            body["controls"] = controls
         return body
-
-
-@dataclass(frozen=True, slots=True)
-class Controls:
-    """What the server adds to a decision from outside the item: switches and, later, the fleet's holds."""
-
-    execution_open: bool = True
-    """False once the execution is cancelled or finished."""
-    retries_enabled: bool = True
-    hold: str | None = None
-    """Why a retry must be held back for now."""

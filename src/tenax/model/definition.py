@@ -69,7 +69,12 @@ class Workflow:
         for step in steps:
             step["needs"] = list(step["needs"])
         inputs = {
-            name: {"schema": dict(i.schema), "required": i.required, "has_default": i.has_default, "default": i.default}
+            name: {
+                "schema": dict(i.schema),
+                "required": i.required,
+                "has_default": i.has_default,
+                "default": i.default,
+            }
             for name, i in self.inputs.items()
         }
         return {

@@ -1,0 +1,1 @@
+"""The only speaker of SQL: connections, the embedded PostgreSQL, migrations, and the statements of each verb."""

@@ -1,0 +1,70 @@
+"""Tenax in your own process: the engine, and workers that speak to it without HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from tenax.engine.engine import Engine
+from tenax.model.wire import (
+    Assignment,
+    Heartbeat,
+    HeartbeatAnswer,
+    LeaseRequest,
+    Registration,
+    RegistrationAnswer,
+    Release,
+    Report,
+    ReportAnswer,
+)
+from tenax.settings import Settings, load_settings
+from tenax.store.connect import Database
+from tenax.worker.loop import Worker
+
+
+class LocalTransport:
+    """The same interface as over HTTP, one call away."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def register(self, registration: Registration) -> RegistrationAnswer:
+        return await self._engine.register(registration)
+
+    async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
+        return await self._engine.lease(request)
+
+    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
+        return await self._engine.report(reports)
+
+    async def release(self, releases: Sequence[Release]) -> None:
+        await self._engine.release(releases)
+
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        return await self._engine.heartbeat(heartbeat)
+
+    async def close(self) -> None:
+        """The engine is closed by whoever opened it."""
+
+
+@contextlib.asynccontextmanager
+async def open_engine(settings: Settings | None = None) -> AsyncIterator[Engine]:
+    """An engine with its loops, on the database of the settings (the embedded one where none is named)."""
+    settings = settings or load_settings()
+    async with Database.open(settings) as database, Engine(database, settings).running() as engine:
+        yield engine
+
+
+@contextlib.asynccontextmanager
+async def local_worker(engine: Engine, *, name: str, **options: Any) -> AsyncIterator[Worker]:
+    """A worker within this process, drained when the block ends."""
+    worker = Worker(LocalTransport(engine), name=name, **options)
+    stop = asyncio.Event()
+    running = asyncio.create_task(worker.run(stop))
+    try:
+        yield worker
+    finally:
+        stop.set()
+        await running

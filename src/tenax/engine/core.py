@@ -1,0 +1,89 @@
+"""What the verbs share: the database, the settings, the plans in memory, and who must be woken after a commit."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+
+from tenax.engine.wake import Hub
+from tenax.errors import NotFound, UsageError
+from tenax.model.policy import Patch
+from tenax.model.retry_fields import parse_retry
+from tenax.policy.plan import Plan
+from tenax.settings import Settings
+from tenax.store import plans
+from tenax.store.connect import Connection, Database
+from tenax.store.session import transaction
+
+PLANS_IN_MEMORY = 512
+
+
+class PlanCache:
+    """Plans never change, so what is in memory is right."""
+
+    def __init__(self) -> None:
+        self._by_id: OrderedDict[int, Plan] = OrderedDict()
+        self._ids: OrderedDict[str, int] = OrderedDict()
+
+    def __getitem__(self, plan_id: int) -> Plan:
+        return self._by_id[plan_id]
+
+    async def load(self, tx: Connection, plan_ids: Iterable[int]) -> None:
+        """Brings these plans into memory."""
+        for plan_id in set(plan_ids):
+            if plan_id in self._by_id:
+                self._by_id.move_to_end(plan_id)
+            else:
+                self._keep(plan_id, await plans.load_plan(tx, plan_id))
+
+    async def ensure(self, tx: Connection, plan: Plan) -> int:
+        plan_id = self._ids.get(plan.hash)
+        if plan_id is None:
+            plan_id = await plans.ensure_plan(tx, plan)
+            self._keep(plan_id, plan)
+        return plan_id
+
+    def known_id(self, plan: Plan) -> int | None:
+        return self._ids.get(plan.hash)
+
+    def _keep(self, plan_id: int, plan: Plan) -> None:
+        self._by_id[plan_id] = plan
+        self._ids[plan.hash] = plan_id
+        while len(self._by_id) > PLANS_IN_MEMORY:
+            _, oldest = self._by_id.popitem(last=False)
+            self._ids.pop(oldest.hash, None)
+
+
+class Core:
+    """One for each server process."""
+
+    def __init__(
+        self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
+    ) -> None:
+        self.database = database
+        self.settings = settings
+        self.roll = roll
+        self.plans = PlanCache()
+        self.hub = Hub(database)
+        self.secret = b""
+        self.server_retry: Patch | None = _server_retry(settings)
+
+    def transaction(self) -> AbstractAsyncContextManager[Connection]:
+        return transaction(self.database)
+
+
+def _server_retry(settings: Settings) -> Patch | None:
+    if settings.retry is None:
+        return None
+    patch, findings = parse_retry(settings.retry, ("retry",))
+    if findings:
+        raise UsageError("; ".join(f"{'.'.join(map(str, path))}: {message}" for path, message in findings))
+    return patch
+
+
+def no_execution(execution_id: int) -> NotFound:
+    return NotFound(
+        f"there is no execution {execution_id}", remedy="`tenax list` shows the executions there are"
+    )

@@ -1,0 +1,214 @@
+"""Lease requests park here; one claim serves all of them; inputs are rendered as the attempt is leased."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tenax.engine.core import Core
+from tenax.engine.progress import step_scope
+from tenax.engine.report import release_grants
+from tenax.errors import Unreachable
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment, LeaseRequest, Report, SecretSlot
+from tenax.policy.assign import able, order_slots
+from tenax.policy.expressions import EvaluationError
+from tenax.store import queue
+from tenax.store.connect import Connection
+from tenax.store.json_text import decode, encode
+from tenax.store.rows import LeasedItem
+from tenax.store.steps import load_step_results
+
+MOST_AT_ONCE = 500
+PAUSE = 0.5
+"""Seconds before a claim is tried again while the database is away."""
+
+
+@dataclass(eq=False, slots=True)
+class Parked:
+    request: LeaseRequest
+    granted: asyncio.Future[list[Assignment]]
+
+
+class Dispatcher:
+    """Brings ready items and waiting requests together, whenever one of the two appears."""
+
+    def __init__(self, core: Core, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
+        self._core = core
+        self._report = report
+        self._parked: list[Parked] = []
+        self._wake = asyncio.Event()
+        self._refusals = True
+        self._background: set[asyncio.Task[Any]] = set()
+        core.hub.on_ready = self._wake.set
+        core.hub.on_refused = self._expect_refusals
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def _expect_refusals(self) -> None:
+        self._refusals = True
+
+    async def lease(self, request: LeaseRequest) -> list[Assignment]:
+        """Parks until there is work or the request's time is up. A caller that goes away gets nothing: it is handed back."""
+        if request.lost_grants:
+            await release_grants(self._core, request.worker, request.lost_grants)
+        parked = Parked(request, asyncio.get_running_loop().create_future())
+        self._parked.append(parked)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(request.wait):
+                return await asyncio.shield(parked.granted)
+        except TimeoutError:
+            return await self._unpark(parked)
+        except asyncio.CancelledError:
+            if await self._unpark(parked):
+                await release_grants(self._core, request.worker, [request.grant])
+            raise
+
+    async def _unpark(self, parked: Parked) -> list[Assignment]:
+        """What was granted while the request was leaving. A claim under way still counts it in, and is waited for."""
+        if parked in self._parked:
+            self._parked.remove(parked)
+            if not parked.granted.done():
+                return []
+        return await parked.granted
+
+    async def run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                while self._parked and await self.claim():
+                    pass
+            except Unreachable:
+                await asyncio.sleep(PAUSE)
+                self._wake.set()
+
+    async def claim(self) -> int:
+        """One round: each group of like requests gets what is ready for it. Returns how many items were leased."""
+        taken, self._parked = self._parked, []
+        groups: dict[Any, list[Parked]] = defaultdict(list)
+        for parked in taken:
+            groups[able(parked.request)].append(parked)
+        count = 0
+        try:
+            for group in groups.values():
+                count += await self._serve(group)
+        finally:
+            unserved = [parked for parked in taken if not parked.granted.done()]
+            self._parked = unserved + self._parked
+        return count
+
+    async def _serve(self, group: list[Parked]) -> int:
+        grants: dict[str, list[Assignment]] = defaultdict(list)
+        async with self._core.transaction() as tx:
+            items = await self._take(tx, group)
+            await self._core.plans.load(tx, {item.plan_id for item in items})
+            scopes = await self._step_scopes(tx, items)
+        broken: list[Report] = []
+        for item in items:
+            try:
+                grants[str(item.lease_token)].append(
+                    self._assignment(item, scopes.get(item.execution_id, {}))
+                )
+            except EvaluationError as error:
+                broken.append(_unrendered(item, error))
+        for parked in group:
+            if (assignments := grants.get(parked.request.grant)) and not parked.granted.done():
+                parked.granted.set_result(assignments)
+        if broken:
+            self._later(self._report(broken))
+        if items:
+            self._core.hub.announce(executions={item.execution_id for item in items})
+        return len(items)
+
+    async def _take(self, tx: Connection, group: list[Parked]) -> list[LeasedItem]:
+        slots = order_slots([parked.request for parked in group], MOST_AT_ONCE)
+        items = await self._lease(tx, slots, refused=False)
+        if not items and self._refusals and group[0].request.execution_id is None:
+            for parked in group:
+                items += await self._lease(tx, order_slots([parked.request], MOST_AT_ONCE), refused=True)
+            self._refusals = bool(items)
+        return items
+
+    async def _lease(self, tx: Connection, slots: list[LeaseRequest], *, refused: bool) -> list[LeasedItem]:
+        one = slots[0]
+        free = queue.Slots(
+            queues=one.queues,
+            runtimes=one.runtimes,
+            labels=encode(one.labels),
+            workers=[slot.worker for slot in slots],
+            grants=[slot.grant for slot in slots],
+            execution_id=one.execution_id,
+        )
+        settings = self._core.settings
+        return await queue.lease_items(
+            tx, free, lease=settings.lease, grace=settings.timeout_grace, refused=refused
+        )
+
+    async def _step_scopes(self, tx: Connection, items: Sequence[LeasedItem]) -> dict[int, dict[str, Any]]:
+        keys = {
+            (item.execution_id, name)
+            for item in items
+            for name in self._core.plans[item.plan_id].steps[item.step].reads
+        }
+        scopes: dict[int, dict[str, Any]] = {}
+        for (execution_id, step), row in (await load_step_results(tx, sorted(keys)) if keys else {}).items():
+            scopes.setdefault(execution_id, {})[step] = step_scope(row)
+        return scopes
+
+    def _assignment(self, item: LeasedItem, steps: dict[str, Any]) -> Assignment:
+        plan = self._core.plans[item.plan_id]
+        planned = plan.steps[item.step]
+        spec: dict[str, Any] = dict(planned.step.spec)
+        secrets: tuple[SecretSlot, ...] = ()
+        if not planned.spec.is_static:
+            scope = {"input": decode(item.input) or {}, "steps": steps, "execution_id": item.execution_id,
+                     "attempt": item.attempt}  # fmt: skip
+            rendered = planned.spec.render(scope)
+            spec, secrets = rendered.value, rendered.secrets
+        return Assignment(
+            execution_id=item.execution_id,
+            item_id=item.id,
+            attempt=item.attempt,
+            token=str(item.lease_token),
+            step=item.step,
+            runtime=planned.step.type,
+            spec=spec,
+            timeout=item.timeout,
+            receipt=receipt(self._core.secret, item.id),
+            workflow=plan.workflow.name,
+            max_attempts=item.max_attempts,
+            base_dir=item.base_dir,
+            dependency=planned.step.dependency,
+            secrets=secrets,
+        )
+
+    def _later(self, work: Awaitable[Any]) -> None:
+        async def run() -> None:
+            # A lease that cannot be reported now runs out by itself, and is decided then.
+            with contextlib.suppress(Unreachable):
+                await work
+
+        task = asyncio.create_task(run())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+
+def receipt(secret: bytes, item_id: int) -> str:
+    """The item's receipt token: the same over all its attempts, and not to be guessed."""
+    return hmac.new(secret, b"item %d" % item_id, hashlib.sha256).hexdigest()[:32]
+
+
+def _unrendered(item: LeasedItem, error: EvaluationError) -> Report:
+    facts = Facts(failure_class="invalid", reason="template_error", message=str(error))
+    return Report(
+        item.execution_id, item.id, item.attempt, str(item.lease_token), Outcome("failed", facts=facts)
+    )

@@ -1,0 +1,79 @@
+"""What has run out: leases, timeouts, time in the queue, deadlines. The same path as a reported failure."""
+
+from __future__ import annotations
+
+from tenax.engine.core import Core
+from tenax.engine.progress import Turn, cancel_waiting, fail_execution
+from tenax.engine.settle import EndedAttempt, settle
+from tenax.model.durations import format_duration
+from tenax.model.outcome import Facts, Outcome
+from tenax.store import queue
+from tenax.store.journal import Journal
+from tenax.store.rows import ItemRow
+
+BATCH = 500
+
+
+async def reap(core: Core) -> int:
+    """Decides on everything that has run out by now. Returns how much that was."""
+    count = 0
+    while reaped := await _reap_items(core) + await _reap_executions(core):
+        count += reaped
+    return count
+
+
+async def _reap_items(core: Core) -> int:
+    async with core.transaction() as tx:
+        found = await queue.find_expired_items(tx, BATCH)
+        if not found:
+            return 0
+        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+        if now is None:
+            return 0
+        items = await queue.lock_expired_items(tx, [item_id for item_id, _ in found])
+        journal = Journal(now)
+        decisions = await settle(
+            tx, core, journal, executions, [_expired(core, journal, item) for item in items]
+        )
+    delays = [d.delay.delay for d in decisions if d.delay is not None]
+    core.hub.announce(ready=True, due_in=min(delays) if delays else None, executions=journal.events.keys())
+    return len(items)
+
+
+def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
+    if item.state != "leased":
+        item.attempt += 1
+        message = f"not leased within {format_duration(item.queue_ttl or 0.0)} (queue_ttl)"
+        facts = Facts(failure_class="queue_timeout", reason="queue_ttl_expired", message=message)
+        return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
+    if item.timeout_at is not None and item.timeout_at <= journal.now:
+        facts = Facts(
+            timed_out=True, message="the attempt outlived its timeout, and its worker did not say so"
+        )
+        return EndedAttempt(item, Outcome("failed", facts=facts))
+    message = f"worker {item.worker} sent no heartbeat for {format_duration(core.settings.lease)}"
+    facts = Facts(failure_class="worker_lost", reason="worker_heartbeat_stale", message=message)
+    return EndedAttempt(item, Outcome("failed", facts=facts), "lease_expired")
+
+
+async def _reap_executions(core: Core) -> int:
+    async with core.transaction() as tx:
+        found = await queue.find_expired_executions(tx, BATCH)
+        if not found:
+            return 0
+        executions, now = await queue.lock_executions(tx, found)
+        assert now is not None
+        open_ones = [row for row in executions.values() if row.open]
+        await core.plans.load(tx, [row.plan_id for row in open_ones])
+        journal = Journal(now)
+        turns = [Turn(row, core.plans[row.plan_id]) for row in open_ones]
+        await cancel_waiting(tx, journal, turns)
+        for turn in turns:
+            deadline = format_duration(turn.plan.workflow.deadline or 0.0)
+            message = f"the execution did not end within its deadline of {deadline}"
+            fail_execution(
+                journal, turn.row, {"class": "timeout", "reason": "execution_deadline", "message": message}
+            )
+        await journal.write(tx)
+    core.hub.announce(executions=executions)
+    return len(open_ones)

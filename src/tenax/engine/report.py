@@ -1,0 +1,155 @@
+"""Workers report what attempts came to, or hand leases back. Every write is fenced by the lease's token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from tenax.engine.core import Core
+from tenax.engine.settle import EndedAttempt, outcome_token, settle
+from tenax.model.decision import Decision
+from tenax.model.events import event
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Release, Report, ReportAnswer
+from tenax.policy.classify import classify
+from tenax.store import queue, workers
+from tenax.store.connect import Connection
+from tenax.store.events import find_outcome
+from tenax.store.journal import Journal
+from tenax.store.rows import ItemAgain, ItemRow
+
+
+async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
+    """Decides on every reported outcome. What is late is recorded and changes nothing."""
+    answers: dict[tuple[int, str], ReportAnswer] = {}
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [r.execution_id for r in reports])
+        if now is not None:
+            items = await queue.lock_leased_items(
+                tx, [r.item_id for r in reports], [r.token for r in reports]
+            )
+            held = {(item.id, str(item.lease_token)): item for item in items}
+            current = {key: r for r in reports if (key := (r.item_id, r.token)) in held}
+            journal = Journal(now)
+            ended = [EndedAttempt(held[key], r.outcome) for key, r in current.items()]
+            decisions = await settle(tx, core, journal, executions, ended) if ended else []
+            for key, decision in zip(current, decisions, strict=True):
+                answers[key] = ReportAnswer(key[0], "applied", decision.verdict)
+            for r in reports:
+                key = (r.item_id, r.token)
+                if key not in answers and r.execution_id in executions:
+                    answers[key] = await _answer_late(tx, now, r)
+    if now is not None and ended:
+        _announce(core, journal, decisions)
+    return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]
+
+
+async def _answer_late(tx: Connection, now: datetime, late: Report) -> ReportAnswer:
+    """The same report again gets the first answer. Any other is recorded as late."""
+    token = outcome_token(late.item_id, late.token)
+    earlier = await find_outcome(tx, late.execution_id, token)
+    if earlier is not None:
+        verdict = _verdict(earlier, token)
+        return ReportAnswer(late.item_id, "applied" if verdict else "late", verdict)
+    data: dict[str, Any] = {"status": late.outcome.status}
+    if late.outcome.status == "succeeded":
+        data["result"] = late.outcome.result
+    else:
+        data["failure"] = classify(late.outcome.facts or Facts(), status=late.outcome.status).as_dict()
+    journal = Journal(now)
+    journal.log(late.execution_id, event("late_result", attempt=late.attempt, token=token, data=data))
+    await journal.write(tx)
+    return ReportAnswer(late.item_id, "late")
+
+
+def _verdict(events: list[dict[str, Any]], token: str) -> str | None:
+    """What was decided then, read from the events of the same transition. None: it was late then, too."""
+    first = next(e for e in events if e.get("token") == token)
+    if first["type"] == "late_result":
+        return None
+    same = [
+        e for e in events if e.get("step") == first.get("step") and e.get("attempt") == first.get("attempt")
+    ]
+    for e in same:
+        decision = e.get("data", {}).get("decision")
+        if decision:
+            return str(decision["verdict"])
+    return None
+
+
+def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> None:
+    delays = [d.delay.delay for d in decisions if d.verdict == "retry" and d.delay is not None]
+    core.hub.announce(
+        ready=bool(journal.new_items),
+        due_in=min(delays) if delays else None,
+        executions=journal.events.keys(),
+    )
+
+
+async def release(core: Core, releases: Sequence[Release]) -> None:
+    """Leases handed back, uncounted. One that no live worker has a handler for fails as `not_found`."""
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [r.execution_id for r in releases])
+        if now is None:
+            return
+        items = await queue.lock_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
+        journal = Journal(now)
+        by_item = {r.item_id: r for r in releases}
+        unknown: list[EndedAttempt] = []
+        for item in items:
+            back = by_item[item.id]
+            refused = (
+                tuple(sorted({*(item.refused_by or ()), str(item.worker)}))
+                if back.reason == "no_handler"
+                else ()
+            )
+            if refused and not await _others(tx, core, item, refused):
+                unknown.append(EndedAttempt(item, _no_handler(item, back)))
+            elif executions[item.execution_id].open:
+                _hand_back(journal, item, back, refused or tuple(item.refused_by or ()))
+            else:
+                journal.ended_items.append(item.id)
+                journal.log(item.execution_id, event("item_cancelled", item.step, item=item.item_no))
+        decisions = await settle(tx, core, journal, executions, unknown)
+    core.hub.announce(ready=True, refused=True)
+    _announce(core, journal, decisions)
+
+
+def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[str, ...]) -> None:
+    data = {"worker": item.worker, "reason": back.reason, "detail": back.detail}
+    journal.log(
+        item.execution_id,
+        event("lease_released", item.step, item=item.item_no, attempt=item.attempt, data=data),
+    )
+    journal.items_again.append(
+        ItemAgain(
+            id=item.id, state="queued", available_at=journal.now, attempt=item.attempt, refused_by=refused
+        )
+    )
+
+
+async def _others(tx: Connection, core: Core, item: ItemRow, refused: tuple[str, ...]) -> bool:
+    await core.plans.load(tx, [item.plan_id])
+    step = core.plans[item.plan_id].steps[item.step].step
+    able = await workers.find_able_workers(tx, step.type, step.queue, core.settings.lease)
+    return bool(set(able) - set(refused))
+
+
+def _no_handler(item: ItemRow, back: Release) -> Outcome:
+    message = back.detail or f"no live worker has a handler for step {item.step}"
+    return Outcome(
+        "failed", facts=Facts(failure_class="not_found", reason="handler_not_found", message=message)
+    )
+
+
+async def release_grants(core: Core, worker: str, grants: Sequence[str]) -> None:
+    """Leases whose answer never reached their worker."""
+    async with core.transaction() as tx:
+        found = await queue.find_granted_items(tx, grants, worker)
+    if found:
+        await release(
+            core,
+            [Release(execution_id, item_id, 0, token, "draining", "the grant never reached its worker")
+             for item_id, execution_id, token in found],
+        )  # fmt: skip

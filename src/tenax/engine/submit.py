@@ -1,0 +1,137 @@
+"""New executions: a batch in one transaction, the same key the same execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tenax.engine.core import Core
+from tenax.engine.progress import Turn, advance_executions, start_steps
+from tenax.model.events import event
+from tenax.model.wire import Submitted
+from tenax.policy.plan import Plan
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.json_text import encode
+from tenax.store.rows import ExecutionRow, NewExecution, StepRow
+from tenax.store.statements import sql
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One execution to be started: its plan known, its inputs checked."""
+
+    plan: Plan
+    input: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    base_dir: str | None = None
+    retry_of: int | None = None
+    original_execution: int | None = None
+    carried: tuple[StepRow, ...] = ()
+    """Steps whose results are taken over from the execution that this one retries."""
+
+
+async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
+    keys = {start.key for start in starts if start.key is not None}
+    async with core.transaction() as tx:
+        plan_ids = [core.plans.known_id(s.plan) or await core.plans.ensure(tx, s.plan) for s in starts]
+        prepared = await tx.fetchrow(sql("prepare_submit"), len(starts), list(keys))
+        known: dict[str, int] = dict(zip(prepared["known_keys"], prepared["known_ids"], strict=True))
+        answers: list[Submitted] = []
+        new: list[tuple[NewExecution, Start]] = []
+        for start, plan_id, id_ in zip(starts, plan_ids, prepared["ids"], strict=True):
+            if start.key is not None and start.key in known:
+                answers.append(Submitted(known[start.key], created=False))
+                continue
+            if start.key is not None:
+                known[start.key] = id_
+            answers.append(Submitted(id_, created=True))
+            new.append((_new_execution(id_, plan_id, start), start))
+        taken = await _insert(tx, prepared["now"], new)
+        if taken:
+            answers = await _settle_races(tx, starts, answers, taken)
+    core.hub.announce(ready=True)
+    return answers
+
+
+def _new_execution(id_: int, plan_id: int, start: Start) -> NewExecution:
+    return NewExecution(
+        id=id_,
+        plan_id=plan_id,
+        open_steps=len(start.plan.steps),
+        submit_key=start.key,
+        input=encode(start.input) if start.input else None,
+        base_dir=start.base_dir,
+        retry_of=start.retry_of,
+        original_execution=start.original_execution,
+        deadline=start.plan.workflow.deadline,
+    )
+
+
+async def _insert(tx: Connection, now: datetime, new: Sequence[tuple[NewExecution, Start]]) -> set[int]:
+    """Writes the executions. Returns those that were not written, because someone else has just used their key."""
+    if not new:
+        return set()
+    journal = Journal(now)
+    rows: list[NewExecution] = []
+    for execution, start in new:
+        row = ExecutionRow(
+            execution.id, execution.plan_id, "running", execution.open_steps, execution.input, execution.base_dir,
+            execution.retry_of, execution.original_execution, now,
+        )  # fmt: skip
+        await _begin(tx, journal, row, start)
+        rows.append(
+            execution
+            if row.open_steps == execution.open_steps
+            else _with_open_steps(execution, row.open_steps)
+        )
+    inserted = await journal.insert(tx, rows)
+    return {execution.id for execution, _ in new} - inserted
+
+
+def _with_open_steps(execution: NewExecution, open_steps: int) -> NewExecution:
+    values = {name: getattr(execution, name) for name in NewExecution.__slots__}
+    return NewExecution(**{**values, "open_steps": open_steps})
+
+
+async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start) -> None:
+    """The first events, and the first items: the steps that wait for nothing, or only for what is carried over."""
+    plan = start.plan
+    data: dict[str, Any] = {"workflow": plan.workflow.name}
+    if start.input:
+        data["input"] = dict(start.input)
+    if start.retry_of is not None:
+        data |= {
+            "retry_of": start.retry_of,
+            "original_execution": start.original_execution,
+            "reason": "manual_retry",
+        }
+    journal.log(row.id, event("execution_started", data=data))
+    turn = Turn(row, plan)
+    for step in start.carried:
+        kept = {"carried_from": start.retry_of, "attempts": 0}
+        if step.state == "completed":
+            kept["result"] = step.result
+        journal.log(
+            row.id,
+            event("step_completed" if step.state == "completed" else "step_skipped", step.step, data=kept),
+        )
+        turn.ended.append(StepRow(row.id, step.step, step.state, result=step.result))
+    done = {step.step for step in start.carried}
+    turn.ended += await start_steps(tx, journal, turn, [name for name in plan.roots if name not in done])
+    if turn.ended:
+        await advance_executions(tx, journal, [turn])
+
+
+async def _settle_races(
+    tx: Connection, starts: Sequence[Start], answers: Sequence[Submitted], taken: set[int]
+) -> list[Submitted]:
+    keys = [start.key for start, answer in zip(starts, answers, strict=True) if answer.id in taken]
+    prepared = await tx.fetchrow(sql("prepare_submit"), 0, keys)
+    known = dict(zip(prepared["known_keys"], prepared["known_ids"], strict=True))
+    return [
+        Submitted(known[start.key], created=False) if answer.id in taken else answer
+        for start, answer in zip(starts, answers, strict=True)
+    ]

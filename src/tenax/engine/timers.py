@@ -1,0 +1,73 @@
+"""Due times are timers, not polls: the loop sleeps until the next thing falls due, or until an earlier one is made."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from tenax.engine.core import Core
+from tenax.engine.lease import Dispatcher
+from tenax.errors import Unreachable
+from tenax.store import queue
+from tenax.store.queue import Wake
+
+LONGEST = 5.0
+"""Seconds after which the database is asked again, whatever was known."""
+SHORTEST = 0.05
+"""Seconds between two looks at something that is over but may not be reaped yet."""
+
+
+class Timers:
+    def __init__(self, core: Core, dispatcher: Dispatcher, reap: Callable[[], Awaitable[object]]) -> None:
+        self._core = core
+        self._dispatcher = dispatcher
+        self._reap = reap
+        self._earlier = asyncio.Event()
+        self._target = float("inf")
+        core.hub.on_due = self.note
+
+    def note(self, seconds: float) -> None:
+        """Something falls due in so many seconds."""
+        if asyncio.get_running_loop().time() + seconds < self._target:
+            self._earlier.set()
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._sleep(await self.tick())
+            except Unreachable:
+                await asyncio.sleep(0.5)
+
+    async def tick(self) -> float:
+        """Does what is due. Returns the seconds until something else will be."""
+        async with self._core.transaction() as tx:
+            wake = await queue.next_wake(tx)
+        over = _earliest(wake.queue, wake.deadline, _expiry(wake))
+        if over is not None and over <= wake.now:
+            await self._reap()
+            return SHORTEST if over == wake.expiry else 0.0
+        self._dispatcher.wake()
+        next_due = _earliest(wake.retry, over)
+        return LONGEST if next_due is None else min(LONGEST, (next_due - wake.now).total_seconds())
+
+    async def _sleep(self, seconds: float) -> None:
+        self._earlier.clear()
+        self._target = asyncio.get_running_loop().time() + seconds
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._earlier.wait()
+        self._target = 0.0
+
+
+def _earliest(*times: datetime | None) -> datetime | None:
+    known = [time for time in times if time is not None]
+    return min(known) if known else None
+
+
+def _expiry(wake: Wake) -> datetime | None:
+    """When the next lease may be reaped: not before a full lease after an interruption of service."""
+    if wake.expiry is None or wake.reap_after is None:
+        return wake.expiry
+    return max(wake.expiry, wake.reap_after)

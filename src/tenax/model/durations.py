@@ -1,0 +1,100 @@
+"""Durations as people write them, and `Retry-After` as servers send it. Everything inside is seconds."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+LONGEST = 100 * 365.25 * 86400.0
+"""A hundred years: whatever is longer is a mistake of units, and would overflow a timestamp."""
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)", re.ASCII)
+_WHOLE = re.compile(rf"(?:{_PART.pattern}\s*)+", re.ASCII)
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?", re.ASCII)
+_EXAMPLES = "write seconds (30, 0.5) or text such as 250ms, 30s, 5m, 2h, 1d, 1h30m"
+_SHOWN = 40
+
+
+def parse_duration(value: float | str) -> float:
+    """The seconds of a duration; a ValueError that says what to write where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{_show(value)} is not a duration: {_EXAMPLES}")
+    seconds = _from_text(value) if isinstance(value, str) else _from_number(value)
+    if math.isnan(seconds):
+        raise ValueError(f"{_show(value)} is not a duration: {_EXAMPLES}")
+    if seconds < 0:
+        raise ValueError(f"{_show(value)} is negative; a duration is 0 or more")
+    if seconds > LONGEST:
+        raise ValueError(f"{_show(value)} is longer than 100 years; is the unit right?")
+    return seconds
+
+
+def _from_number(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _from_text(text: str) -> float:
+    stripped = text.strip()
+    if _NUMBER.fullmatch(stripped):
+        return float(stripped)
+    if stripped.startswith("-"):
+        raise ValueError(f"{_show(text)} is negative; a duration is 0 or more")
+    if not _WHOLE.fullmatch(stripped):
+        raise ValueError(f"{_show(text)} is not a duration: {_EXAMPLES}")
+    return math.fsum(float(number) * _UNITS[unit] for number, unit in _PART.findall(stripped))
+
+
+def _show(value: object) -> str:
+    """The value, cut short: it may be a megabyte of someone's text, or an integer too long to print."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**_SHOWN:
+        return "the number"
+    shown = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
+    return shown if len(shown) <= _SHOWN + 2 else f"{shown[:_SHOWN]}..."
+
+
+def format_duration(seconds: float) -> str:
+    """For people: `250ms`, `1.5s`, `2m 5s`, `1h 30m`."""
+    if not math.isfinite(seconds):
+        return "forever" if seconds > 0 else "unknown"
+    if seconds < 0:
+        return f"-{format_duration(-seconds)}"
+    if 0 < seconds < 0.9995:
+        return f"{_trim(seconds * 1000)}ms"
+    if round(seconds, 3) < 60:
+        return f"{_trim(seconds)}s"
+    rest = round(seconds)
+    parts = []
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return " ".join(parts)
+
+
+def _trim(number: float) -> str:
+    return f"{number:.3f}".rstrip("0").rstrip(".")
+
+
+def parse_retry_after(text: str, now: datetime) -> float | None:
+    """Seconds from `now` that a `Retry-After` header asks for: a number of seconds, or a date (RFC 9110).
+
+    A date in the past is 0. None where it cannot be read: a hint that makes no sense is no hint.
+    """
+    stripped = text.strip()
+    if len(stripped) > 100:
+        return None
+    if _NUMBER.fullmatch(stripped):
+        return min(float(stripped), LONGEST)
+    try:
+        date = parsedate_to_datetime(stripped)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    if date.tzinfo is None:  # the asctime form names no zone; HTTP dates are UTC
+        date = date.replace(tzinfo=UTC)
+    return min(max((date - now).total_seconds(), 0.0), LONGEST)

@@ -1,0 +1,212 @@
+"""The inputs a workflow declares, each a JSON Schema; and the check of what an execution is given against them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tenax.errors import InvalidInput
+from tenax.model.definition import Input, Workflow
+from tenax.model.fields import Fields, describe_mismatch
+from tenax.model.findings import Path, format_path, shorten, suggest
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+MOST_INPUTS = 500
+
+# fmt: off
+_KEYWORDS = (
+    "type", "enum", "const", "required", "default", "description", "title", "examples", "format",
+    "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+    "maxLength", "items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems",
+    "minContains", "maxContains", "properties", "patternProperties", "additionalProperties",
+    "propertyNames", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas",
+    "unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+    "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
+    "$schema", "$ref", "$defs", "$comment",
+)
+# fmt: on
+_REFUSED_ANYWHERE = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor")
+_LONGEST_PROBLEM = 300
+_MOST_PROBLEMS = 50
+
+
+def read_inputs(fields: Fields) -> dict[str, Input]:
+    """The workflow's `input`: a mapping of names to schemas."""
+    if len(fields.values) > MOST_INPUTS:
+        fields.findings.add(fields.path, f"more than {MOST_INPUTS} inputs: pass one mapping instead")
+        return {}
+    inputs: dict[str, Input] = {}
+    for name in fields.values:
+        declared = _read_input(name, fields)
+        if declared is not None:
+            inputs[name] = declared
+    return inputs
+
+
+def _read_input(name: str, fields: Fields) -> Input | None:
+    value = fields.values[name]
+    if not isinstance(value, dict):
+        example = f"{{type: {value}}}" if isinstance(value, str) and value.isalpha() else "{type: string}"
+        fields.report(name, f"an input is a JSON Schema such as {shorten(example)}")
+        return None
+    own = Fields(value, (*fields.path, name), fields.findings)
+    found = len(fields.findings)
+    own.refuse_unknown(_KEYWORDS, within="in an input's schema")
+    # JSON Schema's own `required` is a list of property names; the input's is a boolean.
+    required = own.flag("required", default=False) if not isinstance(value.get("required"), list) else False
+    schema = {
+        key: part for key, part in value.items() if key != "default" and not (key == "required" and required)
+    }
+    if value.get("required") is False:
+        del schema["required"]
+    if required and "default" in value:
+        own.report(
+            "required", "an input with a `default` is never missing: leave out `required` or `default`"
+        )
+    if len(fields.findings) == found:
+        _check_schema(own, schema)
+    if "default" not in value:
+        return Input(schema, required=required)
+    if len(fields.findings) == found:
+        for path, problem in _problems(schema, value["default"]):
+            own.report("default", f"does not fit the input's own schema: {problem}", *path)
+    return Input(schema, has_default=True, default=value["default"])
+
+
+def _check_schema(fields: Fields, schema: dict[str, Any]) -> None:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    references = list(_walk_references(schema, ()))
+    for path, message in references:
+        fields.findings.add((*fields.path, *path), message)
+    if references:
+        return
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        fields.findings.add(
+            (*fields.path, *error.absolute_path), f"not valid JSON Schema: {_brief(error.message)}"
+        )
+        return
+    if unusable := _try_out(schema):
+        fields.findings.add(fields.path, unusable)
+
+
+def _try_out(schema: dict[str, Any]) -> str | None:
+    """A `$ref` that leads nowhere, or in a circle, shows only when the schema is used."""
+    return next((problem for _, problem in _problems(schema, None) if problem.startswith("its schema")), None)
+
+
+def _walk_references(schema: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Whatever could make a validator look beyond the schema itself: nothing is ever fetched."""
+    if isinstance(schema, list):
+        for index, element in enumerate(schema):
+            yield from _walk_references(element, (*path, index))
+    if not isinstance(schema, dict):
+        return
+    for key, value in schema.items():
+        if key in _REFUSED_ANYWHERE:
+            yield (*path, key), f"`{key}` is not allowed in an input's schema"
+        elif key == "$ref" and isinstance(value, str) and not value.startswith("#"):
+            yield (*path, key), "`$ref` must stay within the schema: it begins with #"
+        yield from _walk_references(value, (*path, key))
+
+
+def check_input(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What an execution starts with: the given inputs, checked, and defaults for the others."""
+    problems = [
+        f"{shorten(name)}: there is no such input{suggest(name, list(workflow.inputs))}"
+        if workflow.inputs
+        else f"{shorten(name)}: the workflow declares no inputs"
+        for name in given
+        if name not in workflow.inputs
+    ]
+    values: dict[str, Any] = {}
+    for name, declared in workflow.inputs.items():
+        if name in given:
+            values[name] = given[name]
+            problems += [
+                format_path((name, *path)) + f": {text}" for path, text in _problems_of(declared, given[name])
+            ]
+        elif declared.required:
+            problems.append(f"{name}: required, but not given")
+        elif declared.has_default:
+            values[name] = declared.default
+    if problems:
+        shown = problems[:_MOST_PROBLEMS]
+        if len(problems) > len(shown):
+            shown.append(f"and {len(problems) - len(shown)} more")
+        raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  " + "\n  ".join(shown))
+    return values
+
+
+def _problems_of(declared: Input, value: Any) -> list[tuple[Path, str]]:
+    unstorable = next(_walk_unstorable(value), None)
+    return [unstorable] if unstorable is not None else _problems(declared.schema, value)
+
+
+def _walk_unstorable(value: Any) -> Iterator[tuple[Path, str]]:
+    """What JSON or PostgreSQL cannot hold. With its own stack: a given value may be nested as deep as it likes."""
+    pending: list[tuple[Path, Any]] = [((), value)]
+    while pending:
+        path, part = pending.pop()
+        if len(path) > 100:
+            yield path[:3], "nested deeper than 100 levels"
+        elif isinstance(part, dict):
+            pending.extend(((*path, str(key)), below) for key, below in part.items())
+            pending.extend((path, key) for key in part)
+        elif isinstance(part, list):
+            pending.extend(((*path, index), below) for index, below in enumerate(part))
+        elif isinstance(part, float) and not math.isfinite(part):
+            yield path, f"{part} is not a finite number"
+        elif isinstance(part, str) and ("\0" in part or not _is_unicode(part)):
+            yield path, "a character that cannot be stored as text (U+0000, or half of a surrogate pair)"
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _problems(schema: Mapping[str, Any], value: Any) -> list[tuple[Path, str]]:
+    """Where and how `value` does not fit `schema`."""
+    if not schema:
+        return []
+    from referencing.exceptions import Unresolvable
+
+    validator = _validator(json.dumps(schema))
+    try:
+        errors = list(validator.iter_errors(value))
+    except RecursionError:
+        return [((), "its schema refers to itself without end (`$ref`)")]
+    except Unresolvable:
+        return [((), "its schema has a `$ref` that leads nowhere")]
+    return [
+        (tuple(error.absolute_path), _explain(error.validator, error.validator_value, error))
+        for error in errors
+    ]
+
+
+def _explain(keyword: object, wanted: Any, error: Any) -> str:
+    if keyword == "type":
+        wanted_types = " or ".join(wanted) if isinstance(wanted, list) else str(wanted)
+        written = json.dumps(error.instance) if not isinstance(error.instance, list | dict) else None
+        return describe_mismatch(wanted_types, error.instance, written)
+    return _brief(str(error.message))
+
+
+def _brief(message: str) -> str:
+    return shorten(message, _LONGEST_PROBLEM)
+
+
+@lru_cache(maxsize=1024)
+def _validator(schema: str) -> Draft202012Validator:
+    """Kept by content: the same workflow is submitted many times. An empty registry, so that nothing is fetched."""
+    from jsonschema import Draft202012Validator
+    from referencing.jsonschema import EMPTY_REGISTRY
+
+    return Draft202012Validator(json.loads(schema), registry=EMPTY_REGISTRY)

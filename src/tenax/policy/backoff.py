@@ -1,0 +1,109 @@
+"""How long to wait: the curve, its jitter within the cap, and what the callee or the handler asked for."""
+
+from __future__ import annotations
+
+import math
+
+from tenax.model.decision import DelayParts
+from tenax.model.policy import Jitter, Policy
+
+_HINT_WIDTH = 0.5
+"""How far above a `Retry-After` the kinds of jitter without a factor (`full`, `equal`) spread."""
+
+
+def _fibonacci() -> tuple[float, ...]:
+    """Every Fibonacci number that a float can hold: 1, 1, 2, 3, 5, ... and then no more."""
+    numbers = [0.0, 1.0]
+    while math.isfinite(following := numbers[-1] + numbers[-2]):
+        numbers.append(following)
+    return tuple(numbers)
+
+
+_FIBONACCI = _fibonacci()
+
+
+def curve(policy: Policy, n: int) -> float:
+    """The delay after n counted failures, before cap and jitter. Infinite where a float cannot hold it.
+
+    For `decorrelated` this is the least delay: the rest is drawn.
+    """
+    base = float(
+        policy.initial_delay
+    )  # a policy read from a database may hold whole numbers: no powers of those
+    if policy.backoff == "none" or base <= 0:
+        return 0.0
+    n = max(n, 1)
+    try:
+        match policy.backoff:
+            case "linear":
+                return base * n
+            case "exponential":
+                return base * float(policy.backoff_multiplier) ** (n - 1)
+            case "fibonacci":
+                return base * _FIBONACCI[n] if n < len(_FIBONACCI) else math.inf
+            case _:
+                return base
+    except OverflowError:
+        return math.inf
+
+
+def capped(policy: Policy, n: int) -> float:
+    return min(curve(policy, n), policy.max_delay)
+
+
+def bounds(delay: float, jitter: Jitter, cap: float) -> tuple[float, float]:
+    """The least and the most that jitter makes of a delay that is within the cap.
+
+    The range ends at the cap, so that draws are spread below it and never clamped onto it.
+    """
+    match jitter:
+        case "full":
+            return 0.0, delay
+        case "equal":
+            return delay / 2, delay
+        case factor:
+            return delay * (1 - factor), max(min(delay * (1 + factor), cap), delay * (1 - factor))
+
+
+def decorrelated_bounds(policy: Policy, previous: float | None) -> tuple[float, float]:
+    """From the initial delay to three times the previous delay, within the cap."""
+    least = min(policy.initial_delay, policy.max_delay)
+    most = 3 * (policy.initial_delay if previous is None else previous)
+    return least, max(least, min(most, policy.max_delay))
+
+
+def draw(least: float, most: float, roll: float) -> float:
+    return min(least + (most - least) * roll, most)
+
+
+def plan_delay(
+    policy: Policy,
+    *,
+    n: int,
+    previous: float | None,
+    roll: float,
+    hint: float | None = None,
+    after: float | None = None,
+) -> DelayParts:
+    """The delay before the next attempt, with its parts. `hint`: `Retry-After`; `after`: the handler's own word."""
+    if after is not None:
+        ceiling = policy.max_retry_after
+        return DelayParts(min(max(after, 0.0), ceiling), "handler", hint=after, hint_cap=ceiling)
+    cap = policy.max_delay
+    if policy.backoff == "decorrelated":
+        middle = jittered = draw(*decorrelated_bounds(policy, previous), roll)
+    else:
+        middle = capped(policy, n)
+        jittered = draw(*bounds(middle, policy.jitter, cap), roll)
+    if hint is None or not policy.honor_retry_after:
+        return DelayParts(jittered, "curve", policy.backoff, n, middle, jittered, cap, hint, None, roll)
+    ceiling = policy.max_retry_after
+    floor = min(hint, ceiling)
+    if jittered < floor:
+        delay = floor * (1 + _upward_width(policy) * roll)
+        return DelayParts(delay, "retry_after", policy.backoff, n, middle, jittered, cap, hint, ceiling, roll)
+    return DelayParts(jittered, "curve", policy.backoff, n, middle, jittered, cap, hint, ceiling, roll)
+
+
+def _upward_width(policy: Policy) -> float:
+    return policy.jitter if isinstance(policy.jitter, float | int) else _HINT_WIDTH

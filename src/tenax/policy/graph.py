@@ -1,0 +1,80 @@
+"""Questions about the graph of a workflow. Each answer is found in linear time, without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tenax.model.definition import Workflow
+
+
+def dependents_of(workflow: Workflow) -> dict[str, list[str]]:
+    """For each step the steps that need it, in the order of the file."""
+    dependents: dict[str, list[str]] = {step.name: [] for step in workflow.steps}
+    for step in workflow.steps:
+        for need in step.needs:
+            dependents[need].append(step.name)
+    return dependents
+
+
+def topological_order(workflow: Workflow) -> list[str]:
+    """Every step after all that it needs; otherwise in the order of the file. ValueError where steps form a circle."""
+    dependents = dependents_of(workflow)
+    waiting = {step.name: len(step.needs) for step in workflow.steps}
+    order = [name for name, needs in waiting.items() if not needs]
+    for name in order:
+        for dependent in dependents[name]:
+            waiting[dependent] -= 1
+            if not waiting[dependent]:
+                order.append(dependent)
+    if len(order) < len(workflow.steps):
+        stuck = ", ".join([name for name, needs in waiting.items() if needs][:10])
+        raise ValueError(f"these steps wait for each other in a circle, or for such a step: {stuck}")
+    return order
+
+
+def goals_of(workflow: Workflow) -> tuple[str, ...]:
+    """The steps marked `goal: true`, or else the last ones: those that nothing needs."""
+    marked = tuple(step.name for step in workflow.steps if step.goal)
+    if marked:
+        return marked
+    needed = {need for step in workflow.steps for need in step.needs}
+    return tuple(step.name for step in workflow.steps if step.name not in needed)
+
+
+def ancestors_of(workflow: Workflow, name: str) -> frozenset[str]:
+    """Every step that has ended when `name` starts."""
+    needs = {step.name: step.needs for step in workflow.steps}
+    return frozenset(_reach(needs, name))
+
+
+def descendants_of(workflow: Workflow, name: str) -> frozenset[str]:
+    """Every step that waits for `name`, directly or not."""
+    return frozenset(_reach(dependents_of(workflow), name))
+
+
+def _reach(edges: Mapping[str, Sequence[str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    frontier = [start]
+    while frontier:
+        for name in edges[frontier.pop()]:
+            if name not in seen:
+                seen.add(name)
+                frontier.append(name)
+    return seen
+
+
+class Ancestry:
+    """Who runs before whom, for all steps at once: one bit for each pair, since ten thousand steps have many."""
+
+    def __init__(self, workflow: Workflow) -> None:
+        self._bit = {step.name: 1 << index for index, step in enumerate(workflow.steps)}
+        needs = {step.name: step.needs for step in workflow.steps}
+        self._before: dict[str, int] = {}
+        for name in topological_order(workflow):
+            before = 0
+            for need in needs[name]:
+                before |= self._before[need] | self._bit[need]
+            self._before[name] = before
+
+    def runs_before(self, earlier: str, later: str) -> bool:
+        return bool(self._before[later] & self._bit[earlier])

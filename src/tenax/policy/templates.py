@@ -1,0 +1,232 @@
+"""Templates: any JSON value whose texts may hold `{{ expressions }}`. Strict: a missing value is an error.
+
+What comes out of an expression is data and never rendered again. Secrets are not values here: `{{ secret.NAME }}`
+leaves a slot that the worker fills in, so that no secret is ever seen, logged or stored by the server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tenax.model.wire import SecretSlot
+from tenax.policy.expressions import TEXT_LENGTH, Expression, ExpressionError, compile_expression
+from tenax.policy.values import TEXT_LIMIT, EvaluationError, as_text, concatenate
+
+TEMPLATE_VARIABLES = frozenset({"input", "steps", "item", "index", "execution_id", "attempt", "secret"})
+WHEN_VARIABLES = TEMPLATE_VARIABLES - {"secret"}
+"""For a step's `when` and other expressions that the server itself evaluates."""
+TEMPLATE_DEPTH = 100
+
+_SECRET = re.compile(r"secret\.([A-Za-z_][A-Za-z0-9_]*)")
+_INSIDE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\[({]|}}|[\])}]", re.DOTALL)
+
+Path = tuple[str | int, ...]
+Slots = list[SecretSlot]
+Render = Callable[[Mapping[str, Any], Path, Slots], Any]
+_Piece = str | Expression | dict[str, str]
+
+
+class TemplateError(ExpressionError):
+    """A template that is not accepted, with the path of the value within it."""
+
+    def __init__(self, message: str, path: Path = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A rendered value, and where the worker still has to put secrets."""
+
+    value: Any
+    secrets: tuple[SecretSlot, ...] = ()
+
+
+class Template:
+    """A compiled template. `reads` are the paths it looks at; a static one is the same in every scope."""
+
+    __slots__ = ("_render", "is_static", "reads")
+
+    def __init__(self, render: Render, reads: frozenset[tuple[str, ...]], *, is_static: bool) -> None:
+        self._render = render
+        self.reads = reads
+        self.is_static = is_static
+
+    def render(self, scope: Mapping[str, Any]) -> Rendered:
+        slots: Slots = []
+        value = self._render(scope, (), slots)
+        return Rendered(value, tuple(slots))
+
+
+def compile_template(value: Any, *, variables: frozenset[str]) -> Template:
+    """The template, checked; a TemplateError says what is wrong, and at which path of the value."""
+    compiler = _Compiler(variables)
+    render = compiler.compile(value, ())
+    return Template(render, frozenset(compiler.reads), is_static=not compiler.dynamic)
+
+
+class _Compiler:
+    def __init__(self, variables: frozenset[str]) -> None:
+        self.secrets_allowed = "secret" in variables
+        self.variables = variables - {"secret"}
+        self.reads: set[tuple[str, ...]] = set()
+        self.dynamic = False
+
+    def compile(self, value: Any, path: Path) -> Render:
+        if len(path) > TEMPLATE_DEPTH:
+            raise TemplateError(f"the value is nested more than {TEMPLATE_DEPTH} deep", path)
+        if isinstance(value, str):
+            return self._text(value, path)
+        if isinstance(value, Mapping):
+            return _mapping({key: self.compile(item, (*path, key)) for key, item in value.items()})
+        if isinstance(value, list | tuple):
+            return _list([self.compile(item, (*path, index)) for index, item in enumerate(value)])
+        return _constant(value)
+
+    def _text(self, text: str, path: Path) -> Render:
+        if "{{" not in text and "{%" not in text and "{#" not in text:
+            return _constant(text)
+        try:
+            pieces = [self._piece(piece) for piece in _split(text)]
+        except ExpressionError as error:
+            raise TemplateError(str(error), path) from None
+        if all(isinstance(piece, str) for piece in pieces):
+            return _constant(text)
+        self.dynamic = True
+        if any(isinstance(piece, dict) for piece in pieces):
+            return _with_secrets(pieces)
+        if len(pieces) == 1 and isinstance(pieces[0], Expression):
+            return _single(pieces[0])
+        return _joined(pieces)
+
+    def _piece(self, piece: str | tuple[str]) -> _Piece:
+        if isinstance(piece, str):
+            return piece
+        text = piece[0].strip()
+        if self.secrets_allowed and (secret := _SECRET.fullmatch(text)):
+            return {"secret": secret[1]}
+        try:
+            expression = compile_expression(text, variables=self.variables, strict=True)
+        except ExpressionError:
+            if self.secrets_allowed and re.search(r"\bsecret\b", text):
+                raise ExpressionError(
+                    "a secret can only stand alone, as {{ secret.NAME }}: the server never sees its value, "
+                    "so it cannot take part in an expression"
+                ) from None
+            raise
+        self.reads |= expression.reads
+        return expression
+
+
+def _split(text: str) -> list[str | tuple[str]]:
+    """The text cut into plain pieces and (expressions,)."""
+    pieces: list[str | tuple[str]] = []
+    position = 0
+    while (start := text.find("{{", position)) >= 0:
+        _refuse_statements(text[position:start])
+        if start > position:
+            pieces.append(text[position:start])
+        end = _closing(text, start + 2)
+        inner = text[start + 2 : end]
+        pieces.append((inner[inner.startswith("-") : len(inner) - inner.endswith("-")],))
+        position = end + 2
+    _refuse_statements(text[position:])
+    if position < len(text):
+        pieces.append(text[position:])
+    return pieces
+
+
+def _refuse_statements(text: str) -> None:
+    for mark, name in (("{%", "statements"), ("{#", "comments")):
+        if mark in text:
+            raise ExpressionError(
+                f"{name} ({mark} ... ) are not supported in templates; for literal braces write {{{{ '{mark}' }}}}"
+            )
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the `}}` of an expression is: not within quotes, nor the end of a mapping within a mapping."""
+    depth = 0
+    position = start
+    while (found := _INSIDE.search(text, position, start + TEXT_LENGTH + 2)) is not None:
+        bracket = found[0]
+        if bracket == "}}" and depth == 0:
+            return found.start()
+        position = found.end()
+        if bracket in "([{":
+            depth += 1
+        elif bracket == "}}":  # two that close, or one: looked at one by one
+            depth -= 1
+            position = found.start() + 1
+        elif bracket in ")]}":
+            depth -= 1
+    if len(text) - start > TEXT_LENGTH:
+        raise ExpressionError(f"no closing }}}} within {TEXT_LENGTH:,} characters of an opening {{{{")
+    raise ExpressionError("an opening {{ has no closing }}; for literal braces write {{ '{{' }}")
+
+
+def _constant(value: Any) -> Render:
+    return lambda _scope, _path, _slots: value
+
+
+def _mapping(items: dict[Any, Render]) -> Render:
+    def render(scope: Mapping[str, Any], path: Path, slots: Slots) -> dict[Any, Any]:
+        return {key: item(scope, (*path, key), slots) for key, item in items.items()}
+
+    return render
+
+
+def _list(items: list[Render]) -> Render:
+    def render(scope: Mapping[str, Any], path: Path, slots: Slots) -> list[Any]:
+        return [item(scope, (*path, index), slots) for index, item in enumerate(items)]
+
+    return render
+
+
+def _single(expression: Expression) -> Render:
+    """One single `{{ }}` keeps its type."""
+    return lambda scope, path, _slots: _evaluate(expression, scope, path)
+
+
+def _joined(pieces: list[_Piece]) -> Render:
+    def render(scope: Mapping[str, Any], path: Path, _slots: Slots) -> str:
+        return _concatenate([_value(piece, scope, path) for piece in pieces], path)
+
+    return render
+
+
+def _with_secrets(pieces: list[_Piece]) -> Render:
+    def render(scope: Mapping[str, Any], path: Path, slots: Slots) -> None:
+        parts = [
+            piece if isinstance(piece, dict) else as_text(_value(piece, scope, path)) for piece in pieces
+        ]
+        slots.append((path, tuple(parts)))
+
+    return render
+
+
+def _value(piece: _Piece, scope: Mapping[str, Any], path: Path) -> Any:
+    return _evaluate(piece, scope, path) if isinstance(piece, Expression) else piece
+
+
+def _evaluate(expression: Expression, scope: Mapping[str, Any], path: Path) -> Any:
+    try:
+        return expression.evaluate(scope)
+    except EvaluationError as error:
+        raise EvaluationError(f"{_shown(path)}{{{{ {expression.text:.200} }}}}: {error}") from None
+
+
+def _concatenate(parts: list[Any], path: Path) -> str:
+    try:
+        return concatenate(parts)
+    except EvaluationError:
+        raise EvaluationError(f"{_shown(path)}the text is longer than {TEXT_LIMIT:,} characters") from None
+
+
+def _shown(path: Path) -> str:
+    shown = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
+    return f"{shown}: " if shown else ""

@@ -1,0 +1,355 @@
+"""What expressions can do to values: operators, tests and filters, each of bounded cost.
+
+They work on JSON data only. A missing value is None: it equals None, is in nothing, and compares false in every
+ordering. Nothing here reaches a Python attribute, so nothing here can escape.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+TEXT_LIMIT = 1_000_000
+"""Characters of the longest text an expression may build."""
+_TRUE_TEXTS = frozenset({"true", "1", "yes"})
+_CONVERTIBLE = 400
+"""Characters of the longest text that is read as a number."""
+
+
+class EvaluationError(ValueError):
+    """An expression that was accepted but cannot be computed from these values."""
+
+
+class Missing:
+    """What an access finds where there is nothing. Only `default` and `is defined` ever see it."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or isinstance(value, Missing)
+
+
+def truth(value: Any) -> bool:
+    """Python's truth, but of texts only those that read true, 1 or yes: templates made them, not people."""
+    if isinstance(value, str):
+        return value.strip().lower() in _TRUE_TEXTS
+    return bool(value)
+
+
+def lookup(container: Any, key: Any, path: str) -> Any:
+    """A mapping's key or a list's element; `Missing` where there is none."""
+    if isinstance(container, Mapping):
+        if isinstance(key, str) and key in container:
+            return container[key]
+    elif (
+        isinstance(container, list | tuple)
+        and isinstance(key, int)
+        and not isinstance(key, bool)
+        and -len(container) <= key < len(container)
+    ):
+        return container[key]
+    return Missing(path)
+
+
+def as_text(value: Any) -> str:
+    """How a value reads within text: None is nothing, true and false as in JSON, lists and mappings as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return to_json(value)
+
+
+def to_json(value: Any) -> str:
+    check_size(value)
+    try:
+        return bounded(json.dumps(value, ensure_ascii=False, separators=(", ", ": "), allow_nan=False))
+    except TypeError as error:
+        raise EvaluationError(f"not a JSON value: {error}") from None
+
+
+def check_size(value: Any, limit: int = TEXT_LIMIT) -> None:
+    """Refuses what would be larger than the limit, before anything is built from it."""
+    left, todo = limit, [value]
+    while todo:
+        item = todo.pop()
+        left -= 2
+        if isinstance(item, str):
+            left -= len(item)
+        elif isinstance(item, Mapping):
+            todo.extend(item.values())
+            left -= sum(len(key) + 4 for key in item if isinstance(key, str))
+        elif isinstance(item, list | tuple):
+            todo.extend(item)
+        if left - len(todo) < 0:
+            raise EvaluationError(f"the value is larger than {limit:,} characters")
+
+
+def bounded(text: str) -> str:
+    if len(text) > TEXT_LIMIT:
+        raise EvaluationError(f"the text is longer than {TEXT_LIMIT:,} characters")
+    return text
+
+
+def concatenate(parts: list[Any]) -> str:
+    texts = []
+    left = TEXT_LIMIT
+    for part in parts:
+        text = as_text(part)
+        left -= len(text)
+        if left < 0:
+            raise EvaluationError(f"the text is longer than {TEXT_LIMIT:,} characters")
+        texts.append(text)
+    return "".join(texts)
+
+
+def kind(value: Any) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return type(value).__name__
+
+
+def ordering(symbol: str, compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def ordered(left: Any, right: Any) -> bool:
+        if left is None or right is None:
+            return False
+        try:
+            return compare(left, right)
+        except TypeError:
+            raise EvaluationError(f"cannot compare {kind(left)} {symbol} {kind(right)}") from None
+
+    return ordered
+
+
+def contains(item: Any, container: Any) -> bool:
+    if container is None or (item is None and isinstance(container, str)):
+        return False
+    if isinstance(container, Mapping):
+        return isinstance(item, str) and item in container
+    if isinstance(container, str | list | tuple):
+        try:
+            return item in container
+        except TypeError:
+            raise EvaluationError(f"cannot look for {kind(item)} in {kind(container)}") from None
+    raise EvaluationError(f"cannot look for anything in {kind(container)}")
+
+
+def lacks(item: Any, container: Any) -> bool:
+    return not contains(item, container)
+
+
+COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
+    {
+        "eq": operator.eq,
+        "ne": operator.ne,
+        "lt": ordering("<", operator.lt),
+        "lteq": ordering("<=", operator.le),
+        "gt": ordering(">", operator.gt),
+        "gteq": ordering(">=", operator.ge),
+        "in": contains,
+        "notin": lacks,
+    }
+)
+
+
+def add(left: Any, right: Any) -> Any:
+    if isinstance(left, str) and isinstance(right, str):
+        return concatenate([left, right])
+    return arithmetic("+", operator.add)(left, right)
+
+
+def arithmetic(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def computed(left: Any, right: Any) -> Any:
+        if not isinstance(left, int | float) or not isinstance(right, int | float):
+            raise EvaluationError(f"cannot compute {kind(left)} {symbol} {kind(right)}")
+        try:
+            result = compute(left, right)
+        except ZeroDivisionError:
+            raise EvaluationError("division by zero") from None
+        except OverflowError:
+            raise EvaluationError(f"the result of {symbol} is too large") from None
+        if isinstance(result, float) and not math.isfinite(result):
+            raise EvaluationError(f"the result of {symbol} is too large")
+        return result
+
+    return computed
+
+
+def negate(value: Any) -> Any:
+    if not isinstance(value, int | float):
+        raise EvaluationError(f"cannot negate {kind(value)}")
+    return -value
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A filter or a test: what it computes from the value and its parameters."""
+
+    compute: Callable[..., Any]
+    parameters: tuple[str, ...] = ()
+    required: int = 0
+    sees_missing: bool = False
+    """Gets the bare `Missing` instead of an error or None."""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _parity(value: Any, remainder: int) -> bool:
+    if not isinstance(value, int):
+        return False
+    return value % 2 == remainder
+
+
+def _comparing(name: str) -> Function:
+    return Function(COMPARISONS[name], ("other",), 1)
+
+
+TESTS: Final[Mapping[str, Function]] = MappingProxyType(
+    {
+        "defined": Function(lambda value: not is_missing(value), sees_missing=True),
+        "undefined": Function(is_missing, sees_missing=True),
+        "none": Function(is_missing, sees_missing=True),
+        "number": Function(_is_number),
+        "integer": Function(lambda value: isinstance(value, int) and not isinstance(value, bool)),
+        "float": Function(lambda value: isinstance(value, float)),
+        "string": Function(lambda value: isinstance(value, str)),
+        "mapping": Function(lambda value: isinstance(value, Mapping)),
+        "sequence": Function(lambda value: isinstance(value, list | tuple | str)),
+        "boolean": Function(lambda value: isinstance(value, bool)),
+        "true": Function(lambda value: value is True),
+        "false": Function(lambda value: value is False),
+        "even": Function(lambda value: _parity(value, 0)),
+        "odd": Function(lambda value: _parity(value, 1)),
+        "eq": _comparing("eq"),
+        "ne": _comparing("ne"),
+        "lt": _comparing("lt"),
+        "le": _comparing("lteq"),
+        "gt": _comparing("gt"),
+        "ge": _comparing("gteq"),
+        "in": _comparing("in"),
+    }
+)
+
+
+def _length(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, str | list | tuple | Mapping):
+        return len(value)
+    raise EvaluationError(f"{kind(value)} has no length")
+
+
+def _as_int(value: Any, default: Any = 0) -> Any:
+    if isinstance(value, str) and len(value) > _CONVERTIBLE:
+        return default
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    number = _as_float(value, None)
+    return default if number is None else int(number)
+
+
+def _as_float(value: Any, default: Any = 0.0) -> Any:
+    if isinstance(value, str) and len(value) > _CONVERTIBLE:
+        return default
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return default
+    return number if math.isfinite(number) else default
+
+
+def _absolute(value: Any) -> Any:
+    if not isinstance(value, int | float):
+        raise EvaluationError(f"cannot take the absolute value of {kind(value)}")
+    return abs(value)
+
+
+def _rounded(value: Any, digits: Any = 0) -> Any:
+    if not isinstance(value, int | float) or not isinstance(digits, int) or not 0 <= digits <= 15:
+        raise EvaluationError(f"cannot round {kind(value)} to {digits!r:.40} digits")
+    return round(float(value), digits)
+
+
+def _end(index: int) -> Callable[[Any], Any]:
+    def element(value: Any) -> Any:
+        if value is None or (isinstance(value, str | list | tuple) and not value):
+            return None
+        if isinstance(value, str | list | tuple):
+            return value[index]
+        raise EvaluationError(f"{kind(value)} has no first or last element")
+
+    return element
+
+
+def _default(value: Any, fallback: Any = "", falsy: Any = False) -> Any:  # noqa: FBT002 - Jinja's own signature
+    return fallback if is_missing(value) or (falsy and not value) else value
+
+
+def _joined(value: Any, separator: Any = "") -> str:
+    if not isinstance(value, list | tuple | str):
+        raise EvaluationError(f"cannot join {kind(value)}; join takes a list")
+    check_size(value)
+    between = as_text(separator)
+    parts: list[Any] = []
+    for item in value:
+        parts += [between, item] if parts else [item]
+    return concatenate(parts)
+
+
+FILTERS: Final[Mapping[str, Function]] = MappingProxyType(
+    {
+        "length": Function(_length),
+        "count": Function(_length),
+        "lower": Function(lambda value: bounded(as_text(value)).lower()),
+        "upper": Function(lambda value: bounded(as_text(value)).upper()),
+        "trim": Function(lambda value: bounded(as_text(value)).strip()),
+        "string": Function(lambda value: bounded(as_text(value))),
+        "int": Function(_as_int, ("default",)),
+        "float": Function(_as_float, ("default",)),
+        "bool": Function(truth),
+        "abs": Function(_absolute),
+        "round": Function(_rounded, ("precision",)),
+        "first": Function(_end(0)),
+        "last": Function(_end(-1)),
+        "join": Function(_joined, ("d",)),
+        "tojson": Function(to_json),
+        "default": Function(_default, ("default_value", "boolean"), sees_missing=True),
+        "d": Function(_default, ("default_value", "boolean"), sees_missing=True),
+    }
+)
+
+OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
+    {
+        "Add": add,
+        "Sub": arithmetic("-", operator.sub),
+        "Div": arithmetic("/", operator.truediv),
+        "FloorDiv": arithmetic("//", operator.floordiv),
+    }
+)

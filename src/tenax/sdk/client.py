@@ -1,0 +1,212 @@
+"""Speak to a Tenax server: submit executions, follow them, act on them.
+
+`Client` is the one implementation. `SyncClient` runs it in a thread of its own, method by method.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
+
+import httpx2
+import orjson
+
+from tenax.errors import TenaxError, UsageError
+from tenax.model.wire import Submission, Submitted
+from tenax.sdk.problems import check_answer, unreachable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FINISHED = frozenset({"completed", "failed", "cancelled"})
+PARK_SECONDS = 20.0
+"""How long one request for events waits in the server for the next one."""
+
+
+class Client:
+    """A server's HTTP API. Use it as `async with Client(url, token) as client:`, or `await client.close()`."""
+
+    def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
+        self._url = server_url.rstrip("/")
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        try:
+            self._http = httpx2.AsyncClient(base_url=self._url, headers=headers, timeout=timeout)
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"{server_url!r} is not the URL of a server: {error}") from error
+        self._timeout = timeout
+
+    async def submit(self, submission: Submission) -> Submitted:
+        body = await self._call("POST", "/v1/executions", body=submission)
+        return Submitted(id=body["id"], created=body["created"])
+
+    async def submit_many(self, submissions: Sequence[Submission]) -> list[Submitted]:
+        """All of them or none."""
+        answers = await self._call("POST", "/v1/executions/batch", body={"submissions": list(submissions)})
+        return [Submitted(id=answer["id"], created=answer["created"]) for answer in answers]
+
+    async def get(self, execution_id: int) -> dict[str, Any]:
+        """The execution as it stands: `id`, `status`, `result`, `steps`, ..."""
+        return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}"))
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        since: str | None = None,
+        limit: int | None = None,
+        before: int | None = None,
+    ) -> Any:
+        """Executions, the newest first; `before` is the id to go on from."""
+        query = {"status": status, "workflow": workflow, "since": since, "limit": limit, "before": before}
+        return await self._call("GET", "/v1/executions", query=query)
+
+    async def events(self, execution_id: int, *, after: int = 0, wait: float = 0) -> Sequence[dict[str, Any]]:
+        """The events with a sequence number beyond `after`; waits up to `wait` seconds for the first of them."""
+        answer = await self._call(
+            "GET",
+            f"/v1/executions/{execution_id}/events",
+            query={"after": after, "wait": wait or None},
+            timeout=self._timeout + wait,
+        )
+        return cast("Sequence[dict[str, Any]]", answer)
+
+    async def explain(self, execution_id: int, *, step: str | None = None, attempt: int | None = None) -> Any:
+        return await self._call(
+            "GET", f"/v1/executions/{execution_id}/explain", query={"step": step, "attempt": attempt}
+        )
+
+    async def cancel(self, execution_id: int, *, reason: str | None = None) -> Any:
+        return await self._call("POST", f"/v1/executions/{execution_id}/cancel", body={"reason": reason})
+
+    async def retry(self, execution_id: int, *, from_failed: bool = False, reason: str | None = None) -> Any:
+        """What waits is run now; a finished execution is run again as a new, linked one."""
+        body = {"from_failed": from_failed, "reason": reason}
+        return await self._call("POST", f"/v1/executions/{execution_id}/retry", body=body)
+
+    async def wait(self, execution_id: int) -> dict[str, Any]:
+        """The execution once it is finished. Waits for as long as that takes; bound it with `asyncio.timeout`."""
+        seen = 0
+        while True:
+            execution = await self.get(execution_id)
+            if execution["status"] in FINISHED:
+                return execution
+            events = await self.events(execution_id, after=seen, wait=PARK_SECONDS)
+            seen = max((event["seq"] for event in events), default=seen)
+
+    async def healthy(self) -> bool:
+        return await self._answers("/healthz")
+
+    async def ready(self) -> bool:
+        return await self._answers("/readyz")
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _call(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        *,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - the HTTP client's own, not a scope of ours
+    ) -> Any:
+        response = await self._send(
+            method,
+            path,
+            params={name: value for name, value in (query or {}).items() if value is not None},
+            content=None if body is None else orjson.dumps(body),
+            headers=None if body is None else {"content-type": "application/json"},
+            timeout=self._timeout if timeout is None else timeout,
+        )
+        try:
+            return orjson.loads(check_answer(response).content)
+        except orjson.JSONDecodeError as error:
+            raise TenaxError(
+                f"{method} {self._url}{path} did not answer with JSON",
+                remedy="is there a Tenax server at that address?",
+            ) from error
+
+    async def _answers(self, path: str) -> bool:
+        return (await self._send("GET", path)).is_success
+
+    async def _send(self, method: str, path: str, **how: Any) -> httpx2.Response:
+        try:
+            return await self._http.request(method, path, **how)
+        except httpx2.UnsupportedProtocol as error:
+            raise UsageError(f"{self._url!r} is not the URL of a server: {error}") from error
+        except httpx2.TransportError as error:
+            raise unreachable(self._url, error) from error
+
+
+def _blocking(
+    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SyncClient, P], T]:
+    @wraps(method)
+    def call(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.run(method(self.client, *args, **kwargs))
+
+    return cast("Callable[Concatenate[SyncClient, P], T]", call)
+
+
+class SyncClient:
+    """The same for code without an event loop. Use it as `with SyncClient(url, token) as client:`."""
+
+    def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="tenax-client", daemon=True)
+        self.client = Client(server_url, token, timeout=timeout)
+        self._thread.start()
+
+    submit = _blocking(Client.submit)
+    submit_many = _blocking(Client.submit_many)
+    get = _blocking(Client.get)
+    list = _blocking(Client.list)
+    events = _blocking(Client.events)
+    explain = _blocking(Client.explain)
+    cancel = _blocking(Client.cancel)
+    retry = _blocking(Client.retry)
+    wait = _blocking(Client.wait)
+    healthy = _blocking(Client.healthy)
+    ready = _blocking(Client.ready)
+
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        """Runs one call of the async client to its end."""
+        if self._loop.is_closed():
+            call.close()
+            raise UsageError("this client is closed")
+        future = asyncio.run_coroutine_threadsafe(call, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        self.run(self.client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,86 @@
+"""The server's answers turned back into the errors they were made from (RFC 9457, `type: tenax:<code>`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx2
+import orjson
+
+from tenax.errors import (
+    Conflict,
+    Finding,
+    Forbidden,
+    InvalidDefinition,
+    NotFound,
+    TenaxError,
+    TooLarge,
+    Unauthorized,
+    Unreachable,
+    UsageError,
+)
+from tenax.sdk.connections import connection_kind, connection_words
+
+_BY_STATUS: dict[int, type[TenaxError]] = {
+    400: UsageError,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    413: TooLarge,
+    422: UsageError,
+}
+
+
+def check_answer(response: httpx2.Response) -> httpx2.Response:
+    """The answer itself where it is a success; else the error it carries is raised."""
+    if response.is_success:
+        return response
+    raise error_of_answer(response)
+
+
+def error_of_answer(response: httpx2.Response) -> TenaxError:
+    problem = _problem(response)
+    code = str(problem.get("type", "")).removeprefix("tenax:")
+    remedy = problem.get("remedy")
+    kind = next((k for k in _tree(TenaxError) if k.code == code), None)
+    if kind is InvalidDefinition:
+        return InvalidDefinition(
+            [Finding.from_dict(e) for e in problem.get("errors") or [{"message": problem["title"]}]]
+        )
+    if kind is not None and "title" in problem:
+        return kind(str(problem["title"]), remedy=remedy)
+    return _unknown(response)
+
+
+def unreachable(server_url: str, error: httpx2.RequestError) -> Unreachable:
+    return Unreachable(
+        f"cannot reach the server at {server_url}: {connection_words(connection_kind(error))}",
+        remedy="is it running, and is the address right? (--server or TENAX_SERVER)",
+    )
+
+
+def _unknown(response: httpx2.Response) -> TenaxError:
+    """Not one of ours: a proxy in between, a crash, or another service at that address."""
+    where = f"{response.request.method} {response.request.url}"
+    message = f"{where} answered {response.status_code} {response.reason_phrase}".rstrip()
+    if response.status_code in _BY_STATUS:
+        return _BY_STATUS[response.status_code](message)
+    if response.status_code >= 500 or response.status_code in (408, 425, 429):
+        return Unreachable(message, remedy="look at the server's log")
+    return TenaxError(message, remedy="is there a Tenax server at that address?")
+
+
+def _problem(response: httpx2.Response) -> Mapping[str, Any]:
+    try:
+        body = orjson.loads(response.content)
+    except orjson.JSONDecodeError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _tree(kind: type[TenaxError]) -> Iterator[type[TenaxError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _tree(child)

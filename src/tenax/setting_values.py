@@ -1,0 +1,131 @@
+"""What the values of settings look like as text, in a file or in a variable. Every reader raises ValueError with what it expected."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_SECONDS_IN = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
+_BYTES_IN = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_TRUTH = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
+
+Parser = Callable[[Any], Any]
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("expected a text")
+    return value.strip()
+
+
+def path(value: Any) -> Path:
+    return value if isinstance(value, Path) else Path(text(value))
+
+
+def truth(value: Any) -> bool:
+    known = value if isinstance(value, bool) else _TRUTH.get(str(value).strip().lower())
+    if known is None:
+        raise ValueError("expected true or false")
+    return known
+
+
+def seconds(value: Any) -> float:
+    found = _DURATION.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
+    if found is None:
+        raise ValueError("expected a duration, such as 250ms, 30s, 5m, 2h or a number of seconds")
+    return float(found[1]) * _SECONDS_IN[found[2]]
+
+
+def positive_seconds(value: Any) -> float:
+    duration = seconds(value)
+    if duration <= 0:
+        raise ValueError("expected a duration above zero")
+    return duration
+
+
+def size_in_bytes(value: Any) -> int:
+    found = _SIZE.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
+    size = int(float(found[1]) * _BYTES_IN[(found[2] or "").lower()]) if found else 0
+    if size < 1:
+        raise ValueError("expected a size above zero, such as 16MB, 512KiB or a number of bytes")
+    return size
+
+
+def whole_number(least: int, most: int | None = None) -> Parser:
+    bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+
+    def parse(value: Any) -> int:
+        digits = str(value).strip()
+        if (
+            re.fullmatch(r"-?\d{1,18}", digits)
+            and least <= int(digits)
+            and (most is None or int(digits) <= most)
+        ):
+            return int(digits)
+        raise ValueError(f"expected a whole number {bounds}")
+
+    return parse
+
+
+def one_of(*choices: str) -> Parser:
+    def parse(value: Any) -> str:
+        if str(value).lower() not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}")
+        return str(value).lower()
+
+    return parse
+
+
+def names(value: Any) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        raise ValueError("expected a list of names, or names with commas between them")
+    if not parts:
+        raise ValueError("expected at least one name")
+    return tuple(text(part) for part in parts)
+
+
+def labels(value: Any) -> Mapping[str, str]:
+    if isinstance(value, str):
+        pairs = [part.partition("=") for part in value.split(",")]
+        if any(not equals for _, equals, _ in pairs):
+            raise ValueError("expected labels such as gpu=yes,zone=a")
+        value = {name.strip(): text.strip() for name, _, text in pairs}
+    if not isinstance(value, Mapping) or not all(
+        isinstance(text, str) and name for name, text in value.items()
+    ):
+        raise ValueError("expected a table of names and texts")
+    return dict(value)
+
+
+def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:
+    """The shape only: what its fields mean is the business of `tenax.model`, which is above this module."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError('expected JSON, such as {"max_attempts": 5}, 3, true or false') from error
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not isinstance(value, bool | int):
+        raise ValueError("expected a table of retry fields, a number of attempts, true or false")
+    return value
+
+
+def server_url(value: Any) -> str:
+    url = text(value).rstrip("/")
+    if not re.match(r"https?://[^/]", url):
+        raise ValueError("expected an address such as http://127.0.0.1:8520")
+    return url
+
+
+def database_url(value: Any) -> str:
+    url = text(value)
+    if not re.match(r"postgres(ql)?://", url):
+        raise ValueError("expected an address such as postgresql://user@host:5432/database")
+    return url

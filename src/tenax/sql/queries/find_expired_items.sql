@@ -1,0 +1,12 @@
+-- Leases and attempts that have run out (unless service was interrupted less than a lease ago), and items that
+-- have waited in the queue for too long.
+select i.id, i.execution_id
+  from tenax.item i
+ where i.state = 'leased' and i.expires_at <= tenax.now()
+   and (i.timeout_at <= tenax.now()
+        or tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz))
+union all
+select i.id, i.execution_id
+  from tenax.item i
+ where i.state in ('queued', 'retrying') and i.queue_deadline <= tenax.now()
+ limit $1::integer

@@ -1,0 +1,35 @@
+-- As lease_items, for items that some worker has refused: only the others are asked. All slots are of one worker.
+with picked as materialized (
+    select i.id
+      from tenax.item i
+     where i.refused_by is not null and i.state in ('queued', 'retrying') and i.available_at <= tenax.now()
+       and not i.refused_by && $4::text[]
+       and i.queue = any($1::text[])
+       and i.runtime = any($2::text[])
+       and (i.labels is null or i.labels <@ $3::jsonb)
+     order by i.priority desc, i.available_at
+     limit cardinality($4::text[])
+       for update skip locked
+), leased as (
+    update tenax.item i
+       set state = 'leased', attempt = i.attempt + 1, worker = s.worker, lease_token = s.lease_grant,
+           started_at = tenax.now(), lease_until = tenax.now() + make_interval(secs => $6::double precision),
+           timeout_at = tenax.now() + make_interval(secs => i.timeout + $7::double precision), queue_deadline = null
+      from (select id, row_number() over () as n from picked) as p
+      join unnest($4::text[], $5::uuid[]) with ordinality as s (worker, lease_grant, n) on s.n = p.n
+     where i.id = p.id
+    returning i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.timeout,
+              i.worker, i.lease_token, i.started_at
+), logged as (
+    insert into tenax.log (execution_id, at, events)
+    select execution_id, started_at,
+           jsonb_build_array(jsonb_build_object(
+               'type', 'action_started', 'step', step, 'item', item_no, 'attempt', attempt,
+               'data', jsonb_build_object('worker', worker, 'retry', jsonb_build_object(
+                   'attempt', attempt, 'max_attempts', max_attempts, 'is_retry', attempt > 1))))
+      from leased
+)
+select l.id, l.execution_id, l.plan_id, l.step, l.attempt, l.max_attempts, l.timeout, l.worker, l.lease_token,
+       e.input, e.base_dir
+  from leased l
+  join tenax.execution e on e.id = l.execution_id

@@ -1,0 +1,236 @@
+"""Connections to PostgreSQL: a pool with our session settings, and words for what goes wrong on the way there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import asyncpg
+
+from tenax.errors import Unreachable, UsageError
+from tenax.settings import Settings
+from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.migrate import migrate, require_current
+
+Connection: TypeAlias = asyncpg.Connection
+Pool: TypeAlias = asyncpg.Pool
+
+OLDEST_MAJOR = 14
+
+_CONNECT_SECONDS = 10.0
+_COMMAND_SECONDS = 90.0
+"""Beyond the server's own limit below: for a server that no longer answers at all."""
+_SESSION = {
+    "jit": "off",
+    "timezone": "UTC",
+    "plan_cache_mode": "force_custom_plan",
+    "statement_timeout": "60s",
+    "lock_timeout": "30s",
+    "idle_in_transaction_session_timeout": "60s",
+}
+_CHECK_URL = "check the database URL (TENAX_DATABASE_URL or --database)"
+
+
+def connection_lost(error: BaseException) -> bool:
+    """Does this mean that the connection, not the statement, failed, so that the same call may work on another one?"""
+    return isinstance(
+        error,
+        OSError
+        | asyncpg.PostgresConnectionError
+        | asyncpg.InterfaceError
+        | asyncpg.AdminShutdownError
+        | asyncpg.CrashShutdownError
+        | asyncpg.CannotConnectNowError
+        | Unreachable,
+    )
+
+
+async def connect(database_url: str, *, application_name: str = "tenax", **more: Any) -> Connection:
+    """One connection with our session settings; jsonb travels as text both ways."""
+    try:
+        return await asyncpg.connect(
+            database_url,
+            timeout=_CONNECT_SECONDS,
+            command_timeout=_COMMAND_SECONDS,
+            server_settings={**_SESSION, "application_name": application_name},
+            **more,
+        )
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+        raise _explained(error, database_url) from error
+
+
+async def open_pool(
+    database_url: str,
+    *,
+    min_size: int = 1,
+    max_size: int = 8,
+    application_name: str = "tenax",
+    revive: Callable[[], Awaitable[object]] | None = None,
+) -> Pool:
+    """A pool on a PostgreSQL that is new enough. `revive` is called when no connection can be made, before one more try."""
+
+    async def connected(*_: Any, **more: Any) -> Connection:
+        try:
+            return await connect(database_url, application_name=application_name, **more)
+        except Unreachable:
+            if revive is None:
+                raise
+        await revive()
+        return await connect(database_url, application_name=application_name, **more)
+
+    pool = asyncpg.create_pool(min_size=min_size, max_size=max_size, connect=connected)
+    await pool
+    try:
+        async with pool.acquire() as connection:
+            _check_version(connection)
+    except BaseException:
+        pool.terminate()
+        raise
+    return pool
+
+
+class Database:
+    """The database this process works on: its pool and, if it is the embedded one, the hold on its server."""
+
+    def __init__(self, settings: Settings, url: str, pool: Pool, embedded: EmbeddedPostgres | None) -> None:
+        self.settings = settings
+        self.url = url
+        self.pool = pool
+        self.embedded = embedded
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, settings: Settings, **more: Any) -> AsyncIterator[Database]:
+        """The database of these settings, with a schema that fits this version, until the block ends."""
+        database = await cls.connected(settings, **more)
+        try:
+            yield database
+        finally:
+            await database.close()
+
+    @classmethod
+    async def connected(
+        cls,
+        settings: Settings,
+        *,
+        min_size: int = 1,
+        max_size: int = 8,
+        application_name: str = "tenax",
+        check_schema: bool = True,
+    ) -> Database:
+        """As `open`, for callers that close it themselves. The embedded database migrates itself; any other has an owner
+        who does that (`check_schema=False` is for the very command)."""
+        embedded = None if settings.database_url else EmbeddedPostgres(settings.home)
+        url = settings.database_url or await _acquired(embedded)
+        try:
+            pool = await open_pool(
+                url,
+                min_size=min_size,
+                max_size=max_size,
+                application_name=application_name,
+                revive=_revive(embedded) if embedded else None,
+            )
+            database = cls(settings, url, pool, embedded)
+        except BaseException:
+            if embedded:
+                embedded.release()
+            raise
+        try:
+            await database._fit_schema(check_schema)
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+    async def connect(self, *, application_name: str = "tenax") -> Connection:
+        """A connection outside the pool, for LISTEN and for session locks. Close it yourself."""
+        if self.embedded:
+            await asyncio.to_thread(self.embedded.ensure_running)
+        return await connect(self.url, application_name=application_name)
+
+    async def close(self, *, patience: float = 5.0) -> None:
+        """Close the pool, with force after a while, and let go of the embedded server."""
+        try:
+            async with asyncio.timeout(patience):
+                await self.pool.close()
+        except TimeoutError:
+            self.pool.terminate()
+        finally:
+            if self.embedded:
+                await asyncio.to_thread(self.embedded.release)
+
+    async def _fit_schema(self, check: bool) -> None:  # noqa: FBT001 private, named at its only call
+        async with self.pool.acquire() as connection:
+            if self.embedded:
+                await migrate(connection)
+            elif check:
+                await require_current(connection)
+
+
+async def _acquired(embedded: EmbeddedPostgres | None) -> str:
+    assert embedded is not None
+    return await asyncio.to_thread(embedded.acquire)
+
+
+def _revive(embedded: EmbeddedPostgres) -> Callable[[], Awaitable[object]]:
+    return lambda: asyncio.to_thread(embedded.ensure_running)
+
+
+def _check_version(connection: Connection) -> None:
+    version = connection.get_server_version()
+    if version.major < OLDEST_MAJOR:
+        raise Unreachable(
+            f"PostgreSQL {version.major}.{version.minor} is too old: Tenax needs {OLDEST_MAJOR} or newer",
+            remedy="use a newer PostgreSQL, or no database URL at all: Tenax then brings its own",
+        )
+
+
+def _explained(error: Exception, database_url: str) -> Unreachable | UsageError:
+    """The error of a failed connection in words, without the password that the URL may hold."""
+    parts = urlsplit(database_url)
+    where, user, name = _address(database_url), unquote(parts.username or ""), unquote(parts.path.lstrip("/"))
+    match error:
+        case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
+            return Unreachable(
+                f"PostgreSQL at {where} refuses user {user or '(none given)'}: {error}", remedy=_CHECK_URL
+            )
+        case asyncpg.InvalidCatalogNameError():
+            return Unreachable(
+                f"PostgreSQL at {where} has no database {name}",
+                remedy=f"create it (createdb {name}), or {_CHECK_URL}",
+            )
+        case asyncpg.TooManyConnectionsError():
+            return Unreachable(
+                f"PostgreSQL at {where} has no connection left: {error}",
+                remedy="raise max_connections, or run fewer servers",
+            )
+        case asyncpg.CannotConnectNowError():
+            return Unreachable(
+                f"PostgreSQL at {where} takes no connections now: {error}", remedy="try again in a moment"
+            )
+        case asyncpg.PostgresError():
+            return Unreachable(f"PostgreSQL at {where} refuses the connection: {error}", remedy=_CHECK_URL)
+        case TimeoutError():
+            return Unreachable(
+                f"PostgreSQL at {where} did not answer within {_CONNECT_SECONDS:g} s",
+                remedy=f"is it up, and not behind a firewall? Else {_CHECK_URL}",
+            )
+        case socket.gaierror():
+            return Unreachable(f"there is no host {where}: {error.strerror}", remedy=_CHECK_URL)
+        case OSError():
+            return Unreachable(
+                f"no PostgreSQL answers at {where}: {error.strerror or error}",
+                remedy=f"start it, or {_CHECK_URL}",
+            )
+        case _:
+            return UsageError(f"this is not a database URL that can be used: {error}", remedy=_CHECK_URL)
+
+
+def _address(database_url: str) -> str:
+    parts = urlsplit(database_url)
+    host = parse_qs(parts.query).get("host", [""])[0]
+    return host or parts.netloc.rpartition("@")[2] or "the default address"

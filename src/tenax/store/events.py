@@ -1,0 +1,35 @@
+"""Reading the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenax.model.events import timestamp
+from tenax.store.connect import Connection
+from tenax.store.json_text import decode
+from tenax.store.statements import sql
+
+
+async def find_outcome(tx: Connection, execution_id: int, token: str) -> list[dict[str, Any]] | None:
+    """The events that were written together with the end of this attempt, if it has ended."""
+    row = await tx.fetchval(sql("find_outcome"), execution_id, token)
+    return None if row is None else list(decode(row))
+
+
+async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[dict[str, Any]]:
+    """The events of an execution as section 13 of the contract has them, after this sequence number."""
+    rows = await tx.fetch(sql("get_events"), execution_id)
+    return [
+        {
+            "id": row["id"],
+            "seq": row["seq"],
+            "type": row["type"],
+            "at": timestamp(row["at"]),
+            "step": row["step"],
+            "item": row["item"],
+            "attempt": row["attempt"],
+            "data": decode(row["data"]),
+        }
+        for row in rows
+        if row["seq"] > after
+    ]

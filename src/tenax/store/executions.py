@@ -1,0 +1,39 @@
+"""Reading executions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from tenax.store.connect import Connection
+from tenax.store.json_text import decode
+from tenax.store.statements import sql
+
+_JSON = ("input", "result", "failure", "waiting")
+
+
+async def get_execution(tx: Connection, execution_id: int) -> dict[str, Any] | None:
+    row = await tx.fetchrow(sql("get_execution"), execution_id)
+    return None if row is None else _plain(row)
+
+
+async def list_executions(
+    tx: Connection,
+    *,
+    states: Sequence[str] | None,
+    workflow: str | None,
+    since: datetime | None,
+    before: int | None,
+    limit: int,
+) -> list[dict[str, Any]]:
+    rows = await tx.fetch(sql("list_executions"), states, workflow, since, before, limit)
+    return [_plain(row) for row in rows]
+
+
+async def find_stalled_executions(tx: Connection, after: int, limit: int) -> list[int]:
+    return [row["id"] for row in await tx.fetch(sql("find_stalled_executions"), after, limit)]
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    return {name: decode(value) if name in _JSON else value for name, value in row.items()}

@@ -1,0 +1,40 @@
+"""JSON as PostgreSQL takes it: text without NUL characters or lone surrogates, whatever a worker reported."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import orjson
+
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+
+
+def encode(value: Any) -> str:
+    """The value as JSON text. What jsonb cannot hold becomes U+FFFD rather than an error that would lose a report."""
+    try:
+        text = orjson.dumps(value).decode()
+    except TypeError:
+        text = json.dumps(_storable(value), ensure_ascii=False, allow_nan=False, default=str)
+    return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
+
+
+def decode(text: str | None) -> Any:
+    return None if text is None else orjson.loads(text)
+
+
+def _storable(value: Any) -> Any:
+    """Goes where orjson cannot: surrogates, integers beyond 64 bits, keys that are not text, NaN."""
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {_storable(str(key)): _storable(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [_storable(entry) for entry in value]
+        case _:
+            return value

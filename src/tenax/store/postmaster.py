@@ -1,0 +1,182 @@
+"""The running server of a data directory: find it, stop it, and watch for the moment when nobody needs it any more.
+
+The watcher is this file run as a script, detached from whoever started it, and it lives as long as PostgreSQL does. So the
+file imports nothing of Tenax and little of the standard library: it has to be small and must not break while code is replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+USERS_LOCK = "users.lock"
+LOG_FOLDER = "log"
+LOG_FILES_KEPT = 5
+PORT = 5432
+"""Only a part of the socket's name: nothing listens on a network."""
+
+_FAST_SHUTDOWN_SECONDS = 60.0
+_IMMEDIATE_SHUTDOWN_SECONDS = 10.0
+_LOG_CHECK_SECONDS = 60.0
+
+
+class LockFile(NamedTuple):
+    """What a server says of itself in postmaster.pid."""
+
+    pid: int
+    socket_folder: Path
+    status: str
+    """`starting`, `ready`, `stopping`, or empty while the file is being written."""
+
+
+def read_lock_file(data: Path) -> LockFile | None:
+    try:
+        lines = (data / "postmaster.pid").read_text("utf-8", "surrogateescape").splitlines()
+        pid = int(lines[0])
+    except (FileNotFoundError, NotADirectoryError, IndexError, ValueError):
+        return None
+    lines += [""] * (8 - len(lines))
+    return LockFile(pid, Path(lines[4]), lines[7].strip())
+
+
+def answers(socket_folder: Path) -> bool:
+    """Does anything listen there? True does not mean that it is ready for queries."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(2)
+        try:
+            probe.connect(str(socket_folder / f".s.PGSQL.{PORT}"))
+        except (BlockingIOError, TimeoutError):
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def is_ready(data: Path) -> LockFile | None:
+    """The server's lock file, if it takes queries now. Cheap: one small file and one connection that says nothing."""
+    server = read_lock_file(data)
+    return server if server and server.status == "ready" and answers(server.socket_folder) else None
+
+
+def processes_of(data: Path) -> list[int]:
+    """Every process of this data directory's server. Process ids are used again, so the working folder is what tells."""
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and _belongs_to(int(entry), data)]  # noqa: PTH208 pathlib would be one more import
+
+
+def _belongs_to(pid: int, data: Path) -> bool:
+    try:
+        return (
+            os.readlink(f"/proc/{pid}/cwd") == str(data)  # noqa: PTH115 a Path for each process of the machine is waste
+            and Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").startswith("postgres")
+        )
+    except OSError:
+        return False
+
+
+def postmaster_of(data: Path) -> int | None:
+    """The process id of the live server, or None, whatever a stale lock file says."""
+    server = read_lock_file(data)
+    return server.pid if server and _belongs_to(server.pid, data) else None
+
+
+def wait_for_end(pid: int, seconds: float) -> bool:
+    """True once the process has ended; it need not be a child of this one."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(max(0.0, seconds) * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def stop(data: Path) -> None:
+    """End the server of this data directory: cleanly if it can, but end it, with all its processes."""
+    if pid := postmaster_of(data):
+        for how, patience in (
+            (signal.SIGINT, _FAST_SHUTDOWN_SECONDS),
+            (signal.SIGQUIT, _IMMEDIATE_SHUTDOWN_SECONDS),
+        ):
+            if not _belongs_to(pid, data):
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, how)
+            if wait_for_end(pid, patience):
+                break
+    end_orphans(data, patience=0.5)
+
+
+def end_orphans(data: Path, *, patience: float) -> None:
+    """After the postmaster's death its children leave by themselves, but one in a long computation only at its end.
+
+    No new server can start while one of them holds the shared memory, and none of them can do anything useful.
+    """
+    deadline = time.monotonic() + patience
+    for pid in processes_of(data):
+        if not wait_for_end(pid, deadline - time.monotonic()) and _belongs_to(pid, data):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            wait_for_end(pid, _IMMEDIATE_SHUTDOWN_SECONDS)
+
+
+def data_folders(place: Path) -> list[Path]:
+    """The data directories of a place, the newest major version last. Each is named by its major version."""
+    try:
+        found = [
+            folder
+            for folder in place.iterdir()
+            if folder.name.isdigit() and (folder / "PG_VERSION").is_file()
+        ]
+    except FileNotFoundError:
+        return []
+    return sorted(found, key=lambda folder: int(folder.name))
+
+
+def prune_logs(place: Path) -> None:
+    """PostgreSQL starts a new log file when one is full, and never removes one."""
+    with contextlib.suppress(OSError):
+        files = sorted((place / LOG_FOLDER).glob("postgresql-*.log"))
+        for file in files[:-LOG_FILES_KEPT]:
+            file.unlink(missing_ok=True)
+
+
+def watch(place: Path, watch_lock: int) -> None:
+    """Wait until no process uses the server, then stop it.
+
+    Every user holds a shared lock on one file, and the kernel drops it at any death, kill -9 included. Who comes during the
+    shutdown waits for that same lock, and then finds no server and starts one. `watch_lock` is inherited, so there is no moment
+    at which two watchers run; it is given back before the users' lock, so that whoever waits for that sees this watcher gone.
+    """
+    signal.signal(signal.SIGALRM, lambda *_: prune_logs(place))
+    signal.setitimer(signal.ITIMER_REAL, _LOG_CHECK_SECONDS, _LOG_CHECK_SECONDS)
+    users = os.open(place / USERS_LOCK, os.O_RDWR | os.O_CLOEXEC)
+    fcntl.flock(users, fcntl.LOCK_EX)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if _is_still(place / USERS_LOCK, users):
+        for data in data_folders(place):
+            stop(data)
+    os.close(watch_lock)
+    os.close(users)
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    """False if the folder was removed and made anew: what runs there now belongs to another watcher."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    watch(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,122 @@
+"""The live work items: leased, locked, extended, found when they expire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tenax.store.connect import Connection
+from tenax.store.json_text import encode
+from tenax.store.rows import ExecutionRow, ItemRow, LeasedItem, NewItem, OpenItem
+from tenax.store.statements import sql
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Free slots of workers that are able to run the same things: one worker and one grant for each slot."""
+
+    queues: tuple[str, ...]
+    runtimes: tuple[str, ...]
+    labels: str
+    workers: list[str]
+    grants: list[str]
+    execution_id: int | None = None
+
+
+async def lease_items(
+    tx: Connection, slots: Slots, *, lease: float, grace: float, refused: bool
+) -> list[LeasedItem]:
+    arguments: list[Any] = [
+        slots.queues,
+        slots.runtimes,
+        slots.labels,
+        slots.workers,
+        slots.grants,
+        lease,
+        grace,
+    ]
+    name = "lease_refused_items" if refused else "lease_items"
+    if slots.execution_id is not None:
+        name = "lease_own_items"
+        arguments.append(slots.execution_id)
+    return [LeasedItem(*row) for row in await tx.fetch(sql(name), *arguments)]
+
+
+async def lock_executions(
+    tx: Connection, ids: Sequence[int]
+) -> tuple[dict[int, ExecutionRow], datetime | None]:
+    """The executions, locked in the order of their ids, and the time once all locks are held."""
+    rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
+    executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
+    return executions, rows[-1]["now"] if rows else None
+
+
+async def lock_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("lock_leased_items"), items, tokens)]
+
+
+async def lock_expired_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("lock_expired_items"), items)]
+
+
+async def lock_open_items(tx: Connection, executions: Sequence[int], *, leased_too: bool) -> list[OpenItem]:
+    return [OpenItem(*row) for row in await tx.fetch(sql("lock_open_items"), executions, leased_too)]
+
+
+async def find_expired_items(tx: Connection, limit: int) -> list[tuple[int, int]]:
+    return [(row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_expired_items"), limit)]
+
+
+async def find_expired_executions(tx: Connection, limit: int) -> list[int]:
+    return [row["id"] for row in await tx.fetch(sql("find_expired_executions"), limit)]
+
+
+async def find_granted_items(
+    tx: Connection, grants: Sequence[str], worker: str
+) -> list[tuple[int, int, str]]:
+    rows = await tx.fetch(sql("find_granted_items"), grants, worker)
+    return [(row["id"], row["execution_id"], str(row["lease_token"])) for row in rows]
+
+
+async def extend_leases(
+    tx: Connection, worker: str, items: Sequence[int], tokens: Sequence[str], lease: float
+) -> set[int]:
+    return {row["id"] for row in await tx.fetch(sql("extend_leases"), worker, items, tokens, lease)}
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """When something next falls due, of each kind."""
+
+    now: datetime
+    retry: datetime | None
+    expiry: datetime | None
+    queue: datetime | None
+    deadline: datetime | None
+    reap_after: datetime | None
+
+
+async def next_wake(tx: Connection) -> Wake:
+    return Wake(*await tx.fetchrow(sql("next_wake")))
+
+
+async def beat_service(tx: Connection, gap: float, lease: float) -> None:
+    await tx.execute(sql("beat_service"), gap, lease)
+
+
+async def restore_item(
+    tx: Connection,
+    item: NewItem,
+    *,
+    attempt: int,
+    ledger: dict[str, Any] | None,
+    available_at: datetime,
+    created_at: datetime,
+    lost_worker: str | None,
+) -> None:
+    """A rebuilt item gets back what it had used up. One that was running is leased to its lost worker, and expired."""
+    text = None if ledger is None else encode(ledger)
+    arguments = (item.execution_id, item.step, attempt, text, available_at, created_at, lost_worker)
+    await tx.execute(sql("restore_item"), *arguments)

@@ -1,0 +1,16 @@
+"""What the servers share: one secret, and a log that has room for the months to come."""
+
+from __future__ import annotations
+
+from tenax.store.connect import Connection
+
+MONTHS_AHEAD = 3
+
+
+async def secret(tx: Connection) -> bytes:
+    value: bytes = await tx.fetchval("select secret from tenax.service")
+    return value
+
+
+async def ensure_log_partitions(tx: Connection) -> None:
+    await tx.execute("select tenax.ensure_log_partitions($1)", MONTHS_AHEAD)

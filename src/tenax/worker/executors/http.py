@@ -1,0 +1,180 @@
+"""`http` steps: one request, its answer as the result, and what went wrong as facts."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import httpx2
+import orjson
+
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment
+from tenax.sdk.connections import connection_kind, connection_words
+from tenax.sdk.context import TaskContext
+from tenax.worker.failures import MESSAGE_LIMIT, qualified, refused, retry_after_of, timed_out
+from tenax.worker.json_values import parse_json, without_nul
+
+BODY_LIMIT = 8_000_000
+
+
+class HttpExecutor:
+    """One client for all attempts: connections are reused, cookies are not kept (executions share nothing)."""
+
+    def __init__(self, *, body_limit: int = BODY_LIMIT) -> None:
+        self._client: httpx2.AsyncClient | None = None
+        self._body_limit = body_limit
+
+    async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:  # noqa: ARG002 - the protocol's
+        try:
+            request = self._request(assignment)
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            return refused(
+                "invalid", "invalid_parameters", f"invalid URL {assignment.spec.get('url')!r}: {error}"
+            )
+        except (TypeError, ValueError) as error:
+            return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
+        dependency = assignment.dependency or _host(request.url)
+        try:
+            async with asyncio.timeout(assignment.timeout) as scope:
+                return await self._exchange(assignment, request, dependency)
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            return timed_out(assignment.timeout, dependency=dependency)
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _request(self, assignment: Assignment) -> httpx2.Request:
+        spec = assignment.spec
+        url = httpx2.URL(str(spec["url"]))
+        if url.scheme not in ("http", "https") or not url.host:
+            raise httpx2.UnsupportedProtocol("it must start with http:// or https:// and name a host")
+        json, body = spec.get("json"), spec.get("body")
+        return self._shared_client().build_request(
+            str(spec.get("method") or "GET").upper(),
+            url,
+            params=spec.get("params") or None,
+            headers=_headers(assignment, has_json=json is not None),
+            content=orjson.dumps(json) if json is not None else _content(body),
+        )
+
+    async def _exchange(self, assignment: Assignment, request: httpx2.Request, dependency: str) -> Outcome:
+        follow = bool(assignment.spec.get("follow_redirects", False))
+        try:
+            response = await self._shared_client().send(request, stream=True, follow_redirects=follow)
+            try:
+                body, whole = await self._read(response)
+            finally:
+                await response.aclose()
+        except httpx2.TooManyRedirects as error:
+            return Outcome(
+                "failed",
+                facts=Facts(message=f"too many redirects: {error}", fatal=True, dependency=dependency),
+            )
+        except httpx2.LocalProtocolError as error:
+            return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            return _no_answer(request, error, dependency)
+        if response.is_success:
+            return _success(response, body, whole=whole, limit=self._body_limit)
+        return _error_answer(response, body, dependency)
+
+    async def _read(self, response: httpx2.Response) -> tuple[bytes, bool]:
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > self._body_limit:
+                return bytes(body[: self._body_limit]), False
+        return bytes(body), True
+
+    def _shared_client(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            self._client = httpx2.AsyncClient(
+                timeout=None,  # the attempt's own timeout covers everything
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+            )
+        return self._client
+
+
+def _headers(assignment: Assignment, *, has_json: bool) -> dict[str, str]:
+    """The author's headers win over ours."""
+    headers = {
+        "tenax-receipt": assignment.receipt,
+        "tenax-execution": str(assignment.execution_id),
+        "tenax-attempt": str(assignment.attempt),
+        "idempotency-key": assignment.receipt,
+    }
+    if has_json:
+        headers["content-type"] = "application/json"
+    own: Mapping[str, Any] = assignment.spec.get("headers") or {}
+    return headers | {name.lower(): str(value) for name, value in own.items() if value is not None}
+
+
+def _content(body: Any) -> bytes | None:
+    """A body is text; anything else that a template gave is sent as its JSON."""
+    if body is None:
+        return None
+    return body.encode() if isinstance(body, str) else orjson.dumps(body)
+
+
+def _success(response: httpx2.Response, body: bytes, *, whole: bool, limit: int) -> Outcome:
+    if not whole:
+        return refused("invalid", "invalid_result", f"the answer's body is larger than {limit} bytes")
+    try:
+        data = _data(response, body)
+    except orjson.JSONDecodeError as error:
+        return refused("invalid", "invalid_result", f"the answer says it is JSON, but is not: {error}")
+    result = {"status_code": response.status_code, "headers": dict(response.headers.items()), "data": data}
+    return Outcome("succeeded", result=without_nul(result))
+
+
+def _error_answer(response: httpx2.Response, body: bytes, dependency: str) -> Outcome:
+    try:
+        data = _data(response, body)
+    except orjson.JSONDecodeError:
+        data = without_nul(body.decode("utf-8", "replace"))
+    facts = Facts(
+        message=f"{response.status_code} {response.reason_phrase}".rstrip(),
+        status_code=response.status_code,
+        retry_after=retry_after_of(response.headers, now=datetime.now(UTC)),
+        dependency=dependency,
+        data=data,
+    )
+    return Outcome("failed", facts=facts)
+
+
+def _no_answer(request: httpx2.Request, error: httpx2.RequestError, dependency: str) -> Outcome:
+    kind = connection_kind(error)
+    facts = Facts(
+        message=f"{connection_words(kind)}: {request.method} {request.url}"[:MESSAGE_LIMIT],
+        connection=kind,
+        exception=qualified(type(error)),
+        exception_bases=tuple(qualified(base) for base in type(error).__mro__[1:-1]),
+        dependency=dependency,
+    )
+    return Outcome("failed", facts=facts)
+
+
+def _data(response: httpx2.Response, body: bytes) -> Any:
+    """JSON where the answer says so, else text, else `{"base64": ...}`: bytes have no place in JSON."""
+    if not body:
+        return None
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        return parse_json(body)
+    try:
+        return without_nul(body.decode(response.charset_encoding or "utf-8"))
+    except (UnicodeDecodeError, LookupError):
+        return {"base64": base64.b64encode(body).decode()}
+
+
+def _host(url: httpx2.URL) -> str:
+    return url.netloc.decode("ascii").rpartition("@")[2]

@@ -1,0 +1,121 @@
+"""`process` steps: a command in a fresh folder and a process group of its own; its result file, or its stdout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment
+from tenax.sdk.context import TaskContext
+from tenax.worker.executors.result_file import outcome_of_process
+from tenax.worker.failures import refused, timed_out
+from tenax.worker.guardian import Guardian
+from tenax.worker.json_values import readable
+from tenax.worker.memory import OomKills
+from tenax.worker.processes import Ended, run_group
+from tenax.worker.secrets import PREFIX
+
+_NOT_INHERITED = ("TENAX_TOKEN", "TENAX_DATABASE_URL")
+
+
+class ProcessExecutor:
+    """Runs commands. Its guardian sees to it that they do not outlive the worker."""
+
+    def __init__(self, guardian: Guardian) -> None:
+        self._guardian = guardian
+
+    async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:  # noqa: ARG002 - the protocol's
+        # A folder that its own processes made unremovable must not turn a finished attempt into a failed one.
+        with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
+            return await self._run_in(assignment, Path(name))
+
+    async def close(self) -> None:
+        """Nothing to close: the guardian is its owner's."""
+
+    async def _run_in(self, assignment: Assignment, folder: Path) -> Outcome:
+        spec = assignment.spec
+        params = b"" if spec.get("params") is None else orjson.dumps(spec["params"])
+        (folder / "params.json").write_bytes(params or b"null")
+        cwd = _working_folder(assignment, folder)
+        if not cwd.is_dir():
+            return refused(
+                "invalid", "invalid_parameters", f"there is no folder {str(cwd)!r} to run the command in"
+            )
+        env = _environment(assignment, folder)
+        argv = _argv(spec["command"])
+        if not argv:
+            return refused("invalid", "invalid_parameters", "the command is empty")
+        if (missing := _not_found(argv[0], env, cwd)) is not None:
+            return missing
+        kills = OomKills.now()
+        ended = await run_group(
+            self._guardian, argv, env=env, cwd=str(cwd), stdin=params, seconds=assignment.timeout
+        )
+        if ended.timed_out:
+            return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)
+        return outcome_of_process(
+            ended, folder / "result.json", oom_killed=_was_killed(ended) and kills.more_since()
+        )
+
+
+def _argv(command: Any) -> list[str]:
+    if isinstance(command, str):
+        return ["/bin/sh", "-c", command]
+    return [str(part) for part in command]
+
+
+def _environment(assignment: Assignment, folder: Path) -> dict[str, str]:
+    """The worker's own, without what is the worker's alone: its token, its database, and secrets nobody asked for."""
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _NOT_INHERITED and not name.startswith(PREFIX)
+    }
+    env |= {name: str(value) for name, value in (assignment.spec.get("env") or {}).items()}
+    return env | {
+        "TENAX_EXECUTION_ID": str(assignment.execution_id),
+        "TENAX_STEP": assignment.step,
+        "TENAX_ATTEMPT": str(assignment.attempt),
+        "TENAX_RECEIPT": assignment.receipt,
+        "TENAX_PARAMS_FILE": str(folder / "params.json"),
+        "TENAX_RESULT_FILE": str(folder / "result.json"),
+    }
+
+
+def _working_folder(assignment: Assignment, folder: Path) -> Path:
+    """Beside the workflow's file, where that is on this machine; else the attempt's own folder."""
+    base = Path(assignment.base_dir) if assignment.base_dir and Path(assignment.base_dir).is_dir() else folder
+    own = assignment.spec.get("cwd")
+    return base / str(own) if own else base
+
+
+def _not_found(command: str, env: dict[str, str], cwd: Path) -> Outcome | None:
+    """Looked up before it is started: a shell would only say 127."""
+    if "/" in command:
+        found = os.access(cwd / command, os.X_OK) and not (cwd / command).is_dir()
+        exists = (cwd / command).exists()
+    else:
+        found = shutil.which(command, path=env.get("PATH", os.defpath)) is not None
+        exists = False
+    if found:
+        return None
+    words = "cannot be executed" if exists else "command not found"
+    facts = Facts(
+        message=f"{words}: {command}",
+        exit_code=126 if exists else 127,
+        result_file="missing",
+        exception="builtins.PermissionError" if exists else "builtins.FileNotFoundError",
+        exception_bases=("builtins.OSError", "builtins.Exception", "builtins.BaseException"),
+    )
+    return Outcome("failed", facts=facts)
+
+
+def _was_killed(ended: Ended) -> bool:
+    """By SIGKILL, as the kernel does it; a shell in between says so with 137."""
+    return ended.returncode in (-9, 137)

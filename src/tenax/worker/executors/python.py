@@ -1,0 +1,156 @@
+"""`python` steps: a function in the worker's loop, in a thread, or in a process that can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment
+from tenax.sdk.context import CURRENT, TaskContext
+from tenax.worker.call import arguments, call, succeeded
+from tenax.worker.failures import outcome_of, refused, timed_out
+from tenax.worker.guardian import Guardian
+from tenax.worker.json_values import readable
+from tenax.worker.processes import Ended, run_group
+from tenax.worker.registry import Handler, NoHandler, find_handler
+from tenax.worker.threads import Threads
+
+_OUTCOME = TypeAdapter(Outcome)
+
+
+class PythonExecutor:
+    """Runs functions. `overdue` counts the threads that outlived their attempt and still take up its slot."""
+
+    def __init__(self, guardian: Guardian, *, on_slot_freed: Callable[[], None] = lambda: None) -> None:
+        self._guardian = guardian
+        self._threads = Threads()
+        self._handlers: dict[tuple[str, str | None], Handler] = {}
+        self._on_slot_freed = on_slot_freed
+        self.overdue = 0
+
+    async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:
+        """Raises `NoHandler` where this worker has no such function."""
+        key = (assignment.spec["task"], assignment.base_dir)
+        handler = self._handlers.get(key)
+        if handler is None:
+            found = await self._find(key)
+            if isinstance(found, Outcome):
+                return found
+            handler = self._handlers[key] = found
+        CURRENT.set(context)  # for this attempt's own asyncio task
+        if handler.process:
+            return await self._in_process(handler, assignment)
+        try:
+            args, kwargs = arguments(handler, assignment.spec.get("args"), context)
+        except TypeError as error:
+            return refused("invalid", "invalid_parameters", str(error))
+        if handler.is_async:
+            return await self._in_loop(handler, args, kwargs, assignment.timeout)
+        return await self._in_thread(handler, args, kwargs, assignment.timeout)
+
+    async def close(self) -> None:
+        self._threads.close()
+
+    async def _find(self, key: tuple[str, str | None]) -> Handler | Outcome:
+        """In a thread: importing a module may take longer than a heartbeat may wait."""
+
+        def find() -> Handler | Outcome | NoHandler:
+            try:
+                return find_handler(*key)
+            except NoHandler as none:
+                return none
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything at all
+                return outcome_of(error)
+
+        found = await asyncio.shield(self._threads.call(find))
+        if isinstance(found, NoHandler):
+            raise found
+        return found
+
+    async def _in_loop(
+        self, handler: Handler, args: list[Any], kwargs: dict[str, Any], seconds: float
+    ) -> Outcome:
+        scope = asyncio.timeout(seconds)
+        try:
+            async with scope:
+                result = await handler.function(*args, **kwargs)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return outcome_of(error)  # the function cancelled itself
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the user's code
+            return timed_out(seconds) if scope.expired() else outcome_of(error)
+        return timed_out(seconds) if scope.expired() else succeeded(result)
+
+    async def _in_thread(
+        self, handler: Handler, args: list[Any], kwargs: dict[str, Any], seconds: float
+    ) -> Outcome:
+        future = self._threads.call(lambda: call(handler, args, kwargs))
+        try:
+            # `wait` leaves the future alone when it times out or is cancelled: the thread cannot be stopped.
+            done, _ = await asyncio.wait({future}, timeout=seconds)
+        except asyncio.CancelledError:
+            self._keep_slot(future)
+            raise
+        if done:
+            return future.result()
+        self._keep_slot(future)
+        return timed_out(seconds)
+
+    def _keep_slot(self, future: asyncio.Future[Outcome]) -> None:
+        if future.done():
+            return
+        self.overdue += 1
+
+        def freed(_: asyncio.Future[Outcome]) -> None:
+            self.overdue -= 1
+            self._on_slot_freed()
+
+        future.add_done_callback(freed)
+
+    async def _in_process(self, handler: Handler, assignment: Assignment) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
+            result = Path(name) / "outcome.json"
+            job = {
+                "module": handler.function.__module__,
+                "main": getattr(sys.modules.get("__main__"), "__file__", None),
+                "path": sys.path,
+                "result": str(result),
+                "assignment": assignment,
+            }
+            ended = await run_group(
+                self._guardian,
+                [sys.executable, "-m", "tenax.worker.child"],
+                env=os.environ,
+                cwd=str(Path.cwd()),
+                stdin=orjson.dumps(job),
+                seconds=assignment.timeout,
+            )
+            if ended.timed_out:
+                return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)
+            return _outcome_of_child(ended, result)
+
+
+def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
+    try:
+        return _OUTCOME.validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        code = ended.returncode
+        how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+        facts = Facts(
+            message=f"the task's process ended before its function did ({how})",
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            stderr_tail=readable(ended.stderr_tail) or None,
+        )
+        return Outcome("failed", facts=facts)

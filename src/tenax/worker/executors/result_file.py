@@ -1,0 +1,134 @@
+"""What a finished process came to: its exit, and the file `$TENAX_RESULT_FILE`.
+
+The file is JSON. An object with `status` (`completed`, `failed` or `budget_exceeded`) or with `success` says how it
+went, with `output`, `error` (or `message`) and `usage: {cost_usd, tokens}`; any other JSON is the output itself. A file
+that can be read decides, whatever the exit code.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tenax.model.outcome import Facts, Outcome, ResultFile, Usage
+from tenax.worker.failures import MESSAGE_LIMIT, refused
+from tenax.worker.json_values import parse_json, readable
+from tenax.worker.processes import Ended
+
+RESULT_LIMIT = 8_000_000
+_STATUSES = ("completed", "failed", "budget_exceeded")
+
+
+class _Unreadable(Exception):  # noqa: N818 - the vocabulary's word
+    pass
+
+
+def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool) -> Outcome:
+    tail = readable(ended.stderr_tail) or None
+    try:
+        found, content = _read(path)
+    except _Unreadable as error:
+        if ended.returncode == 0:
+            message = f"exit code 0, but the result file cannot be read: {error}"
+            return refused("invalid", "invalid_result", message, result_file="unreadable", stderr_tail=tail)
+        return Outcome("failed", facts=_exit_facts(ended, "unreadable", tail, oom_killed=oom_killed))
+    if found:
+        return _decided_by_file(ended, content, tail)
+    if ended.returncode == 0:
+        return Outcome("succeeded", result=_stdout(ended))
+    return Outcome("failed", facts=_exit_facts(ended, "missing", tail, oom_killed=oom_killed))
+
+
+def _read(path: Path) -> tuple[bool, Any]:
+    """Whether there is a file, and its content. An empty one says nothing, so it cannot be read."""
+    try:
+        if path.stat().st_size > RESULT_LIMIT:
+            raise _Unreadable(f"it is larger than {RESULT_LIMIT} bytes")
+        if not path.is_file():
+            raise _Unreadable("it is not a file")
+        return True, parse_json(path.read_bytes())
+    except FileNotFoundError:
+        return False, None
+    except OSError as error:
+        raise _Unreadable(str(error)) from error
+    except orjson.JSONDecodeError as error:
+        raise _Unreadable(f"it is no JSON: {error}") from error
+
+
+def _decided_by_file(ended: Ended, content: Any, tail: str | None) -> Outcome:
+    status = _status(content)
+    if status is None:
+        return Outcome("succeeded", result=content)
+    usage = _usage(content.get("usage"))
+    if status == "completed":
+        return Outcome("succeeded", result=content.get("output"), usage=usage)
+    stated = content.get("error") or content.get("message") or f"the result file says {status}"
+    message = stated if isinstance(stated, str) else orjson.dumps(stated).decode()
+    facts = Facts(
+        message=message[:MESSAGE_LIMIT],
+        exit_code=ended.returncode if ended.returncode >= 0 else None,
+        signal=-ended.returncode if ended.returncode < 0 else None,
+        result_file=status,
+        fatal=status == "failed",
+        stderr_tail=tail,
+        data=content.get("output"),
+    )
+    return Outcome("failed", facts=facts, usage=usage)
+
+
+def _status(content: Any) -> ResultFile | None:
+    if not isinstance(content, dict):
+        return None
+    if content.get("success") is False:
+        return "failed"
+    status = content.get("status")
+    if status in _STATUSES:
+        known: ResultFile = status
+        return known
+    return "completed" if content.get("success") is True and "output" in content else None
+
+
+def _usage(stated: Any) -> Usage | None:
+    """What does not look like a number is left out: a wrong usage must not cost a finished attempt its result."""
+    if not isinstance(stated, dict):
+        return None
+    cost, tokens = stated.get("cost_usd", stated.get("cost")), stated.get("tokens")
+    return Usage(
+        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        tokens=tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None,
+    )
+
+
+def _stdout(ended: Ended) -> Any:
+    if not ended.stdout:
+        return None
+    if ended.stdout_dropped:
+        kept = readable(ended.stdout)
+        return f"{kept}\n[{ended.stdout_dropped} bytes more were not kept]"
+    try:
+        return parse_json(ended.stdout)
+    except orjson.JSONDecodeError:
+        return readable(ended.stdout).removesuffix("\n")
+
+
+def _exit_facts(ended: Ended, result_file: ResultFile, tail: str | None, *, oom_killed: bool) -> Facts:
+    facts = Facts(result_file=result_file, stderr_tail=tail, oom_killed=oom_killed)
+    if ended.returncode >= 0:
+        return replace(
+            facts, exit_code=ended.returncode, message=_with_tail(f"exit code {ended.returncode}", tail)
+        )
+    number = -ended.returncode
+    known = number in [s.value for s in signal.Signals]
+    name = signal.Signals(number).name if known else f"signal {number}"
+    cause = " (out of memory)" if oom_killed else ""
+    return replace(facts, signal=number, message=f"killed by {name}{cause}")
+
+
+def _with_tail(message: str, tail: str | None) -> str:
+    """The last line of stderr usually says why."""
+    last = next((line.strip() for line in reversed((tail or "").splitlines()) if line.strip()), "")
+    return f"{message}: {last[:300]}" if last else message

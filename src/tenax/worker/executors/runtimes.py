@@ -1,0 +1,56 @@
+"""The runtimes a worker knows, each made when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tenax.worker.executors import Executor
+from tenax.worker.guardian import Guardian
+from tenax.worker.registry import NoHandler
+
+RUNTIMES = ("python", "http", "process")
+
+
+class Executors:
+    """One executor for each runtime, and the guardian they share."""
+
+    def __init__(self, *, on_slot_freed: Callable[[], None]) -> None:
+        self._guardian = Guardian()
+        self._made: dict[str, Executor] = {}
+        self._on_slot_freed = on_slot_freed
+        self._overdue: Callable[[], int] = lambda: 0
+
+    @property
+    def overdue(self) -> int:
+        """Threads that outlived their attempt, and still take up its slot."""
+        return self._overdue()
+
+    def of(self, runtime: str) -> Executor:
+        executor = self._made.get(runtime)
+        if executor is None:
+            executor = self._made[runtime] = self._make(runtime)
+        return executor
+
+    async def close(self) -> None:
+        for executor in self._made.values():
+            await executor.close()
+        self._guardian.close()
+
+    def _make(self, runtime: str) -> Executor:
+        match runtime:
+            case "python":
+                from tenax.worker.executors.python import PythonExecutor
+
+                executor = PythonExecutor(self._guardian, on_slot_freed=self._on_slot_freed)
+                self._overdue = lambda: executor.overdue
+                return executor
+            case "http":
+                from tenax.worker.executors.http import HttpExecutor
+
+                return HttpExecutor()
+            case "process":
+                from tenax.worker.executors.process import ProcessExecutor
+
+                return ProcessExecutor(self._guardian)
+            case _:
+                raise NoHandler(f"this worker has no runtime {runtime!r}")

@@ -1,0 +1,148 @@
+"""What a handler raised, as the outcome it stands for: typed facts, and no judgement of them."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Any
+
+from tenax.model.durations import parse_retry_after
+from tenax.model.outcome import Connection, Facts, FailureClass, Outcome
+from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
+from tenax.worker.json_values import Unserialisable, plain
+
+MESSAGE_LIMIT = 4_000
+TRACEBACK_LIMIT = 8_000
+TRACEBACK_FRAMES = 30
+_OWN_CODE = "tenax.worker"
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    """The outcome that an exception of a handler stands for."""
+    match error:
+        case Snooze():
+            return Outcome("snoozed", after=error.after)
+        case NotCompleted():
+            return Outcome("not_completed", facts=Facts(message=_text(error), data=_data(error.data)))
+        case Fatal():
+            return Outcome("failed", facts=Facts(message=_text(error), fatal=True, data=_data(error.data)))
+        case Retry():
+            return Outcome("failed", facts=_facts(error, _text(error)), after=error.after)
+        case _:
+            return Outcome(
+                "failed", facts=_facts(error, f"{type(error).__name__}: {_text(error)}".rstrip(": "))
+            )
+
+
+def timed_out(seconds: float, **more: Any) -> Outcome:
+    return Outcome("failed", facts=Facts(message=f"timed out after {seconds:g} s", timed_out=True, **more))
+
+
+def refused(failure_class: FailureClass, reason: str, message: str, **more: Any) -> Outcome:
+    """A failure whose class the worker knows for certain: parameters or results that cannot be used."""
+    facts = Facts(message=message[:MESSAGE_LIMIT], failure_class=failure_class, reason=reason, **more)
+    return Outcome("failed", facts=facts)
+
+
+def qualified(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def retry_after_of(headers: Mapping[str, str], *, now: datetime) -> float | None:
+    """Seconds. A date is taken relative to the answer's own `Date`, so that the two clocks need not agree."""
+    hint = headers.get("retry-after") or headers.get("Retry-After")
+    if hint is None:
+        return None
+    stated = headers.get("date") or headers.get("Date")
+    return parse_retry_after(hint, _http_date(stated) or now)
+
+
+def _http_date(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+
+
+def _facts(error: BaseException, message: str) -> Facts:
+    status_code, retry_after, dependency = _answer(error)
+    return Facts(
+        message=message[:MESSAGE_LIMIT],
+        status_code=status_code,
+        retry_after=retry_after,
+        dependency=dependency,
+        connection=None if status_code is not None else _connection(error),
+        exception=qualified(type(error)),
+        exception_bases=tuple(qualified(base) for base in type(error).__mro__[1:-1]),
+        traceback=_traceback(error),
+    )
+
+
+def _answer(error: BaseException) -> tuple[int | None, float | None, str | None]:
+    """The HTTP answer that httpx, requests, aiohttp and their like hang on their exceptions."""
+    response = getattr(error, "response", None)
+    status_code = getattr(response, "status_code", None)
+    if not isinstance(status_code, int) or isinstance(status_code, bool):
+        return None, None, None
+    headers = getattr(response, "headers", None)
+    # requests' headers are a MutableMapping of their own; a plain copy would lose that names ignore case.
+    hint = retry_after_of(headers, now=datetime.now(UTC)) if isinstance(headers, Mapping) else None
+    return status_code, hint, _host(getattr(response, "url", None))
+
+
+def _host(url: object) -> str | None:
+    from urllib.parse import urlsplit
+
+    try:
+        return urlsplit(str(url)).netloc.rpartition("@")[2] or None if url is not None else None
+    except ValueError:
+        return None
+
+
+def _connection(error: BaseException) -> Connection | None:
+    """Only for errors that are connection errors by their type; the module with httpx2 is not needed for others."""
+    if isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError) or (
+        type(error).__module__.partition(".")[0] in ("httpx2", "httpx", "httpcore2", "httpcore")
+        and any(base.__name__ == "TransportError" for base in type(error).__mro__)
+    ):
+        from tenax.sdk.connections import connection_kind
+
+        return connection_kind(error)
+    return None
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error).replace("\x00", "\ufffd")[:MESSAGE_LIMIT]
+    except Exception as broken:  # noqa: BLE001 - a user's __str__ may raise anything, and must not cost us the report
+        return f"(its text cannot be had: {type(broken).__name__})"
+
+
+def _data(data: Any) -> Any:
+    try:
+        return plain(data)
+    except Unserialisable:
+        return repr(data)[:MESSAGE_LIMIT]
+
+
+def _traceback(error: BaseException) -> str:
+    """The tail of it, from the first frame that is not the worker's own."""
+    lines = traceback.format_exception(
+        type(error), error, _user_frames(error.__traceback__), limit=-TRACEBACK_FRAMES
+    )
+    return "".join(lines)[-TRACEBACK_LIMIT:].replace("\x00", "\ufffd")
+
+
+def _user_frames(trace: TracebackType | None) -> TracebackType | None:
+    first = trace
+    while first is not None and str(first.tb_frame.f_globals.get("__name__", "")).startswith(_OWN_CODE):
+        first = first.tb_next
+    return first

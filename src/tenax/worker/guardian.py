@@ -1,0 +1,63 @@
+"""The worker's side of `guard.py`: tells it which process groups must not outlive the worker."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_SCRIPT = Path(__file__).with_name("guard.py")
+_END_SECONDS = 5.0
+
+
+class Guardian:
+    """One guard process for a worker, started with its first process group."""
+
+    def __init__(self) -> None:
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._groups: set[int] = set()
+
+    def watch(self, group: int) -> None:
+        self._groups.add(group)
+        if self._guard is None:
+            self._start()
+        self._tell(f"+{group}\n")
+
+    def forget(self, group: int) -> None:
+        self._groups.discard(group)
+        self._tell(f"-{group}\n")
+
+    def close(self) -> None:
+        """Whatever is still watched is killed."""
+        guard, self._guard = self._guard, None
+        if guard is None or guard.stdin is None:
+            return
+        guard.stdin.close()
+        try:
+            guard.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            guard.kill()
+            guard.wait()
+
+    def _start(self) -> None:
+        self._guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_SCRIPT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+
+    def _tell(self, line: str) -> None:
+        if self._guard is None or self._guard.stdin is None:
+            return
+        try:
+            os.write(self._guard.stdin.fileno(), line.encode())
+        except BrokenPipeError:  # someone ended the guard: another takes over
+            self._guard.wait()
+            self._guard.stdin.close()
+            self._start()
+            for group in self._groups:
+                os.write(self._guard.stdin.fileno(), f"+{group}\n".encode())

@@ -1,0 +1,64 @@
+"""The worker's link to its server: up or down, said once for each change, with growing pauses while it is down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from tenax.errors import TenaxError
+
+T = TypeVar("T")
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 5.0
+
+log = logging.getLogger("tenax.worker")
+
+
+class LinkDown(Exception):  # noqa: N818 - a state, not an error
+    """The call did not get through; try again later. Never leaves the worker."""
+
+
+class Link:
+    """Makes calls, and keeps the state of the link. One link for all activities of a worker."""
+
+    def __init__(self) -> None:
+        self.up = True
+        self._failures = 0
+
+    async def call(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
+        """The answer, or `LinkDown`. What only a person can put right comes out as it is."""
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await request
+        except TenaxError as error:
+            if error.http_status < 500:
+                raise
+            raise self._went_down(str(error)) from error
+        # The boundary to the server's side: whatever its faults, the worker outlives them.
+        except Exception as error:
+            log.debug("the call failed", exc_info=True)
+            raise self._went_down(f"{type(error).__name__}: {error}") from error
+        self._came_up()
+        return answer
+
+    async def pause(self) -> None:
+        """Waits before the next try. Half of it by chance, so that workers do not come back in step."""
+        longest = min(FIRST_PAUSE * 2 ** min(self._failures, 10), LONGEST_PAUSE)
+        await asyncio.sleep(longest * random.uniform(0.5, 1.0))
+
+    def _went_down(self, why: str) -> LinkDown:
+        self._failures += 1
+        if self.up:
+            self.up = False
+            log.warning("%s; will keep trying", why)
+        return LinkDown(why)
+
+    def _came_up(self) -> None:
+        self._failures = 0
+        if not self.up:
+            self.up = True
+            log.info("the server is back")

@@ -1,0 +1,158 @@
+"""From the name in a step to the function that runs it: registered names, then modules beside the file, then `sys.path`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tenax.sdk.context import TaskContext
+from tenax.sdk.task import REGISTRY, Task
+
+_IMPORTING = threading.RLock()
+"""`sys.path` is the whole process's: one import at a time may change it."""
+
+
+class NoHandler(Exception):  # noqa: N818 - the vocabulary's word
+    """This worker has no such handler. Another may: the lease is handed back, uncounted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A function ready to be called."""
+
+    name: str
+    function: Callable[..., Any]
+    is_async: bool
+    process: bool
+    context_parameter: str | None
+    """The parameter that takes the context, where the function has one."""
+
+
+def find_handler(name: str, base_dir: str | None) -> Handler:
+    """Raises `NoHandler` where there is none; what a module raises while it is imported comes out as it is."""
+    if (task := REGISTRY.find(name)) is not None:
+        return handler_of(task)
+    module_name, colon, path = name.partition(":")
+    if not colon:
+        raise NoHandler(f"no task is registered as {name!r}; known here: {_known()}")
+    target: Any = import_beside(module_name, base_dir)
+    for part in path.split("."):
+        target = getattr(target, part, None)
+    if not callable(target):
+        # Importing the module may have registered the very name.
+        if (task := REGISTRY.find(name)) is not None:
+            return handler_of(task)
+        raise NoHandler(f"the module {module_name!r} has no function {path!r}")
+    return handler_of(REGISTRY.of(target) or Task(name, target))
+
+
+def handler_of(task: Task) -> Handler:
+    return Handler(task.name, task.function, task.is_async, task.process, _context_parameter(task.function))
+
+
+def load_modules(names: tuple[str, ...]) -> None:
+    """Imports modules for the tasks they register (`tenax worker MODULE ...`); the working folder is searched too."""
+    for name in names:
+        import_beside(name, str(Path.cwd()))
+
+
+def import_beside(name: str, base_dir: str | None) -> ModuleType:
+    """Imports a module, looking in `base_dir` first. `NoHandler` where there is no such module."""
+    with _IMPORTING:
+        beside = _spec_beside(name, base_dir)
+        loaded = sys.modules.get(name)
+        if beside is not None and loaded is not None and _origin(loaded) != beside.origin:
+            return _import_alias(name, beside, base_dir)
+        try:
+            with _first_on_path(base_dir if beside is not None else None):
+                return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+                raise NoHandler(f"there is no module {name!r} here") from error
+            raise
+        except ValueError as error:  # an empty or relative name
+            raise NoHandler(f"{name!r} is not the name of a module") from error
+
+
+def _spec_beside(name: str, base_dir: str | None) -> ModuleSpec | None:
+    if base_dir is None or not name or not Path(base_dir).is_dir():
+        return None
+    importlib.invalidate_caches()
+    search: list[str] | None = [base_dir]
+    spec = None
+    for depth in range(1, name.count(".") + 2):
+        spec = PathFinder.find_spec(".".join(name.split(".")[:depth]), search)
+        if spec is None:
+            return None
+        search = list(spec.submodule_search_locations or [])
+    return spec
+
+
+def _import_alias(name: str, spec: ModuleSpec, base_dir: str | None) -> ModuleType:
+    """Two folders may each have a `tasks.py`. The second one is loaded under a name of its own."""
+    alias = f"{name}@{base_dir}"
+    if alias in sys.modules:
+        return sys.modules[alias]
+    own = importlib.util.spec_from_file_location(
+        alias, spec.origin, submodule_search_locations=spec.submodule_search_locations
+    )
+    if own is None or own.loader is None:
+        raise NoHandler(f"the module {name!r} in {base_dir} cannot be loaded")
+    module = importlib.util.module_from_spec(own)
+    sys.modules[alias] = module
+    try:
+        with _first_on_path(base_dir):
+            own.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[alias]
+        raise
+    return module
+
+
+@contextmanager
+def _first_on_path(folder: str | None) -> Iterator[None]:
+    if folder is None:
+        yield
+        return
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _origin(module: ModuleType) -> str | None:
+    return module.__spec__.origin if module.__spec__ is not None else getattr(module, "__file__", None)
+
+
+def _context_parameter(function: Callable[..., Any]) -> str | None:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some builtins have none
+        return None
+    for parameter in parameters:
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        annotation = parameter.annotation
+        if annotation is TaskContext or (
+            isinstance(annotation, str) and annotation.split(".")[-1] == "TaskContext"
+        ):
+            return parameter.name
+        if parameter.name == "ctx":
+            return parameter.name
+    return None
+
+
+def _known() -> str:
+    names = sorted(task.name for task in REGISTRY)
+    return ", ".join(names[:20]) or "none"

@@ -1,0 +1,121 @@
+"""How a worker speaks to its server: one interface, over HTTP or within one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+import httpx2
+from pydantic import TypeAdapter, ValidationError
+
+from tenax.errors import Unreachable, UsageError
+from tenax.model.wire import (
+    Assignment,
+    Heartbeat,
+    HeartbeatAnswer,
+    LeaseRequest,
+    Registration,
+    RegistrationAnswer,
+    Release,
+    Report,
+    ReportAnswer,
+)
+from tenax.sdk.problems import check_answer, unreachable
+
+T = TypeVar("T")
+
+_REGISTRATION = TypeAdapter(Registration)
+_REGISTRATION_ANSWER = TypeAdapter(RegistrationAnswer)
+_LEASE = TypeAdapter(LeaseRequest)
+_ASSIGNMENTS = TypeAdapter(list[Assignment])
+_REPORTS = TypeAdapter(list[Report])
+_REPORT_ANSWERS = TypeAdapter(list[ReportAnswer])
+_RELEASES = TypeAdapter(list[Release])
+_HEARTBEAT = TypeAdapter(Heartbeat)
+_HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 30.0
+"""How long the server may take for an answer, beyond what a parked lease request waits."""
+
+
+class Transport(Protocol):
+    """The server, as a worker sees it.
+
+    `Unreachable` from any of them is temporary: the worker keeps what it holds and tries again. `Unauthorized` and
+    `Forbidden` end the worker.
+    """
+
+    async def register(self, registration: Registration) -> RegistrationAnswer: ...
+
+    async def lease(self, request: LeaseRequest) -> Sequence[Assignment]: ...
+
+    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
+        """One answer for each report, in their order. The same report again gets the same answer."""
+        ...
+
+    async def release(self, releases: Sequence[Release]) -> None: ...
+
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer: ...
+
+    async def close(self) -> None: ...
+
+
+class HttpTransport:
+    """A server somewhere else."""
+
+    def __init__(self, server_url: str, token: str | None = None) -> None:
+        self._url = server_url.rstrip("/")
+        headers = {"content-type": "application/json"}
+        if token:
+            headers["authorization"] = f"Bearer {token}"
+        try:
+            self._http = httpx2.AsyncClient(
+                base_url=self._url, headers=headers, limits=httpx2.Limits(max_connections=None)
+            )
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"{server_url!r} is not the URL of a server: {error}") from error
+
+    async def register(self, registration: Registration) -> RegistrationAnswer:
+        return _read(
+            _REGISTRATION_ANSWER, await self._post("register", _REGISTRATION.dump_json(registration))
+        )
+
+    async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
+        return _read(
+            _ASSIGNMENTS, await self._post("lease", _LEASE.dump_json(request), patience=request.wait)
+        )
+
+    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
+        return _read(_REPORT_ANSWERS, await self._post("report", _REPORTS.dump_json(list(reports))))
+
+    async def release(self, releases: Sequence[Release]) -> None:
+        await self._post("release", _RELEASES.dump_json(list(releases)))
+
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        return _read(_HEARTBEAT_ANSWER, await self._post("heartbeat", _HEARTBEAT.dump_json(heartbeat)))
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _post(self, verb: str, body: bytes, *, patience: float = 0.0) -> bytes:
+        limits = httpx2.Timeout(ANSWER_SECONDS + patience, connect=CONNECT_SECONDS)
+        try:
+            response = await self._http.post(f"/v1/worker/{verb}", content=body, timeout=limits)
+        except httpx2.UnsupportedProtocol as error:
+            raise UsageError(f"{self._url!r} is not the URL of a server: {error}") from error
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
+            raise unreachable(self._url, error) from error
+        return check_answer(response).content
+
+
+def _read(adapter: TypeAdapter[T], body: bytes) -> T:
+    """An answer that cannot be read never came, as far as the worker is concerned."""
+    try:
+        return adapter.validate_json(body)
+    except ValidationError as error:
+        problem: Any = error.errors(include_input=False, include_url=False)[0]
+        raise Unreachable(
+            f"the server's answer cannot be read: {problem['msg']} at {problem['loc']}",
+            remedy="is there a Tenax server of the same version at that address?",
+        ) from error

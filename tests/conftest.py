@@ -1,0 +1,150 @@
+"""Databases for tests: one server for the whole run, shared by its processes, and a fresh clone of a template for each test.
+
+`database_url`        a migrated database on the embedded PostgreSQL
+`any_database_url`    the same, and once more on the system's PostgreSQL where there is one
+`empty_database_url`  as `any_database_url`, with no schema yet
+`open_folder`         a folder that PostgreSQL's account can enter too (pytest's own cannot be, as root)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.migrate import migrate
+from tenax.store.postgres_binaries import Installation
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `waiting`, which has no package
+
+_RUN = "TENAX_TEST_RUN"
+_TEMPLATE = "template_for_tests"
+# Nothing here outlives the run, so nothing needs to survive a power cut.
+_NOT_DURABLE = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "max_connections": "200",
+}
+
+
+def pytest_configure() -> None:
+    # The processes of pytest-xdist inherit it, and so share the servers.
+    os.environ.setdefault(_RUN, f"{os.getpid()}-{uuid.uuid4().hex[:8]}")
+
+
+def pytest_unconfigure() -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(_run_folder(), ignore_errors=True)
+        del os.environ[_RUN]
+
+
+def _run_folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"tenax-tests-{os.environ[_RUN]}"
+
+
+def _make_open(folder: Path) -> Path:
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    return folder
+
+
+def _system_installation() -> Installation | None:
+    found = [path for path in Path("/usr/lib/postgresql").glob("*/bin/initdb") if path.parts[-3].isdigit()]
+    roots = sorted((path.parent.parent for path in found), key=lambda root: int(root.name))
+    return Installation(int(roots[-1].name), roots[-1]) if roots else None
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    folder = _make_open(_make_open(_run_folder()) / uuid.uuid4().hex[:12])
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def embedded_server() -> Iterator[str]:
+    yield from _server("embedded", None)
+
+
+@pytest.fixture(scope="session")
+def system_server() -> Iterator[str]:
+    installation = _system_installation()
+    assert installation
+    yield from _server("system", installation)
+
+
+@pytest.fixture
+def database_url(embedded_server: str) -> Iterator[str]:
+    yield from _database(embedded_server, _TEMPLATE)
+
+
+@pytest.fixture(params=["embedded", "system"] if _system_installation() else ["embedded"])
+def any_server(request: pytest.FixtureRequest) -> str:
+    return request.getfixturevalue(f"{request.param}_server")
+
+
+@pytest.fixture
+def any_database_url(any_server: str) -> Iterator[str]:
+    yield from _database(any_server, _TEMPLATE)
+
+
+@pytest.fixture
+def empty_database_url(any_server: str) -> Iterator[str]:
+    yield from _database(any_server, "template0")
+
+
+def _server(name: str, installation: Installation | None) -> Iterator[str]:
+    home = _make_open(_make_open(_run_folder()) / name)
+    server = EmbeddedPostgres(home, installations=installation and [installation], options=_NOT_DURABLE)
+    with server:
+        url = server.ensure_running()
+        with (home / "template.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            asyncio.run(_make_template(url))
+        yield url
+
+
+async def _make_template(url: str) -> None:
+    admin = await asyncpg.connect(url)
+    try:
+        if await admin.fetchval("select 1 from pg_database where datname = $1 and datistemplate", _TEMPLATE):
+            return
+        await admin.execute(f"drop database if exists {_TEMPLATE}")
+        await admin.execute(f"create database {_TEMPLATE}")
+        connection = await asyncpg.connect(_with_database(url, _TEMPLATE))
+        await migrate(connection)
+        await connection.close()
+        await admin.execute(f"alter database {_TEMPLATE} is_template true")
+    finally:
+        await admin.close()
+
+
+def _database(server_url: str, template: str) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex[:16]}"
+    asyncio.run(_execute(server_url, f"create database {name} template {template}"))
+    yield _with_database(server_url, name)
+    asyncio.run(_execute(server_url, f"drop database {name} with (force)"))
+
+
+async def _execute(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def _with_database(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}", netloc="tenax@"))

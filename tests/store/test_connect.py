@@ -1,0 +1,208 @@
+"""Connections: what they are set to, what is said when there is none, and that the embedded one comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import struct
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from tenax.errors import SchemaOutdated, TenaxError, Unreachable, UsageError
+from tenax.settings import Settings
+from tenax.store import connect
+from tenax.store.connect import Database, connection_lost, open_pool
+from tenax.store.migrate import status
+from tenax.store.postmaster import postmaster_of, processes_of
+from waiting import eventually
+
+
+def refused(url: str) -> TenaxError:
+    async def run() -> TenaxError:
+        with pytest.raises(TenaxError) as caught:
+            await open_pool(url)
+        return caught.value
+
+    return asyncio.run(run())
+
+
+def with_parts(url: str, **parts: str) -> str:
+    # urlunsplit drops an empty netloc, which a URL of a socket has.
+    return urlunsplit(urlsplit(url)._replace(**{"netloc": "tenax@", **parts}))
+
+
+def test_a_session_has_our_settings(any_database_url):
+    async def run():
+        pool = await open_pool(any_database_url, application_name="tenax test")
+        async with pool.acquire() as connection:
+            names = ("jit", "timezone", "application_name", "plan_cache_mode", "statement_timeout")
+            values = [await connection.fetchval("select current_setting($1)", name) for name in names]
+            assert values == ["off", "UTC", "tenax test", "force_custom_plan", "1min"]
+            # jsonb stays text both ways: callers encode once, for a whole batch.
+            assert await connection.fetchval("select ($1::jsonb[])[2]", ["1", '{"a": [1]}']) == '{"a": [1]}'
+        await pool.close()
+
+    asyncio.run(run())
+
+
+def test_nobody_answers():
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        error = refused(f"postgresql://someone:hush@127.0.0.1:{port}/tenax")
+    assert isinstance(error, Unreachable)
+    assert f"no PostgreSQL answers at 127.0.0.1:{port}: " in error.message
+    assert "hush" not in f"{error.message} {error.remedy}"
+    assert error.exit_code == 3
+
+
+def test_no_socket(tmp_path):
+    error = refused(f"postgresql://tenax@/tenax?host={tmp_path}")
+    assert error.message.startswith(f"no PostgreSQL answers at {tmp_path}: ")
+
+
+def test_no_such_database(embedded_server):
+    error = refused(with_parts(embedded_server, path="/nowhere"))
+    assert error.message.endswith("has no database nowhere")
+    assert "createdb nowhere" in error.remedy
+
+
+def test_no_such_user(embedded_server):
+    error = refused(with_parts(embedded_server, netloc="stranger:hush@"))
+    assert "refuses user stranger: " in error.message
+    assert "hush" not in error.message
+
+
+@pytest.mark.parametrize("url", ["postgresql://h:port/d", "postgresql://tenax@h/d?sslmode=perhaps"])
+def test_a_url_that_makes_no_sense(url):
+    error = refused(url)
+    assert isinstance(error, UsageError)
+    assert "not a database URL" in error.message
+
+
+def test_a_server_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr(connect, "_CONNECT_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        error = refused(f"postgresql://tenax@127.0.0.1:{port}/tenax?sslmode=disable")
+    assert error.message == f"PostgreSQL at 127.0.0.1:{port} did not answer within 0.05 s"
+
+
+@contextlib.asynccontextmanager
+async def server_of_version(version: str) -> AsyncIterator[int]:
+    """Just enough of PostgreSQL's protocol to be asked for its version: no PostgreSQL so old is at hand."""
+
+    def message(kind: bytes, body: bytes) -> bytes:
+        return kind + struct.pack("!i", len(body) + 4) + body
+
+    ready = message(b"Z", b"I")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(struct.unpack("!i", await reader.readexactly(4))[0] - 4)
+        writer.write(message(b"R", struct.pack("!i", 0)))
+        writer.write(message(b"S", b"server_version\0" + version.encode() + b"\0"))
+        writer.write(message(b"K", struct.pack("!ii", 1, 1)) + ready)
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = await reader.readexactly(5)
+                await reader.readexactly(struct.unpack("!i", head[1:])[0] - 4)
+                if head[:1] == b"Q":
+                    writer.write(message(b"C", b"SELECT 0\0") + ready)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("version", "told"), [("13.2", "PostgreSQL 13.2 is too old: Tenax needs 14 or newer"), ("14.0", None)]
+)
+def test_a_postgresql_must_be_new_enough(version, told):
+    async def run() -> str | None:
+        async with server_of_version(version) as port:
+            try:
+                pool = await open_pool(f"postgresql://tenax@127.0.0.1:{port}/tenax?sslmode=disable")
+            except Unreachable as error:
+                return error.message
+            pool.terminate()
+            return None
+
+    assert asyncio.run(run()) == told
+
+
+def test_a_database_by_url_is_not_migrated_behind_its_owners_back(empty_database_url):
+    async def run():
+        settings = Settings(home=Path("/nowhere"), database_url=empty_database_url)
+        with pytest.raises(SchemaOutdated, match="schema is empty") as caught:
+            await Database.connected(settings)
+        assert caught.value.remedy == "run: tenax db migrate"
+        database = await Database.connected(settings, check_schema=False)
+        assert database.embedded is None
+        await database.close()
+
+    asyncio.run(run())
+
+
+def test_a_database_by_url_that_is_migrated(any_database_url):
+    async def run():
+        async with Database.open(Settings(home=Path("/nowhere"), database_url=any_database_url)) as database:
+            assert database.url == any_database_url
+            assert await database.pool.fetchval("select 1") == 1
+            connection = await database.connect()
+            assert await connection.fetchval("select 2") == 2
+            await connection.close()
+
+    asyncio.run(run())
+
+
+def test_the_embedded_database_migrates_itself_and_goes_when_it_is_closed(open_folder):
+    async def run():
+        async with Database.open(Settings(home=open_folder / "home")) as database:
+            assert not (await status(await database.connect())).pending
+            data = database.embedded.status().data
+            assert processes_of(data)
+        assert not processes_of(data)
+
+    asyncio.run(run())
+
+
+def test_the_pool_of_the_embedded_database_survives_its_kill_9(open_folder):
+    async def run():
+        async with Database.open(Settings(home=open_folder / "home"), max_size=2) as database:
+            await database.pool.execute("create table kept as select 7 as id")
+            found = database.embedded.status()
+            async with database.pool.acquire() as connection:
+                os.kill(found.pid, signal.SIGKILL)
+                await asyncio.to_thread(eventually, lambda: not postmaster_of(found.data))
+                await asyncio.to_thread(eventually, lambda: not processes_of(found.data))
+                with pytest.raises((OSError, asyncpg.PostgresError, asyncpg.InterfaceError)) as caught:
+                    await connection.fetchval("select 1")
+                assert connection_lost(caught.value)
+            assert await database.pool.fetchval("select id from kept") == 7
+            assert await (await database.connect()).fetchval("select 8") == 8
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (ConnectionResetError(), True),
+        (asyncpg.ConnectionDoesNotExistError(), True),
+        (asyncpg.AdminShutdownError(), True),
+        (Unreachable("gone"), True),
+        (asyncpg.UniqueViolationError(), False),
+        (asyncpg.DeadlockDetectedError(), False),
+        (ValueError(), False),
+    ],
+)
+def test_what_a_lost_connection_is(error, lost):
+    assert connection_lost(error) is lost

@@ -1,0 +1,212 @@
+"""Migrations: in order, once each, never edited; and schema.sql is where they lead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tenax.errors import SchemaOutdated, Unreachable
+from tenax.store.migrate import load_migrations, migrate, require_current, status
+
+
+def on(url: str, work: Callable[[asyncpg.Connection], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        connection = await asyncpg.connect(url)
+        try:
+            return await work(connection)
+        finally:
+            await connection.close()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "0001_first.sql").write_text(
+        "create table tenax.first (id int);\ninsert into tenax.first values (1);"
+    )
+    (tmp_path / "0002_second.sql").write_text("alter table tenax.first add note text;")
+    return tmp_path
+
+
+def test_migrations_are_applied_in_order_and_once(empty_database_url, folder):
+    async def work(connection):
+        assert await migrate(connection, folder) == ["0001_first", "0002_second"]
+        assert await migrate(connection, folder) == []
+        assert await connection.fetchval("select count(*) from tenax.first") == 1
+        rows = await connection.fetch(
+            "select version, name, length(checksum) as size, applied_at from tenax.schema_migration order by 1"
+        )
+        assert [(row["version"], row["name"], row["size"]) for row in rows] == [
+            (1, "0001_first", 64),
+            (2, "0002_second", 64),
+        ]
+
+    on(empty_database_url, work)
+
+
+def test_status_changes_nothing(empty_database_url, folder):
+    async def work(connection):
+        before = await status(connection, folder)
+        assert (before.current, before.latest, before.pending) == (0, 2, ("0001_first", "0002_second"))
+        assert await connection.fetchval("select to_regnamespace('tenax')") is None
+        await migrate(connection, folder)
+        after = await status(connection, folder)
+        assert (after.current, after.latest, after.pending, after.unknown, after.edited) == (2, 2, (), (), ())
+
+    on(empty_database_url, work)
+
+
+def test_an_edited_migration_is_refused(empty_database_url, folder):
+    async def work(connection):
+        await migrate(connection, folder)
+        (folder / "0001_first.sql").write_text("create table tenax.first (id bigint);")
+        (folder / "0003_third.sql").write_text("create table tenax.third ();")
+        for call in (migrate, require_current):
+            with pytest.raises(SchemaOutdated, match="has 0001_first with another content"):
+                await call(connection, folder)
+        assert await connection.fetchval("select to_regclass('tenax.third')") is None
+
+    on(empty_database_url, work)
+
+
+def test_a_database_newer_than_the_code_is_refused(empty_database_url, folder):
+    async def work(connection):
+        await migrate(connection, folder)
+        (folder / "0002_second.sql").unlink()
+        for call in (migrate, require_current):
+            with pytest.raises(SchemaOutdated, match="newer than this version of Tenax: it has 0002_second"):
+                await call(connection, folder)
+
+    on(empty_database_url, work)
+
+
+def test_an_old_schema_says_what_to_run(empty_database_url, folder):
+    async def work(connection):
+        with pytest.raises(
+            SchemaOutdated, match="schema is empty, and this version of Tenax needs version 2"
+        ) as caught:
+            await require_current(connection, folder)
+        assert (caught.value.remedy, caught.value.exit_code) == ("run: tenax db migrate", 3)
+        await migrate(connection, folder)
+        await require_current(connection, folder)
+        (folder / "0003_third.sql").write_text("select 1;")
+        with pytest.raises(SchemaOutdated, match="at version 2, and this version of Tenax needs version 3"):
+            await require_current(connection, folder)
+
+    on(empty_database_url, work)
+
+
+def test_a_failing_migration_leaves_nothing_of_itself(empty_database_url, folder):
+    async def work(connection):
+        (folder / "0002_second.sql").write_text("create table tenax.second (); select 1 / 0;")
+        with pytest.raises(
+            SchemaOutdated, match="0002_second failed, and nothing of it was kept: division by zero"
+        ):
+            await migrate(connection, folder)
+        assert await connection.fetchval("select to_regclass('tenax.second')") is None
+        assert (await status(connection, folder)).current == 1
+        (folder / "0002_second.sql").write_text("create table tenax.second ();")
+        assert await migrate(connection, folder) == ["0002_second"]
+
+    on(empty_database_url, work)
+
+
+def test_many_at_once_apply_each_migration_once(empty_database_url, folder):
+    async def one() -> list[str]:
+        connection = await asyncpg.connect(empty_database_url)
+        try:
+            return await migrate(connection, folder)
+        finally:
+            await connection.close()
+
+    async def all_at_once() -> list[list[str]]:
+        return await asyncio.gather(*(one() for _ in range(5)))
+
+    applied = asyncio.run(all_at_once())
+    assert sorted(applied) == [[], [], [], [], ["0001_first", "0002_second"]]
+
+
+def test_a_role_that_may_not_create_is_told_what_to_grant(empty_database_url, folder):
+    async def work(connection):
+        role = f"weak_{await connection.fetchval('select current_database()')}"
+        await connection.execute(f"create role {role}")
+        try:
+            await connection.execute(f"set role {role}")
+            with pytest.raises(Unreachable, match=f"role {role} may not do what 0001_first needs"):
+                await migrate(connection, folder)
+        finally:
+            await connection.execute(f"reset role; drop role {role}")
+
+    on(empty_database_url, work)
+
+
+@pytest.mark.parametrize(
+    "name", ["0003.sql", "3_third.sql", "0003_Third.sql", "0004_gap.sql", "0002_twice.sql"]
+)
+def test_names_that_are_not_a_sequence_are_refused(folder, name):
+    (folder / name).write_text("select 1;")
+    with pytest.raises(ValueError, match="migration"):
+        load_migrations(folder)
+
+
+CATALOG = {
+    "relations": """
+        select c.relname, c.relkind, c.relpersistence, c.reloptions, pg_get_viewdef(c.oid) as view, pg_get_partkeydef(c.oid) as partition
+        from pg_class c where c.relnamespace = any($1) and c.relkind <> 'i'""",
+    "columns": """
+        select c.relname, a.attname, a.attnum, format_type(a.atttypid, a.atttypmod) as type, a.attnotnull, a.attidentity,
+               a.attgenerated, a.attcollation::regcollation::text, pg_get_expr(d.adbin, d.adrelid) as default_value
+        from pg_attribute a join pg_class c on c.oid = a.attrelid
+        left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+        where c.relnamespace = any($1) and a.attnum > 0 and not a.attisdropped and c.relkind <> 'i'""",
+    "indexes": "select pg_get_indexdef(i.indexrelid) as definition from pg_index i join pg_class c on c.oid = i.indrelid where c.relnamespace = any($1)",
+    "constraints": "select conrelid::regclass::text, conname, pg_get_constraintdef(oid) as definition, convalidated from pg_constraint where connamespace = any($1)",
+    "functions": "select pg_get_functiondef(oid) as definition from pg_proc where pronamespace = any($1) and prokind in ('f', 'p')",
+    "triggers": "select pg_get_triggerdef(t.oid) as definition from pg_trigger t join pg_class c on c.oid = t.tgrelid where c.relnamespace = any($1) and not t.tgisinternal",
+    "sequences": "select c.relname, s.seqtypid::regtype::text, s.seqstart, s.seqincrement, s.seqmax, s.seqmin, s.seqcache, s.seqcycle from pg_sequence s join pg_class c on c.oid = s.seqrelid where c.relnamespace = any($1)",
+    "comments": "select c.relname, d.objsubid, d.description from pg_description d join pg_class c on c.oid = d.objoid and d.classoid = 'pg_class'::regclass where c.relnamespace = any($1)",
+    "types": "select t.typname, t.typtype, (select array_agg(e.enumlabel::text order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels from pg_type t where t.typnamespace = any($1) and t.typtype in ('e', 'd')",
+}  # fmt: skip
+
+
+async def described(connection: asyncpg.Connection) -> dict[str, list[str]]:
+    """Everything that the catalog knows of our schemas. The columns' numbers too: `insert` without names must mean the same."""
+    await connection.execute("drop table if exists tenax.schema_migration")
+    names = await connection.fetch(
+        "select oid, nspname from pg_namespace where nspname !~ '^pg_' and nspname not in ('information_schema')"
+    )
+    oids = [row["oid"] for row in names]
+    found = {
+        what: sorted(str(tuple(row)) for row in await connection.fetch(query, oids))
+        for what, query in CATALOG.items()
+    }
+    return {"schemas": sorted(row["nspname"] for row in names), **found}
+
+
+def test_schema_sql_is_where_the_migrations_lead(empty_database_url, any_database_url):
+    async def by_schema_file(connection):
+        await connection.execute(files("tenax").joinpath("sql", "schema.sql").read_text("utf-8"))
+        return await described(connection)
+
+    by_file, by_migrations = on(empty_database_url, by_schema_file), on(any_database_url, described)
+    assert "tenax" in by_file["schemas"]
+    assert by_file["columns"]
+    for what in by_file:
+        assert by_file[what] == by_migrations[what], what
+
+
+def test_the_comparison_sees_a_difference(any_database_url):
+    async def changed(connection):
+        before = await described(connection)
+        await connection.execute("create index sneaky on tenax.execution (id) where id > 7")
+        return before, await described(connection)
+
+    before, after = on(any_database_url, changed)
+    assert len(after["indexes"]) == len(before["indexes"]) + 1

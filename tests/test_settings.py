@@ -1,0 +1,216 @@
+"""Settings: their sources, their order, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from tenax.errors import Unreachable, UsageError
+from tenax.settings import Settings, describe_settings, load_settings
+
+
+def load(
+    tmp_path: Path, *, env=None, flags=None, near: str | None = None, far: str | None = None
+) -> Settings:
+    folder, home = tmp_path / "work", tmp_path / "home"
+    folder.mkdir(exist_ok=True)
+    home.mkdir(exist_ok=True)
+    if near is not None:
+        (folder / "tenax.toml").write_text(near)
+    if far is not None:
+        (home / "tenax.toml").write_text(far)
+    return load_settings(flags, env={"TENAX_HOME": str(home), **(env or {})}, cwd=folder)
+
+
+def test_the_defaults(tmp_path):
+    settings = load(tmp_path)
+    assert (settings.host, settings.port) == ("127.0.0.1", 8520)
+    assert (settings.lease, settings.heartbeat, settings.timeout_grace) == (30.0, 10.0, 1.0)
+    assert (settings.max_body, settings.sweep, settings.drain) == (16_000_000, 30.0, 30.0)
+    assert (settings.workers, settings.slots, settings.queues, dict(settings.labels)) == (
+        2,
+        10,
+        ("default",),
+        {},
+    )
+    assert settings.retries_enabled is True
+    assert settings.retry is settings.database_url is settings.server is settings.token is None
+    assert dict(settings.sources) == {"home": f"TENAX_HOME={tmp_path / 'home'}"}
+
+
+def test_each_source_beats_the_one_before(tmp_path):
+    far, near, env, flags = "port = 1", "port = 2", {"TENAX_PORT": "3"}, {"port": 4}
+    assert load(tmp_path, far=far).port == 1
+    assert load(tmp_path, far=far, near=near).port == 2
+    assert load(tmp_path, far=far, near=near, env=env).port == 3
+    assert load(tmp_path, far=far, near=near, env=env, flags=flags).port == 4
+
+
+def test_both_files_count_key_by_key(tmp_path):
+    settings = load(tmp_path, far="port = 1\nslots = 7", near="port = 2")
+    assert (settings.port, settings.slots) == (2, 7)
+
+
+def test_what_is_not_given_is_not_a_source(tmp_path):
+    assert load(tmp_path, near="port = 2", env={"TENAX_PORT": ""}, flags={"port": None}).port == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("lease", "3s", 3.0),
+        ("lease", "1.5m", 90.0),
+        ("lease", "45", 45.0),
+        ("heartbeat", "250ms", 0.25),
+        ("timeout_grace", "0", 0.0),
+        ("max_body", "512KiB", 524_288),
+        ("max_body", "1mb", 1_000_000),
+        ("max_body", "100", 100),
+        ("queues", "fast, slow", ("fast", "slow")),
+        ("labels", "gpu=yes,zone=a", {"gpu": "yes", "zone": "a"}),
+        ("retries_enabled", "off", False),
+        ("retry", '{"max_attempts": 5}', {"max_attempts": 5}),
+        ("retry", "3", 3),
+        ("retry", "false", False),
+        ("server", "https://tenax.example/", "https://tenax.example"),
+        ("log_level", "DEBUG", "debug"),
+        ("workers", "0", 0),
+    ],
+)
+def test_values_written_as_text(tmp_path, name, text, value):
+    assert getattr(load(tmp_path, env={f"TENAX_{name.upper()}": text}), name) == value
+
+
+def test_values_of_a_file_have_types(tmp_path):
+    text = 'lease = 5\nheartbeat = "1s"\nqueues = ["a", "b"]\nretries_enabled = false\n[labels]\ngpu = "yes"\n[retry]\nmax_attempts = 4\n'
+    settings = load(tmp_path, near=text)
+    assert (settings.lease, settings.heartbeat, settings.queues) == (5.0, 1.0, ("a", "b"))
+    assert (settings.retries_enabled, settings.labels, settings.retry) == (
+        False,
+        {"gpu": "yes"},
+        {"max_attempts": 4},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("lease", "abc"),
+        ("lease", "0"),
+        ("lease", "-5s"),
+        ("port", "65536"),
+        ("port", "8.5"),
+        ("slots", "0"),
+        ("max_body", "0"),
+        ("max_body", "lots"),
+        ("labels", "gpu"),
+        ("queues", "a,,b"),
+        ("retries_enabled", "perhaps"),
+        ("retry", "{"),
+        ("retry", '"often"'),
+        ("server", "tenax.example"),
+        ("log_level", "loud"),
+    ],
+)
+def test_a_wrong_value_names_its_variable(tmp_path, name, text):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, env={f"TENAX_{name.upper()}": text})
+    assert caught.value.message.startswith(f"TENAX_{name.upper()}={text}: expected ")
+
+
+def test_a_wrong_value_names_its_flag_or_its_file(tmp_path):
+    with pytest.raises(UsageError, match=r"^--log-level loud: expected one of debug, info"):
+        load(tmp_path, flags={"log_level": "loud"})
+    with pytest.raises(UsageError, match=r"work/tenax\.toml: lease = True: expected a duration"):
+        load(tmp_path, near="lease = true")
+
+
+@pytest.mark.parametrize("text", ["mysql://x", "localhost/tenax"])
+def test_a_wrong_database_url_is_not_printed(tmp_path, text):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, env={"TENAX_DATABASE_URL": text})
+    assert text not in caught.value.message
+    assert caught.value.message.startswith(
+        "TENAX_DATABASE_URL=...: expected an address such as postgresql://"
+    )
+
+
+def test_secrets_stay_out_of_the_repr(tmp_path):
+    settings = load(tmp_path, env={"TENAX_TOKEN": "hush", "TENAX_DATABASE_URL": "postgresql://u:hush@h/d"})
+    assert "hush" not in repr(settings)
+    assert "hush" not in str(dict(settings.sources))
+
+
+def test_an_unknown_key_is_told_the_nearest_one(tmp_path):
+    with pytest.raises(UsageError, match=r"unknown setting 'heartbeet'; did you mean 'heartbeat'\?"):
+        load(tmp_path, near="heartbeet = 3")
+
+
+def test_a_file_that_is_not_toml(tmp_path):
+    with pytest.raises(UsageError, match=r"work/tenax\.toml: not valid TOML: .*line 1"):
+        load(tmp_path, near="lease 3")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_may_not_be_read(tmp_path):
+    load(tmp_path, near="port = 1")
+    (tmp_path / "work" / "tenax.toml").chmod(0)
+    with pytest.raises(Unreachable, match="cannot be read"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"TENAX_HEARTBEAT": "30s"},
+        {"TENAX_LEASE": "10s", "TENAX_HEARTBEAT": "10s"},
+        {"TENAX_LEASE": "3s", "TENAX_HEARTBEAT": "4s"},
+    ],
+)
+def test_a_heartbeat_must_be_shorter_than_the_lease(tmp_path, env):
+    with pytest.raises(UsageError, match=r"^TENAX_\w+=\w+: heartbeat \(\w+\) must be less than lease"):
+        load(tmp_path, env=env)
+
+
+@pytest.mark.parametrize(("lease", "heartbeat"), [("3s", 1.0), ("30s", 10.0), ("10m", 10.0)])
+def test_a_short_lease_alone_brings_its_heartbeat(tmp_path, lease, heartbeat):
+    assert load(tmp_path, env={"TENAX_LEASE": lease}).heartbeat == heartbeat
+
+
+def test_home_is_taken_from_where_it_was_written(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    assert load_settings(env={"TENAX_HOME": "data"}, cwd=work).home == work / "data"
+    (work / "tenax.toml").write_text('home = "../elsewhere"')
+    assert load_settings(env={}, cwd=work).home == tmp_path / "elsewhere"
+
+
+def test_a_file_found_through_home_cannot_move_it(tmp_path):
+    with pytest.raises(UsageError, match="found through `home`"):
+        load(tmp_path, far='home = "/elsewhere"')
+
+
+def test_the_default_home(tmp_path):
+    found = load_settings(env={"XDG_DATA_HOME": str(tmp_path), "HOME": "/h"}, cwd=tmp_path).home
+    assert found == (Path("/var/lib/tenax") if os.geteuid() == 0 else tmp_path / "tenax")
+
+
+def test_the_table_for_the_docs_has_every_setting():
+    table = describe_settings()
+    assert [row.name for row in table] == [spec.name for spec in fields(Settings) if spec.name != "sources"]
+    assert all(row.doc and row.default for row in table)
+    by_name = {row.name: row for row in table}
+    assert (by_name["database_url"].flag, by_name["lease"].variable) == ("--database", "TENAX_LEASE")
+
+
+def test_the_defaults_shown_in_the_docs_are_the_defaults(tmp_path):
+    """Where the docs show a default in words, reading those words must give it."""
+    defaults = load(tmp_path)
+    for row in describe_settings():
+        if row.default.startswith(("none", "the embedded", "its host", "/var/lib")):
+            continue
+        read = load(tmp_path, env={row.variable: row.default})
+        assert getattr(read, row.name) == getattr(defaults, row.name)

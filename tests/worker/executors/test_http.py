@@ -1,0 +1,156 @@
+"""`http` steps against a real server: what is sent, and the facts of every kind of answer."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from tenax.worker.executors.http import BODY_LIMIT
+
+JSON = {"content-type": "application/json"}
+
+
+def test_sends_what_the_step_says_and_who_is_asking(run, callee):
+    callee.answers = [(200, {**JSON, "x-more": "1"}, b'{"rows": [1, 2]}')]
+    spec = {
+        "url": f"{callee.url}/a?x=1",
+        "method": "post",
+        "headers": {"X-Own": 5},
+        "params": {"y": "2"},
+        "json": {"k": "v"},
+    }
+    outcome = run("http", spec)
+    method, path, headers, body = callee.requests[0]
+    assert (method, body) == ("POST", b'{"k":"v"}')
+    assert path.startswith("/a?")
+    assert "y=2" in path
+    sent = {name.lower(): value for name, value in headers.items()}
+    assert sent["tenax-receipt"] == sent["idempotency-key"] == "receipt-1"
+    assert (sent["tenax-execution"], sent["tenax-attempt"], sent["x-own"]) == ("7", "2", "5")
+    assert sent["content-type"] == "application/json"
+    assert outcome.status == "succeeded"
+    assert outcome.result["status_code"] == 200
+    assert outcome.result["data"] == {"rows": [1, 2]}
+    assert outcome.result["headers"]["x-more"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "data"),
+    [
+        (JSON, b"[1]", [1]),
+        ({"content-type": "application/problem+json; charset=utf-8"}, b'{"a": "\\u0000"}', {"a": "\ufffd"}),
+        ({"content-type": "text/plain"}, b"[1]", "[1]"),
+        ({"content-type": "text/plain; charset=latin-1"}, b"\xe4", "ä"),
+        ({"content-type": "image/png"}, b"\x89PNG\xff", {"base64": "iVBOR/8="}),
+        ({}, b"", None),
+    ],
+)
+def test_data_is_json_where_the_answer_says_so_else_text_else_base64(run, callee, headers, body, data):
+    callee.answers = [(200, headers, body)]
+    outcome = run("http", {"url": callee.url})
+    assert outcome.result["data"] == data
+
+
+def test_a_success_that_is_not_the_json_it_says_is_invalid(run, callee):
+    callee.answers = [(200, JSON, b"{half")]
+    facts = run("http", {"url": callee.url}).facts
+    assert (facts.failure_class, facts.reason) == ("invalid", "invalid_result")
+
+
+def test_a_body_beyond_the_limit_is_invalid(run, callee):
+    callee.answers = [(200, {}, b"x" * (BODY_LIMIT + 1))]
+    facts = run("http", {"url": callee.url}).facts
+    assert facts.reason == "invalid_result"
+    assert str(BODY_LIMIT) in facts.message
+
+
+@pytest.mark.parametrize("status", [302, 404, 429, 500, 503])
+def test_other_answers_fail_with_their_status_and_body(run, callee, status):
+    callee.answers = [(status, {**JSON, "location": "/else"}, b'{"why": 1}')]
+    facts = run("http", {"url": callee.url}).facts
+    assert facts.status_code == status
+    assert facts.message.startswith(f"{status} ")
+    assert facts.data == {"why": 1}
+    assert facts.dependency == callee.host
+    assert facts.failure_class is None
+
+
+def test_an_error_whose_json_is_broken_keeps_its_text(run, callee):
+    callee.answers = [(503, JSON, b"{half")]
+    facts = run("http", {"url": callee.url}).facts
+    assert (facts.status_code, facts.message, facts.data) == (503, "503 Service Unavailable", "{half")
+
+
+def test_the_definitions_dependency_beats_the_host(run, callee):
+    callee.answers = [(500, {}, b"")]
+    assert run("http", {"url": callee.url}, dependency="billing").facts.dependency == "billing"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        (
+            {"retry-after": "Wed, 21 Oct 2015 07:28:30 GMT", "Date": "Wed, 21 Oct 2015 07:28:00 GMT"},
+            30.0,
+        ),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_in_both_forms(run, callee, headers, seconds):
+    callee.answers = [(429, headers, b"")]
+    assert run("http", {"url": callee.url}).facts.retry_after == seconds
+
+
+def test_redirects_are_followed_where_asked(run, callee):
+    callee.answers = [(302, {"location": "/there"}, b""), (200, {}, b"here")]
+    outcome = run("http", {"url": callee.url, "follow_redirects": True})
+    assert outcome.result["data"] == "here"
+    assert callee.requests[1][1] == "/there"
+
+
+def test_cookies_of_one_attempt_are_not_sent_with_another(run, callee):
+    callee.answers = [(302, {"location": "/there", "set-cookie": "session=1"}, b""), (200, {}, b"")]
+    run("http", {"url": callee.url, "follow_redirects": True})
+    assert "cookie" not in {name.lower() for name in callee.requests[1][2]}
+
+
+def test_nothing_listens(run):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{free.getsockname()[1]}"
+    facts = run("http", {"url": f"http://{host}/x"}).facts
+    assert (facts.connection, facts.status_code, facts.dependency) == ("refused", None, host)
+    assert "refused" in facts.message
+
+
+def test_the_callee_hangs_up(run, callee):
+    assert run("http", {"url": f"{callee.url}/slam"}).facts.connection in ("reset", "protocol")
+
+
+def test_a_name_that_does_not_resolve(run):
+    assert run("http", {"url": "http://no-such-host.invalid/"}).facts.connection == "dns"
+
+
+def test_an_answer_without_tls(run, callee):
+    assert run("http", {"url": callee.url.replace("http:", "https:")}).facts.connection == "tls"
+
+
+def test_the_attempts_timeout_covers_the_whole_exchange(run, callee):
+    facts = run("http", {"url": f"{callee.url}/hang"}, timeout=0.2).facts
+    assert facts.timed_out
+    assert facts.connection is None
+
+
+@pytest.mark.parametrize("url", ["", "no scheme", "ftp://host/", "http://", "http://[::1", "http://host:port/"])
+def test_an_invalid_url_is_named(run, url):
+    facts = run("http", {"url": url}).facts
+    assert (facts.failure_class, facts.reason) == ("invalid", "invalid_parameters")
+    assert repr(url) in facts.message
+
+
+def test_an_illegal_header_is_the_parameters_fault(run, callee):
+    facts = run("http", {"url": callee.url, "headers": {"x": "a\nb"}}).facts
+    assert (facts.failure_class, facts.reason) == ("invalid", "invalid_parameters")

@@ -1,0 +1,286 @@
+"""`python` steps: where functions are found, how they are called, and what each way of ending is reported as."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import textwrap
+import threading
+import time
+from datetime import UTC, datetime
+
+import httpx2
+import pytest
+
+from tenax.model.outcome import Outcome
+from tenax.sdk.context import TaskContext, context
+from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
+from tenax.sdk.task import REGISTRY, Task
+from tenax.worker.executors.python import PythonExecutor
+from tenax.worker.guardian import Guardian
+from tenax.worker.registry import NoHandler
+
+
+@pytest.fixture
+def call(run):
+    """Registers a function under a name of its own and runs it as a step."""
+
+    def call_function(function, args=None, **more) -> Outcome:
+        name = f"test-{id(function)}-{time.monotonic_ns()}"
+        REGISTRY.add(Task(name, function))
+        return run("python", {"task": name, "args": args}, **more)
+
+    return call_function
+
+
+def raising(error):
+    def function():
+        raise error
+
+    return function
+
+
+def raising_async(error):
+    async def function():
+        raise error
+
+    return function
+
+
+async def add_async(a, b=0):
+    return {"sum": a + b}
+
+
+def add_sync(a, b=0):
+    return {"sum": a + b}
+
+
+@pytest.mark.parametrize("function", [add_async, add_sync])
+@pytest.mark.parametrize("args", [{"a": 1, "b": 2}, [1, 2]])
+def test_arguments_by_name_and_by_place(call, function, args):
+    outcome = call(function, args)
+    assert (outcome.status, outcome.result) == ("succeeded", {"sum": 3})
+
+
+@pytest.mark.parametrize("function", [add_async, add_sync])
+def test_wrong_arguments_are_a_type_error(call, function):
+    facts = call(function, {"c": 1}).facts
+    assert facts.exception == "builtins.TypeError"
+    assert "unexpected keyword argument 'c'" in facts.message
+
+
+def test_args_of_another_kind_are_refused(call):
+    assert call(add_sync, "text").facts.reason == "invalid_parameters"
+
+
+@pytest.mark.parametrize("make", [raising, raising_async])
+@pytest.mark.parametrize(
+    ("error", "status", "after", "facts"),
+    [
+        (Retry("later", after="5s"), "failed", 5.0, {"message": "later", "exception": "tenax.sdk.outcomes.Retry"}),
+        (Retry(), "failed", None, {"fatal": False, "failure_class": None}),
+        (Fatal("never", data={"k": 1}), "failed", None, {"fatal": True, "message": "never", "data": {"k": 1}}),
+        (NotCompleted("half", data=[1]), "not_completed", None, {"message": "half", "data": [1]}),
+        (ValueError("bad"), "failed", None, {"exception": "builtins.ValueError", "message": "ValueError: bad"}),
+        (KeyError("x"), "failed", None, {"message": "KeyError: 'x'"}),
+        (SystemExit(3), "failed", None, {"exception": "builtins.SystemExit"}),
+        (asyncio.CancelledError(), "failed", None, {"exception": "asyncio.exceptions.CancelledError"}),
+        (TimeoutError("theirs"), "failed", None, {"exception": "builtins.TimeoutError", "timed_out": False}),
+        (ConnectionRefusedError(111, "no"), "failed", None, {"connection": "refused"}),
+    ],
+)
+def test_what_is_raised_is_reported_as_facts(call, make, error, status, after, facts):
+    if make is raising and isinstance(error, asyncio.CancelledError):
+        pytest.skip("an exception of async code")
+    outcome = call(make(error))
+    assert (outcome.status, outcome.after) == (status, after)
+    assert {name: getattr(outcome.facts, name) for name in facts} == facts
+
+
+def test_snooze(call):
+    outcome = call(raising(Snooze("2m")))
+    assert (outcome.status, outcome.after, outcome.facts) == ("snoozed", 120.0, None)
+
+
+class QuotaExceeded(RuntimeError):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+def test_the_exceptions_bases_and_traceback_start_at_the_users_code(call):
+    facts = call(raising(QuotaExceeded())).facts
+    assert facts.exception.endswith("test_python.QuotaExceeded")
+    assert facts.exception_bases == ("builtins.RuntimeError", "builtins.Exception", "builtins.BaseException")
+    assert "raise error" in facts.traceback
+    assert "tenax/worker" not in facts.traceback
+
+
+def test_an_http_clients_exception_gives_status_and_retry_after(call):
+    request = httpx2.Request("GET", "http://api.test:81/x")
+    response = httpx2.Response(429, headers={"Retry-After": "9"}, request=request)
+    facts = call(raising(httpx2.HTTPStatusError("slow", request=request, response=response))).facts
+    assert (facts.status_code, facts.retry_after, facts.dependency) == (429, 9.0, "api.test:81")
+
+
+@pytest.mark.parametrize(
+    ("value", "result"),
+    [(datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00+00:00"), ((1, 2), [1, 2]), ({1: "\x00"}, {"1": "\ufffd"})],
+)
+def test_results_become_plain_json(call, value, result):
+    assert call(lambda: value).result == result
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, 2**70, "\ud800"])
+def test_a_result_without_a_json_form_is_invalid(call, value):
+    facts = call(lambda: value).facts
+    assert (facts.failure_class, facts.reason) == ("invalid", "invalid_result")
+
+
+def test_the_context(call):
+    def by_name(ctx):
+        return [ctx.attempt, ctx.max_attempts, ctx.is_retry, ctx.execution_id, ctx.step, ctx.receipt, ctx is context()]
+
+    async def by_annotation(x, info: TaskContext):
+        return [x, info.workflow, info.deadline > datetime.now(UTC), info is context()]
+
+    assert call(by_name).result == [2, 3, True, 7, "the_step", "receipt-1", True]
+    assert call(by_annotation, {"x": 1}).result == [1, "flow", True, True]
+
+
+def test_an_async_function_is_cancelled_at_its_timeout(call):
+    ended = []
+
+    async def slow():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    outcome = call(slow, timeout=0.05)
+    assert outcome.facts.timed_out
+    assert ended == [True]
+
+
+def test_a_timeout_beats_a_result_that_comes_of_the_cancellation(call):
+    async def stubborn():
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "done after all"
+
+    assert call(stubborn, timeout=0.05).facts.timed_out
+
+
+def test_a_thread_that_outlives_its_timeout_keeps_its_slot_until_it_ends(assign):
+    hold = threading.Event()
+    REGISTRY.add(Task("test-slow-thread", hold.wait))
+
+    async def go():
+        freed = asyncio.Event()
+        executor = PythonExecutor(Guardian(), on_slot_freed=freed.set)
+        assignment = assign("python", {"task": "test-slow-thread"}, timeout=0.05)
+        outcome = await executor.run(assignment, TaskContext(assignment, started=time.time()))
+        assert outcome.facts.timed_out
+        assert executor.overdue == 1
+        hold.set()
+        await asyncio.wait_for(freed.wait(), 10)
+        assert executor.overdue == 0
+        await executor.close()
+
+    asyncio.run(go())
+
+
+# Where functions are found
+
+
+@pytest.fixture
+def module(tmp_path):
+    """Writes a module beside an imaginary workflow file."""
+    before = set(sys.modules)
+
+    def write(name, text, folder="."):
+        place = tmp_path / folder
+        place.mkdir(exist_ok=True)
+        (place / f"{name}.py").write_text(textwrap.dedent(text))
+        return str(place)
+
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_a_module_beside_the_file(run, module):
+    base = module("beside_a", "def f(x): return x + 1")
+    path = list(sys.path)
+    assert run("python", {"task": "beside_a:f", "args": {"x": 1}}, base_dir=base).result == 2
+    assert sys.path == path
+
+
+def test_a_module_on_the_path_and_a_dotted_function(run):
+    assert run("python", {"task": "datetime:date.fromordinal", "args": [1]}).result == "0001-01-01"
+
+
+def test_two_folders_may_each_have_a_module_of_the_same_name(run, module):
+    first = module("twin", "def f(): return 'first'", "one")
+    second = module("twin", "def f(): return 'second'", "two")
+    for base, result in ((first, "first"), (second, "second"), (first, "first")):
+        assert run("python", {"task": "twin:f"}, base_dir=base).result == result
+
+
+@pytest.mark.parametrize("task", ["nowhere:f", "os:no_such_function", "not-registered", ":f", "os.nothing:f"])
+def test_an_unknown_function_is_no_failure_but_no_handler(run, task):
+    with pytest.raises(NoHandler):
+        run("python", {"task": task})
+
+
+def test_an_error_within_a_module_is_a_failure(run, module):
+    base = module("broken_a", "import no_such_dependency_x")
+    facts = run("python", {"task": "broken_a:f"}, base_dir=base).facts
+    assert facts.exception == "builtins.ModuleNotFoundError"
+    assert "no_such_dependency_x" in facts.traceback
+
+
+# In a process of its own
+
+
+PROCESS_TASKS = """
+    import os, time
+    from tenax import task, context, Fatal
+
+    @task(process=True)
+    def pid(x): return [x, os.getpid(), context().attempt]
+
+    @task(name="named-async", process=True)
+    async def named(x): return x * 2
+
+    @task(process=True)
+    def fatal(): raise Fatal("no", data=1)
+
+    @task(process=True)
+    def die(): os.kill(os.getpid(), 9)
+
+    @task(process=True)
+    def hang():
+        print("about to hang", flush=True)
+        os.write(2, b"hanging")
+        time.sleep(600)
+"""
+
+
+def test_process_tasks(run, module):
+    import os
+
+    base = module("process_tasks", PROCESS_TASKS)
+    x, pid, attempt = run("python", {"task": "process_tasks:pid", "args": [5]}, base_dir=base).result
+    assert (x, attempt) == (5, 2)
+    assert pid != os.getpid()
+    assert run("python", {"task": "named-async", "args": {"x": 4}}, base_dir=base).result == 8
+    assert run("python", {"task": "process_tasks:fatal"}, base_dir=base).facts.fatal
+    assert run("python", {"task": "process_tasks:die"}, base_dir=base).facts.signal == 9
+
+
+def test_a_process_task_is_killed_at_its_timeout(run, module):
+    base = module("process_tasks_b", PROCESS_TASKS.replace("named-async", "named-b"))
+    facts = run("python", {"task": "process_tasks_b:hang"}, base_dir=base, timeout=3.0).facts
+    assert facts.timed_out
+    assert facts.stderr_tail == "hanging"
