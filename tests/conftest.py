@@ -68,6 +68,15 @@ def _system_installation() -> Installation | None:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
+    yield from _open_folder()
+
+
+@pytest.fixture(scope="module")
+def open_folder_of_module() -> Iterator[Path]:
+    yield from _open_folder()
+
+
+def _open_folder() -> Iterator[Path]:
     folder = _make_open(_make_open(_run_folder()) / uuid.uuid4().hex[:12])
     yield folder
     shutil.rmtree(folder, ignore_errors=True)

@@ -109,6 +109,7 @@ RULE_429 = Rule(on=("http_429",), max_attempts=2, initial_delay=60.0)
         (Policy(), UNAVAILABLE, Ledger(budget=1.0, cost=1.0), "fail", "budget"),
         (Policy(attempt_cost=0.3), UNAVAILABLE, Ledger(budget=1.0, cost=0.2), "retry", "retry"),
         (Policy(attempt_cost=0.6), UNAVAILABLE, Ledger(budget=1.0), "fail", "budget"),
+        (Policy(attempt_cost=0.5), UNAVAILABLE, Ledger(budget=1.0), "retry", "retry"),
         (Policy(), UNAVAILABLE, Ledger(budget=1.0, cost=0.6, highest_cost=0.6), "fail", "budget"),
         # the order: exhausted before deadline before budget
         (Policy(max_attempts=1, give_up_after=0.0), UNAVAILABLE, Ledger(budget=0.0), "fail", "attempts_exhausted"),

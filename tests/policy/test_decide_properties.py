@@ -132,18 +132,17 @@ def test_it_is_total_and_the_record_replays_to_the_same_decision(
     record = json.loads(json.dumps(decision.as_dict(), allow_nan=False))
     failure = read_failure(compile_policy(policy), ledger, outcome)
     stored = None if failure is None else json.loads(json.dumps(failure.as_dict()))
-    restored = stored and Failure(stored.pop("class"), stored.pop("reason"), stored.pop("message"), stored)
+    restored = None if stored is None else Failure.from_dict(stored)
     assert replay(compile_policy(Policy.from_dict(policy.as_dict())), outcome, restored, record) == decision
 
 
 @settings(deadline=None)
 @given(policies, st.lists(st.tuples(outcomes.filter(lambda o: o.status != "succeeded"), rolls), max_size=25))
 def test_counted_attempts_never_pass_the_limit(policy, ended):
-    ledger, runs = Ledger(), 0
-    for outcome, roll in ended:
+    ledger = Ledger()
+    for runs, (outcome, roll) in enumerate(ended, start=1):
         decision = settle(policy, ledger, outcome, roll)
         ledger = decision.after
-        runs += 1
         if policy.max_attempts is not None:
             assert ledger.counted <= policy.max_attempts
             assert runs <= policy.max_attempts + policy.infra_attempts + policy.max_snoozes
@@ -169,10 +168,13 @@ def test_the_delay_keeps_to_its_caps(policy, ledger, fact, roll):
     assert decision.delay.jittered <= delays.max_delay
 
 
-@given(policies.filter(lambda p: p.retryable and not p.stop_when), st.sampled_from(sorted(INFRASTRUCTURE)))
-def test_a_condition_never_makes_a_lost_worker_fatal(policy, failure_class):
-    with_condition = Policy(max_attempts=3, retry_when="status_code >= 500", backoff=policy.backoff)
+@given(
+    ledgers.filter(lambda ledger: ledger.budget is None),
+    st.sampled_from(sorted(INFRASTRUCTURE)),
+    conditions.filter(bool),
+)
+def test_retry_when_never_makes_a_lost_worker_fatal(ledger, failure_class, condition):
+    policy = Policy(max_attempts=None, retry_when=condition)
     assert (
-        settle(with_condition, Ledger(), Outcome("failed", facts=Facts(failure_class=failure_class))).verdict
-        == "retry"
+        settle(policy, ledger, Outcome("failed", facts=Facts(failure_class=failure_class))).verdict == "retry"
     )

@@ -34,8 +34,7 @@ def test_a_retry_in_plain_english():
         "Decided by: retry - nothing stands against it: retry after the delay.",
         "Why: transient (http_503) is retried in 1.84s (retry_when is true); attempt 2 of 5 (3 retries left).",
         "Attempts: attempt 2 of 5 (3 retries left).",
-        "Delay: 1.84s. The exponential curve gives 2s after 2 counted failures (cap 5m); "
-        "jitter made it 1.84s (the draw was 0.300).",
+        "Delay: 1.84s. The exponential curve gives 2s after 2 counted failures (cap 5m); jitter made it 1.84s (the draw was 0.300).",
         "Rules looked at, in order:",
         "     execution_ended: execution_open true",
         "     rules[0]: on [timeout], class transient, reason http_503",

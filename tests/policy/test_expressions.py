@@ -53,6 +53,8 @@ def value_of(text, **options):
         ("1 in nothing", False),
         ("nothing in text", False),
         ("nothing < 1", False),
+        ("1 < nothing", False),
+        ("'a' <= nothing", False),
         ("nothing >= 0", False),
         ("a.x > 'y'", False),
         ("nothing == None", True),
@@ -183,6 +185,20 @@ def test_hostile_and_broken_texts_are_refused_at_load(text):
         compile_expression(text, variables=VARIABLES)
     assert len(str(caught.value)) < 400
     assert time.monotonic() - start < 2
+
+
+def test_brackets_are_counted_before_anything_is_parsed():
+    compile_expression("(" * 40 + "'((((' ~ n" + ")" * 40, variables=VARIABLES)
+    with pytest.raises(ExpressionError, match="more than 40 deep"):
+        compile_expression("(" * 41 + "n" + ")" * 41, variables=VARIABLES)
+
+
+@pytest.mark.parametrize(
+    "text", ["n ~ ''", "n | string", "n | round", "n + 0.5", "n | tojson", "n | float + 'a'"]
+)
+def test_numbers_beyond_pythons_limits_are_an_evaluation_error(text):
+    with pytest.raises(EvaluationError):
+        compile_expression(text, variables=VARIABLES).evaluate({"n": 10**5000})
 
 
 def test_an_unknown_variable_names_the_nearest():

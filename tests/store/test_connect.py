@@ -109,7 +109,7 @@ async def server_of_version(version: str) -> AsyncIterator[int]:
         writer.write(message(b"R", struct.pack("!i", 0)))
         writer.write(message(b"S", b"server_version\0" + version.encode() + b"\0"))
         writer.write(message(b"K", struct.pack("!ii", 1, 1)) + ready)
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while True:
                 head = await reader.readexactly(5)
                 await reader.readexactly(struct.unpack("!i", head[1:])[0] - 4)
@@ -181,11 +181,9 @@ def test_the_pool_of_the_embedded_database_survives_its_kill_9(open_folder):
             found = database.embedded.status()
             async with database.pool.acquire() as connection:
                 os.kill(found.pid, signal.SIGKILL)
-                await asyncio.to_thread(eventually, lambda: not postmaster_of(found.data))
-                await asyncio.to_thread(eventually, lambda: not processes_of(found.data))
-                with pytest.raises((OSError, asyncpg.PostgresError, asyncpg.InterfaceError)) as caught:
+                await asyncio.to_thread(eventually, lambda: postmaster_of(found.data) != found.pid)
+                with pytest.raises(Exception, check=connection_lost):  # noqa: B017 what it may be is what is tested
                     await connection.fetchval("select 1")
-                assert connection_lost(caught.value)
             assert await database.pool.fetchval("select id from kept") == 7
             assert await (await database.connect()).fetchval("select 8") == 8
 

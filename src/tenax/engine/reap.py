@@ -50,7 +50,7 @@ def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
         facts = Facts(
             timed_out=True, message="the attempt outlived its timeout, and its worker did not say so"
         )
-        return EndedAttempt(item, Outcome("failed", facts=facts))
+        return EndedAttempt(item, Outcome("failed", facts=facts), "timed_out")
     message = f"worker {item.worker} sent no heartbeat for {format_duration(core.settings.lease)}"
     facts = Facts(failure_class="worker_lost", reason="worker_heartbeat_stale", message=message)
     return EndedAttempt(item, Outcome("failed", facts=facts), "lease_expired")

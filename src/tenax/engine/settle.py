@@ -21,7 +21,7 @@ from tenax.store.journal import Journal
 from tenax.store.json_text import decode, encode
 from tenax.store.rows import ExecutionRow, ItemAgain, ItemRow, StepRow, ledger_from
 
-How = Literal["reported", "lease_expired", "queue_expired"]
+How = Literal["reported", "timed_out", "lease_expired", "queue_expired"]
 ERROR_SHOWN = 500
 """How much of an error's message the queue keeps; the log has all of it."""
 
@@ -115,7 +115,7 @@ def _log_outcome(
         data["worker"] = item.worker
     if record is not None:
         data["decision"] = record
-    token = outcome_token(item.id, item.lease_token) if item.lease_token is not None else None
+    token = outcome_token(item.id, item.lease_token) if attempt.how == "reported" else None
     journal.log(
         item.execution_id,
         event(
@@ -130,7 +130,7 @@ def outcome_token(item_id: int, token: object) -> str:
 
 
 def _event_type(attempt: EndedAttempt) -> EventType:
-    if attempt.how != "reported":
+    if attempt.how in ("lease_expired", "queue_expired"):
         return attempt.how
     match attempt.outcome.status:
         case "succeeded":

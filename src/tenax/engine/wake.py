@@ -88,11 +88,16 @@ class Hub:
         """Tells the other servers, in as few messages as can be."""
         while True:
             await self._unsent.wait()
+            with contextlib.suppress(Unreachable):
+                await self.flush()
+            await asyncio.sleep(QUIET)
+
+    async def flush(self) -> None:
+        """Sends what is unsent now: for a command that ends before the loop would."""
+        if self._unsent.is_set():
             self._unsent.clear()
             news, self._news = self._news, News()
-            with contextlib.suppress(Unreachable):
-                await notify(self._database, news.as_text(self._name))
-            await asyncio.sleep(QUIET)
+            await notify(self._database, news.as_text(self._name))
 
     async def receive(self) -> None:
         """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""

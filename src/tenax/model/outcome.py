@@ -76,6 +76,12 @@ class Failure:
     def as_dict(self) -> dict[str, Any]:
         return {"class": self.failure_class, "reason": self.reason, "message": self.message, **self.evidence}
 
+    @classmethod
+    def from_dict(cls, body: dict[str, Any]) -> Failure:
+        """A stored failure: what `as_dict` made of it."""
+        evidence = {name: value for name, value in body.items() if name not in ("class", "reason", "message")}
+        return cls(body["class"], body["reason"], body["message"], evidence)
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

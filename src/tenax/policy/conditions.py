@@ -8,7 +8,7 @@ from typing import Any
 
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.expressions import TEXT_LENGTH, Expression, ExpressionError, compile_expression
-from tenax.policy.values import EvaluationError, truth
+from tenax.policy.values import truth
 
 CONDITION_VARIABLES = frozenset(
     {
@@ -43,10 +43,7 @@ class Condition:
 
     def holds(self, scope: Mapping[str, Any]) -> bool:
         """True or false; an EvaluationError where these values give no answer."""
-        try:
-            return truth(self._expression.evaluate(scope))
-        except TypeError as error:  # a value in the scope that is no JSON
-            raise EvaluationError(str(error)) from None
+        return truth(self._expression.evaluate(scope))
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"

@@ -91,12 +91,21 @@ class Expression:
         self._bounded = bounded
 
     def evaluate(self, scope: Scope) -> Any:
+        """The value; an EvaluationError, and nothing else, where these values give none."""
         try:
             value = self._compute(scope)
             if not self._bounded:
                 check_size(value)
+        except EvaluationError:
+            raise
         except RecursionError:
             raise EvaluationError("the values are nested too deeply") from None
+        except (
+            TypeError,
+            ValueError,
+            ArithmeticError,
+        ) as error:  # Python's own limits: an integer too long to print
+            raise EvaluationError(str(error)) from None
         return value
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from tenax.policy.conditions import strip_braces
 from tenax.policy.expressions import Expression, compile_expression
 from tenax.policy.graph import dependents_of, goals_of
 from tenax.policy.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
-from tenax.policy.templates import TEMPLATE_VARIABLES, Template, compile_template
+from tenax.policy.templates import TEMPLATE_VARIABLES, WHEN_VARIABLES, Template, compile_template
 
 Reads = frozenset[tuple[str, ...]]
 
@@ -103,7 +103,7 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy]) -> Plan:
 def _planned(step: Step, policy: Policy, dependents: tuple[str, ...]) -> PlannedStep:
     spec = compile_template(dict(step.spec), variables=TEMPLATE_VARIABLES)
     when = (
-        compile_expression(strip_braces(step.when), variables=TEMPLATE_VARIABLES)
+        compile_expression(strip_braces(step.when), variables=WHEN_VARIABLES)
         if step.when is not None
         else None
     )

@@ -42,6 +42,8 @@ def connection_lost(error: BaseException) -> bool:
         OSError
         | asyncpg.PostgresConnectionError
         | asyncpg.InterfaceError
+        # asyncpg's state machine trips over the farewell of a server that dies between two statements.
+        | asyncpg.InternalClientError
         | asyncpg.AdminShutdownError
         | asyncpg.CrashShutdownError
         | asyncpg.CannotConnectNowError
@@ -181,10 +183,9 @@ def _revive(embedded: EmbeddedPostgres) -> Callable[[], Awaitable[object]]:
 
 
 def _check_version(connection: Connection) -> None:
-    version = connection.get_server_version()
-    if version.major < OLDEST_MAJOR:
+    if connection.get_server_version().major < OLDEST_MAJOR:
         raise Unreachable(
-            f"PostgreSQL {version.major}.{version.minor} is too old: Tenax needs {OLDEST_MAJOR} or newer",
+            f"PostgreSQL {connection.get_settings().server_version} is too old: Tenax needs {OLDEST_MAJOR} or newer",
             remedy="use a newer PostgreSQL, or no database URL at all: Tenax then brings its own",
         )
 

@@ -70,12 +70,14 @@ class EmbeddedPostgres:
         with self._in_plain_words():
             if self._place is None or not self._place.folder.is_dir():
                 self._place = find_place(self.home, self._system_home)
+            already_held = self._users is not None
             with _locked(self._place, _START_LOCK, fcntl.LOCK_EX):
-                if self._users is None:
-                    self._users = _lock(self._place, postmaster.USERS_LOCK, fcntl.LOCK_SH)
-                data = self._bring_up(self._place)
-                _ensure_watcher(self._place)
-            return _url_of(data)
+                try:
+                    return self._hold(self._place)
+                except BaseException:
+                    if not already_held:
+                        self.release()
+                    raise
 
     def ensure_running(self) -> str:
         """The URL of a server that runs: for whoever holds it and has lost the connection. Cheap if all is well."""
@@ -120,6 +122,13 @@ class EmbeddedPostgres:
     ) -> None:
         self.release()
 
+    def _hold(self, place: Place) -> str:
+        if self._users is None:
+            self._users = _lock(place, postmaster.USERS_LOCK, fcntl.LOCK_SH)
+        data = self._bring_up(place)
+        _ensure_watcher(place)
+        return _url_of(data)
+
     def _bring_up(self, place: Place) -> Path:
         """The data directory of a running server. Only under the start lock."""
         data = place.data
@@ -138,11 +147,10 @@ class EmbeddedPostgres:
         try:
             yield
         except OSError as error:
-            where = error.filename or self.home
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise disk_full(Path(os.fsdecode(where))) from error
+                raise disk_full(self._place.folder if self._place else self.home) from error
             raise Unreachable(
-                f"the embedded PostgreSQL cannot use {os.fsdecode(where)}: {error.strerror or error}",
+                f"the embedded PostgreSQL cannot use {os.fsdecode(error.filename or self.home)}: {error.strerror or error}",
                 remedy=f"let this user write there, set TENAX_HOME to a folder of your own, or {OTHER_DATABASE}",
             ) from error
 

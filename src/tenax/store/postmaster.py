@@ -103,6 +103,7 @@ def wait_for_end(pid: int, seconds: float) -> bool:
 
 def stop(data: Path) -> None:
     """End the server of this data directory: cleanly if it can, but end it, with all its processes."""
+    server = read_lock_file(data)
     if pid := postmaster_of(data):
         for how, patience in (
             (signal.SIGINT, _FAST_SHUTDOWN_SECONDS),
@@ -115,6 +116,10 @@ def stop(data: Path) -> None:
             if wait_for_end(pid, patience):
                 break
     end_orphans(data, patience=0.5)
+    if server and not server.socket_folder.is_relative_to(data.parent):
+        # A folder in /tmp that a long path made necessary. Not empty after a crash: then it is used again.
+        with contextlib.suppress(OSError):
+            server.socket_folder.rmdir()
 
 
 def end_orphans(data: Path, *, patience: float) -> None:

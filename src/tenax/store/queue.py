@@ -44,6 +44,10 @@ async def lease_items(
     return [LeasedItem(*row) for row in await tx.fetch(sql(name), *arguments)]
 
 
+async def any_refused(tx: Connection) -> bool:
+    return bool(await tx.fetchval(sql("any_refused_items")))
+
+
 async def lock_executions(
     tx: Connection, ids: Sequence[int]
 ) -> tuple[dict[int, ExecutionRow], datetime | None]:

@@ -30,7 +30,7 @@ def call(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
     """Calls a sync function."""
     try:
         return succeeded(handler.function(*args, **kwargs))
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary to the user's code
+    except BaseException as error:  # noqa: BLE001 - the boundary to the user's code, in a thread or process of its own
         return outcome_of(error)
 
 

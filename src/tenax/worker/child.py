@@ -68,7 +68,7 @@ def _find(job: dict[str, Any], assignment: Assignment) -> Handler:
 def _run_async(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
     try:
         return succeeded(asyncio.run(handler.function(*args, **kwargs)))
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary to the user's code
+    except BaseException as error:  # noqa: BLE001 - the boundary to the user's code, in a process of its own
         return outcome_of(error)
 
 

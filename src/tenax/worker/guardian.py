@@ -16,16 +16,17 @@ class Guardian:
 
     def __init__(self) -> None:
         self._guard: subprocess.Popen[bytes] | None = None
-        self._groups: set[int] = set()
+        self._groups: dict[int, str] = {}
 
-    def watch(self, group: int) -> None:
-        self._groups.add(group)
+    def watch(self, group: int, folder: str = "") -> None:
+        """The folder is the attempt's own: it goes with the group."""
+        self._groups[group] = folder
         if self._guard is None:
             self._start()
-        self._tell(f"+{group}\n")
+        self._tell(f"+{group} {folder}\n")
 
     def forget(self, group: int) -> None:
-        self._groups.discard(group)
+        self._groups.pop(group, None)
         self._tell(f"-{group}\n")
 
     def close(self) -> None:
@@ -54,10 +55,10 @@ class Guardian:
         if self._guard is None or self._guard.stdin is None:
             return
         try:
-            os.write(self._guard.stdin.fileno(), line.encode())
+            os.write(self._guard.stdin.fileno(), os.fsencode(line))
         except BrokenPipeError:  # someone ended the guard: another takes over
             self._guard.wait()
             self._guard.stdin.close()
             self._start()
-            for group in self._groups:
-                os.write(self._guard.stdin.fileno(), f"+{group}\n".encode())
+            for group, folder in self._groups.items():
+                self._tell(f"+{group} {folder}\n")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import TypeVar
 
 from tenax.errors import TenaxError
@@ -28,6 +29,7 @@ class Link:
     def __init__(self) -> None:
         self.up = True
         self._failures = 0
+        self._back = asyncio.Event()
 
     async def call(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
         """The answer, or `LinkDown`. What only a person can put right comes out as it is."""
@@ -46,12 +48,18 @@ class Link:
         return answer
 
     async def pause(self) -> None:
-        """Waits before the next try. Half of it by chance, so that workers do not come back in step."""
+        """Waits before the next try, or until another activity's call has got through.
+
+        Half of it by chance, so that workers do not come back in step.
+        """
         longest = min(FIRST_PAUSE * 2 ** min(self._failures, 10), LONGEST_PAUSE)
-        await asyncio.sleep(longest * random.uniform(0.5, 1.0))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(longest * random.uniform(0.5, 1.0)):
+                await self._back.wait()
 
     def _went_down(self, why: str) -> LinkDown:
         self._failures += 1
+        self._back.clear()
         if self.up:
             self.up = False
             log.warning("%s; will keep trying", why)
@@ -61,4 +69,5 @@ class Link:
         self._failures = 0
         if not self.up:
             self.up = True
+            self._back.set()
             log.info("the server is back")

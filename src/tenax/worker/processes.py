@@ -38,10 +38,20 @@ class Ended:
 
 
 async def run_group(
-    guardian: Guardian, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, stdin: bytes, seconds: float
+    guardian: Guardian,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    stdin: bytes,
+    seconds: float,
+    folder: str,
 ) -> Ended:
-    """Runs a command to its end or to its timeout. Whatever is left of its group by then is killed."""
-    group = await _start(guardian, argv, env=env, cwd=cwd)
+    """Runs a command to its end or to its timeout. Whatever is left of its group by then is killed.
+
+    `folder` is the attempt's own; should the worker die, it is removed in its place.
+    """
+    group = await _start(guardian, argv, env=env, cwd=cwd, folder=folder)
     try:
         group.feed(stdin)
         try:
@@ -61,14 +71,16 @@ async def run_group(
     return group.ended(timed_out=timed_out)
 
 
-async def _start(guardian: Guardian, argv: Sequence[str], *, env: Mapping[str, str], cwd: str) -> _Group:
+async def _start(
+    guardian: Guardian, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, folder: str
+) -> _Group:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         _Group, "/bin/sh", "-c", _GATE, "tenax", *argv, env=dict(env), cwd=cwd, start_new_session=True
     )
     group = protocol
     group.transport = transport
-    guardian.watch(group.pid)
+    guardian.watch(group.pid, folder)
     return group
 
 

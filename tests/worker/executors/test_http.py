@@ -144,7 +144,9 @@ def test_the_attempts_timeout_covers_the_whole_exchange(run, callee):
     assert facts.connection is None
 
 
-@pytest.mark.parametrize("url", ["", "no scheme", "ftp://host/", "http://", "http://[::1", "http://host:port/"])
+@pytest.mark.parametrize(
+    "url", ["", "no scheme", "ftp://host/", "http://", "http://[::1", "http://host:port/"]
+)
 def test_an_invalid_url_is_named(run, url):
     facts = run("http", {"url": url}).facts
     assert (facts.failure_class, facts.reason) == ("invalid", "invalid_parameters")

@@ -12,7 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+import uvloop
 
+from tenax.sdk.context import TaskContext
+from tenax.worker.executors.process import ProcessExecutor
+from tenax.worker.guardian import Guardian
 from tenax.worker.processes import STDERR_TAIL, STDOUT_LIMIT
 
 
@@ -45,7 +49,10 @@ def test_success(run, command, result):
             {"failure_class": "invalid", "reason": "invalid_result", "result_file": "unreadable"},
         ),
         ("mkdir $TENAX_RESULT_FILE", {"failure_class": "invalid", "result_file": "unreadable"}),
-        ("kill -KILL $$", {"signal": 9, "exit_code": None, "message": "killed by SIGKILL", "oom_killed": False}),
+        (
+            "kill -KILL $$",
+            {"signal": 9, "exit_code": None, "message": "killed by SIGKILL", "oom_killed": False},
+        ),
         ("kill -SEGV $$", {"signal": 11}),
         (
             'echo \'{"status": "failed", "error": "no such row"}\' > $TENAX_RESULT_FILE',
@@ -72,6 +79,29 @@ def test_failure(run, command, facts):
     assert {name: getattr(outcome.facts, name) for name in facts} == facts
 
 
+def test_the_same_under_uvloop(assign, tmp_path):
+    """The loop that the server and `tenax worker` run on has its own way with child processes."""
+
+    async def go(command, seconds):
+        guardian = Guardian()
+        assignment = assign("process", {"command": command, "params": [1]}, timeout=seconds)
+        try:
+            return await ProcessExecutor(guardian).run(
+                assignment, TaskContext(assignment, started=time.time())
+            )
+        finally:
+            guardian.close()
+
+    assert uvloop.run(go("cat", 30.0)).result == [1]
+    assert uvloop.run(go("exit 7", 30.0)).facts.exit_code == 7
+    assert uvloop.run(go("kill -KILL $$", 30.0)).facts.signal == 9
+    alive = tmp_path / "alive"
+    os.mkfifo(alive)
+    reader = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)
+    assert uvloop.run(go(f"exec 9>{alive}; sleep 600 & wait", 0.3)).facts.timed_out
+    assert _closes(reader)
+
+
 def test_usage_comes_with_the_result_file(run):
     file = '{"status": "completed", "output": 1, "usage": {"tokens": 12, "cost_usd": 0.5}}'
     outcome = run("process", {"command": f"echo '{file}' > $TENAX_RESULT_FILE"})
@@ -92,7 +122,9 @@ def test_the_environment(run, monkeypatch):
     monkeypatch.setenv("TENAX_TOKEN", "worker's own")
     monkeypatch.setenv("TENAX_SECRET_X", "hidden")
     monkeypatch.setenv("INHERITED", "yes")
-    names = "TENAX_EXECUTION_ID TENAX_STEP TENAX_ATTEMPT TENAX_RECEIPT OWN INHERITED TENAX_TOKEN TENAX_SECRET_X"
+    names = (
+        "TENAX_EXECUTION_ID TENAX_STEP TENAX_ATTEMPT TENAX_RECEIPT OWN INHERITED TENAX_TOKEN TENAX_SECRET_X"
+    )
     command = f'for n in {names}; do eval "echo $n=\\$$n"; done'
     lines = run("process", {"command": command, "env": {"OWN": 5}}).result.splitlines()
     assert lines == [
@@ -110,7 +142,9 @@ def test_the_environment(run, monkeypatch):
 def test_the_working_folder_is_beside_the_file_or_the_attempts_own(run, tmp_path):
     (tmp_path / "sub").mkdir()
     assert run("process", {"command": "pwd"}, base_dir=str(tmp_path)).result == str(tmp_path)
-    assert run("process", {"command": "pwd", "cwd": "sub"}, base_dir=str(tmp_path)).result == str(tmp_path / "sub")
+    assert run("process", {"command": "pwd", "cwd": "sub"}, base_dir=str(tmp_path)).result == str(
+        tmp_path / "sub"
+    )
     fresh = run("process", {"command": "pwd"}, base_dir=str(tmp_path / "elsewhere")).result
     assert "tenax-attempt-" in fresh
     assert not Path(fresh).exists()
@@ -161,13 +195,21 @@ def test_kill_9_of_a_worker_ends_its_children_and_grandchildren(tmp_path):
     script = tmp_path / "worker.py"
     script.write_text(WORKER.format(command=f"exec 9>{alive}; echo up >&9; sleep 600 & sleep 600; wait"))
     reader = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)
-    worker = subprocess.Popen([sys.executable, str(script)], start_new_session=True)
+    folders = tmp_path / "folders"
+    folders.mkdir()
+    env = {**os.environ, "TMPDIR": str(folders)}
+    worker = subprocess.Popen([sys.executable, str(script)], start_new_session=True, env=env)
     try:
         assert _reads(reader) == b"up\n"
+        assert len(list(folders.iterdir())) == 1
     finally:
         os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
     assert _closes(reader)
+    deadline = time.monotonic() + 10
+    while list(folders.iterdir()) and time.monotonic() < deadline:
+        threading.Event().wait(0.01)
+    assert list(folders.iterdir()) == []
 
 
 WORKER = """

@@ -3,8 +3,7 @@
 select i.id, i.execution_id
   from tenax.item i
  where i.state = 'leased' and i.expires_at <= tenax.now()
-   and (i.timeout_at <= tenax.now()
-        or tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz))
+   and tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz)
 union all
 select i.id, i.execution_id
   from tenax.item i

@@ -5,5 +5,5 @@ update tenax.item
        worker = $7,
        lease_token = case when $7 is not null then gen_random_uuid() end,
        lease_until = case when $7 is not null then tenax.now() end,
-       timeout_at = case when $7 is not null then 'infinity'::timestamptz end
+       timeout_at = case when $7 is not null then tenax.now() + interval '1 year' end
  where execution_id = $1::bigint and step = $2::text

@@ -55,7 +55,13 @@ class ProcessExecutor:
             return missing
         kills = OomKills.now()
         ended = await run_group(
-            self._guardian, argv, env=env, cwd=str(cwd), stdin=params, seconds=assignment.timeout
+            self._guardian,
+            argv,
+            env=env,
+            cwd=str(cwd),
+            stdin=params,
+            seconds=assignment.timeout,
+            folder=str(folder),
         )
         if ended.timed_out:
             return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)

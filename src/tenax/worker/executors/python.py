@@ -135,6 +135,7 @@ class PythonExecutor:
                 cwd=str(Path.cwd()),
                 stdin=orjson.dumps(job),
                 seconds=assignment.timeout,
+                folder=name,
             )
             if ended.timed_out:
                 return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)

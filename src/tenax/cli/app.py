@@ -1,0 +1,50 @@
+"""The table of commands. Each is named by where it is, and imported when it is called: `tenax --help` stays quick."""
+
+from __future__ import annotations
+
+from cyclopts import App, Group, Parameter
+
+from tenax import __version__
+
+app = App(
+    name="tenax",
+    help="Durable workflows and tasks on PostgreSQL, whose heart is the retry.",
+    version=f"tenax {__version__}",
+    help_format="plaintext",
+    help_epilogue="Exit codes: 0 done; 1 the execution failed; 2 wrong usage or an invalid file; 3 cannot reach what it needs.",
+    default_parameter=Parameter(negative=(), show_default=False),
+    suppress_keyboard_interrupt=False,
+)
+
+app["--help"].group = app["--version"].group = Group("Flags", sort_key=5)
+
+_RUN = Group("Run", sort_key=1)
+_EXECUTIONS = Group("Executions", sort_key=2)
+_DEFINITIONS = Group("Definitions and policies", sort_key=3)
+_ADMINISTRATION = Group("Administration", sort_key=4)
+
+_COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
+    ("run", "run:run", _RUN, "Run a workflow file here and now, and show how it goes."),
+    ("up", "serve:up", _RUN, "Start a server and workers, and keep them running."),
+    ("server", "serve:server", _RUN, "Start a server."),
+    ("worker", "serve:worker", _RUN, "Start a worker."),
+    ("submit", "executions:submit", _EXECUTIONS, "Start an execution of a workflow file, and return at once."),
+    ("list", "executions:list_", _EXECUTIONS, "List executions, the newest first."),
+    ("show", "executions:show", _EXECUTIONS, "Show an execution: its steps, their attempts, its result."),
+    ("events", "executions:events", _EXECUTIONS, "Print the events of an execution."),
+    ("explain", "executions:explain", _EXECUTIONS, "Say in plain English why something was retried, or was not."),
+    ("cancel", "control:cancel", _EXECUTIONS, "End an execution."),
+    ("retry", "control:retry", _EXECUTIONS, "Run what waits now; run a finished execution again."),
+    ("validate", "definitions:validate", _DEFINITIONS, "Check a workflow file."),
+    ("schedule", "definitions:schedule", _DEFINITIONS, "Print the attempts and delays of each step's policy."),
+    ("decide", "decide:decide", _DEFINITIONS, "Ask the decision function: what if this failed so, now?"),
+    ("version", "version:version", _ADMINISTRATION, "Print the version."),
+)
+
+for _name, _where, _group, _help in _COMMANDS:
+    app.command(f"tenax.cli.{_where}", name=_name, group=_group, help=_help)
+# The groups below are small Apps of their own.
+app.command("tenax.cli.db:db", name="db", group=_ADMINISTRATION, help="The database: migrate, status, url.")
+app.command("tenax.cli.token:token", name="token", group=_ADMINISTRATION, help="Tokens: create, list, revoke.")
+
+COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "db", "token")

@@ -1,0 +1,242 @@
+"""Start executions and look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from tenax.cli.backend import open_backend, run_async
+from tenax.cli.boundary import FAILED
+from tenax.cli.flags import ANYWHERE, ExecutionId, Inputs, Json, Where
+from tenax.cli.inputs import parse_inputs, read_definition
+from tenax.cli.output import console, one_line, print_json, printable, say, show as show_
+from tenax.errors import UsageError
+from tenax.model.durations import parse_duration
+from tenax.model.findings import shorten
+from tenax.model.wire import Submission, Submitted
+
+Status = Literal["running", "paused", "completed", "failed", "cancelled"]
+MOST_LISTED = 500
+
+
+def submit(
+    file: Annotated[str, Parameter(help="The workflow file; - is stdin.")],
+    /,
+    *,
+    inputs: Inputs = (),
+    input_file: Annotated[str | None, Parameter(help="A JSON object of inputs; - is stdin.")] = None,
+    key: Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")] = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Start an execution of a workflow file, and return at once.
+
+    It runs as soon as there is a server with a worker (`tenax up`); `tenax run` does everything by itself.
+    """
+    if file == "-" and input_file == "-":
+        raise UsageError("stdin can be the workflow or the inputs, not both")
+    definition = read_definition(file)
+    submission = Submission(
+        source=definition.text,
+        filename=definition.filename,
+        input=parse_inputs(inputs, input_file),
+        key=key,
+        base_dir=definition.folder,
+    )
+    submitted = run_async(_submitted(where, submission))
+    if json:
+        print_json({"id": submitted.id, "created": submitted.created})
+    elif submitted.created:
+        say(f"execution {submitted.id} is submitted\n  follow it: tenax show {submitted.id} --follow")
+    else:
+        say(f"execution {submitted.id} has this key already: nothing new was started")
+
+
+async def _submitted(where: Where, submission: Submission) -> Submitted:
+    async with open_backend(where.settings()) as backend:
+        return await backend.submit(submission)
+
+
+def list_(
+    *,
+    status: Annotated[tuple[Status, ...], Parameter(help="Only with this status. Repeatable.")] = (),
+    workflow: Annotated[str | None, Parameter(help="Only of the workflow of this name.")] = None,
+    since: Annotated[
+        str | None, Parameter(help="Only those started since: a duration back from now (2h) or a time (RFC 3339).")
+    ] = None,
+    before: Annotated[int | None, Parameter(help="Only those with a smaller number: the next page.")] = None,
+    limit: Annotated[int, Parameter(help=f"At most so many, up to {MOST_LISTED}. [50]")] = 50,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """List executions, the newest first."""
+    if not 1 <= limit <= MOST_LISTED:
+        raise UsageError(f"--limit {limit}: expected a number from 1 to {MOST_LISTED}")
+    found = run_async(_listed(where, status, workflow, parse_since(since), before, limit))
+    if json:
+        print_json(found)
+    elif found:
+        show_(_list_table(found))
+    else:
+        say("no executions")
+
+
+async def _listed(
+    where: Where,
+    states: Sequence[str],
+    workflow: str | None,
+    since: datetime | None,
+    before: int | None,
+    limit: int,
+) -> list[dict[str, Any]]:
+    async with open_backend(where.settings()) as backend:
+        return await backend.list(states=states, workflow=workflow, since=since, before=before, limit=limit)
+
+
+def parse_since(text: str | None) -> datetime | None:
+    """A time, or a duration that is counted back from now."""
+    if text is None:
+        return None
+    try:
+        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"--since {shorten(text)}: expected a duration such as 2h or 1d, or a time such as 2026-01-31T12:00:00Z"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _list_table(found: Sequence[dict[str, Any]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tenax.cli.event_lines import attempt_of
+    from tenax.cli.live import STYLES
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("id", "workflow", "status", "started", "now", "last error"):
+        table.add_column(
+            title, header_style="dim", justify="right" if title == "id" else "left", no_wrap=True, overflow="ellipsis"
+        )
+    for row in found:
+        waiting, failure = row["waiting"] or {}, row["failure"] or {}
+        doing = ""
+        if waiting:
+            doing = f"{waiting['step']} {waiting['state']}"
+            if waiting["attempt"]:
+                doing += f", attempt {attempt_of(waiting['attempt'], waiting['max_attempts'])}"
+        error = one_line(failure.get("message") or waiting.get("last_error") or "", 100)
+        status = Text(row["status"], style=STYLES.get(row["status"], ""))
+        started = row["created_at"].partition(".")[0].removesuffix("Z").replace("T", " ")
+        table.add_row(
+            Text(str(row["id"])), Text(one_line(row["workflow"])), status, Text(started), Text(doing), Text(error)
+        )
+    return table
+
+
+def show(
+    execution_id: ExecutionId,
+    /,
+    *,
+    follow: Annotated[bool, Parameter(help="Stay until it has ended; exit code 1 if it failed.")] = False,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> int:
+    """Show an execution: its steps, their attempts, its result.
+
+    The exit code is 0 whatever its status; with --follow it is 1 where the execution failed or was cancelled.
+    """
+    execution = run_async(_shown(where, execution_id, follow=follow, quiet=json))
+    if json:
+        print_json(execution)
+    else:
+        from tenax.cli.timeline import render_execution
+
+        show_(render_execution(execution))
+    return FAILED if follow and execution["status"] != "completed" else 0
+
+
+async def _shown(where: Where, execution_id: int, *, follow: bool, quiet: bool) -> dict[str, Any]:
+    async with open_backend(where.settings(), follow=follow) as backend:
+        if not follow:
+            return await backend.get(execution_id)
+        from tenax.cli.follow import follow as follow_
+        from tenax.cli.live import view_for
+
+        return await follow_(backend, execution_id, view_for(console(stderr=quiet)))
+
+
+def events(
+    execution_id: ExecutionId,
+    /,
+    *,
+    after: Annotated[int, Parameter(help="Only those after this sequence number.")] = 0,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Print the events of an execution, in their order."""
+    found = run_async(_events(where, execution_id, after))
+    if json:
+        print_json(found)
+    elif found:
+        show_(_event_table(found))
+    else:
+        say("no events")
+
+
+async def _events(where: Where, execution_id: int, after: int) -> list[dict[str, Any]]:
+    async with open_backend(where.settings()) as backend:
+        return list(await backend.events(execution_id, after=after))
+
+
+def _event_table(found: Sequence[dict[str, Any]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tenax.cli.event_lines import event_words
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("seq", "at", "type", "step", "attempt", "what"):
+        right = title in ("seq", "attempt")
+        table.add_column(
+            title, header_style="dim", justify="right" if right else "left", no_wrap=title != "what", overflow="fold"
+        )
+    for event in found:
+        attempt = "" if event["attempt"] is None else str(event["attempt"])
+        words = one_line(event_words(event))
+        cells = (str(event["seq"]), event["at"], event["type"], event["step"] or "", attempt, words)
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def explain(
+    execution_id: ExecutionId,
+    /,
+    *,
+    step: Annotated[str | None, Parameter(help="Only the decisions on this step.")] = None,
+    attempt: Annotated[int | None, Parameter(help="Only the decision on this attempt.")] = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Say in plain English why something was retried, or was not."""
+    found = run_async(_explained(where, execution_id, step, attempt))
+    if json:
+        print_json(found)
+    elif found:
+        say("\n\n".join(printable(one["text"]) for one in found))
+    else:
+        say("no attempt has failed: there is nothing to explain")
+
+
+async def _explained(
+    where: Where, execution_id: int, step: str | None, attempt: int | None
+) -> list[dict[str, Any]]:
+    async with open_backend(where.settings()) as backend:
+        return list(await backend.explain(execution_id, step=step, attempt=attempt))

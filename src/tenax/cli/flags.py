@@ -1,0 +1,65 @@
+"""Flags that many commands share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from tenax.errors import UsageError
+from tenax.settings import Settings, load_settings
+
+_WHERE = Group("Where", sort_key=90)
+
+Json = Annotated[bool, Parameter(help="One JSON document on stdout.")]
+"""`json: Json = False`: every command that shows something has it."""
+ExecutionId = Annotated[int, Parameter(name="ID", help="The number of an execution.")]
+Inputs = Annotated[
+    tuple[str, ...],
+    Parameter(name="--input", help="One input as NAME=VALUE; VALUE is JSON if it parses, else text. Repeatable."),
+]
+"""`inputs: Inputs = ()`, to be read by `tenax.cli.inputs.parse_inputs`."""
+
+
+@Parameter(name="*", group=_WHERE)
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Which database."""
+
+    database: Annotated[
+        str | None, Parameter(help="The URL of a PostgreSQL; none: the embedded one. [TENAX_DATABASE_URL]")
+    ] = None
+    home: Annotated[str | None, Parameter(help="The folder of the embedded database. [TENAX_HOME]")] = None
+
+    def settings(self) -> Settings:
+        return load_settings({"database_url": self.database, "home": self.home})
+
+
+@Parameter(name="*", group=_WHERE)
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which server, or, where none is named, which database."""
+
+    server: Annotated[
+        str | None, Parameter(help="The URL of a Tenax server; none: the database itself. [TENAX_SERVER]")
+    ] = None
+    token: Annotated[str | None, Parameter(help="The token to show to the server. [TENAX_TOKEN]")] = None
+    database: Annotated[
+        str | None, Parameter(help="The URL of a PostgreSQL; none: the embedded one. [TENAX_DATABASE_URL]")
+    ] = None
+    home: Annotated[str | None, Parameter(help="The folder of the embedded database. [TENAX_HOME]")] = None
+
+    def settings(self) -> Settings:
+        """The settings with these flags. `--database` beats a server named elsewhere: it is the nearer wish."""
+        if self.server and self.database:
+            raise UsageError("--server and --database exclude each other", remedy="name one of them")
+        settings = load_settings(
+            {"server": self.server, "token": self.token, "database_url": self.database, "home": self.home}
+        )
+        return replace(settings, server=None) if self.database else settings
+
+
+ANYWHERE = Where()
+"""The default of `where: Where`: nothing said on the command line."""
+ANY_STORE = Store()

@@ -1,0 +1,69 @@
+"""Follows an execution to its end, through interruptions of service that are not too long."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from tenax.cli.live import View
+from tenax.errors import Unreachable
+
+FINISHED = frozenset({"completed", "failed", "cancelled"})
+PARK_SECONDS = 15.0
+OUTAGE_SECONDS = 120.0
+"""How long a server or database may be away before following is given up."""
+_ENDS = frozenset({"execution_completed", "execution_failed", "execution_cancelled"})
+
+T = TypeVar("T")
+
+
+class Source(Protocol):
+    """The engine in this process, or the client of a server elsewhere."""
+
+    async def get(self, execution_id: int) -> dict[str, Any]: ...
+
+    async def events(
+        self, execution_id: int, *, after: int = 0, wait: float = 0
+    ) -> Sequence[dict[str, Any]]: ...
+
+
+async def follow(source: Source, execution_id: int, view: View) -> dict[str, Any]:
+    """Tells the view every event. Returns the execution once it has ended."""
+    view.begin(await _patiently(view, partial(source.get, execution_id)))
+    ticking = asyncio.create_task(view.tick())
+    try:
+        after = 0
+        while True:
+            events = await _patiently(
+                view, partial(source.events, execution_id, after=after, wait=PARK_SECONDS)
+            )
+            for event in events:
+                view.event(event)
+                after = event["seq"]
+            if not events or any(event["type"] in _ENDS for event in events):
+                execution = await _patiently(view, partial(source.get, execution_id))
+                if execution["status"] in FINISHED:
+                    return execution
+    finally:
+        ticking.cancel()
+        view.close()
+
+
+async def _patiently(view: View, call: Callable[[], Awaitable[T]]) -> T:
+    started, pause, told = time.monotonic(), 0.1, False
+    while True:
+        try:
+            answer = await call()
+        except Unreachable as error:
+            if time.monotonic() - started > OUTAGE_SECONDS:
+                raise
+            if not told:
+                told = True
+                view.notice(f"{error.message}; waiting for it to come back")
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 2.0)
+        else:
+            return answer

@@ -1,0 +1,111 @@
+"""What people hand to a command: files, JSON and `k=v` pairs, each refused in words where it cannot be read."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tenax.errors import UsageError
+from tenax.model.findings import shorten
+
+STDIN = "-"
+_LARGEST_FILE = 64_000_000
+"""Far beyond any definition; its reader has its own, smaller limit, and says so with more words."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionFile:
+    """A workflow file as text."""
+
+    text: str
+    filename: str
+    """As it was named, for messages."""
+    folder: str | None
+    """Where it is, for the modules and scripts beside it; the working folder for stdin."""
+
+
+def read_definition(name: str) -> DefinitionFile:
+    text = decode_text(read_bytes(name), name)
+    if name == STDIN:
+        return DefinitionFile(text, "<stdin>", str(Path.cwd()))
+    return DefinitionFile(text, name, str(Path(name).resolve().parent))
+
+
+def read_bytes(name: str) -> bytes:
+    """The content of a file, or of stdin for `-`."""
+    if name == STDIN:
+        return sys.stdin.buffer.read(_LARGEST_FILE)
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(_LARGEST_FILE)
+    except FileNotFoundError:
+        raise UsageError(f"{name}: there is no such file") from None
+    except IsADirectoryError:
+        raise UsageError(f"{name}: this is a folder, not a file") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{shorten(name)}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def decode_text(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name}: not UTF-8 text: byte {error.start} is {content[error.start]:#04x}") from None
+
+
+def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any]:
+    """The inputs of an execution: those of the file, then each `k=v`, where v is JSON if it parses, else text."""
+    inputs = _inputs_of_file(file) if file else {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--input {shorten(pair)}: expected NAME=VALUE", remedy="such as --input url=http://localhost/")
+        inputs[name.strip()] = json_or_text(value)
+    return inputs
+
+
+def _inputs_of_file(file: str) -> dict[str, Any]:
+    inputs = parse_json(decode_text(read_bytes(file), file), file)
+    if not isinstance(inputs, dict):
+        raise UsageError(f"{file}: expected a JSON object of inputs")
+    return inputs
+
+
+def json_or_text(value: str) -> Any:
+    try:
+        return _loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def parse_json(text: str, what: str) -> Any:
+    """`what` names the place in a message: `--outcome`, or a file."""
+    try:
+        return _loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{what}: not valid JSON: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{what}: the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise UsageError(f"{what}: not valid JSON: {error}") from None
+
+
+def _loads(text: str) -> Any:
+    """JSON as the standard has it: no NaN, and no number that is none."""
+    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{shorten(digits)} is too large a number")
+    return number

@@ -1,0 +1,71 @@
+"""Ctrl-C and SIGTERM, counted: the first one asks or drains, the second one goes at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INTERRUPTED = 130
+
+
+class Interrupts:
+    """How often this process was asked to stop. Use it as `with interrupts.caught():` inside a running loop."""
+
+    def __init__(self, *, on_third: Callable[[], None] | None = None) -> None:
+        self.first = asyncio.Event()
+        self.second = asyncio.Event()
+        self.signal: int | None = None
+        """The first signal."""
+        self._on_third = on_third or (lambda: os._exit(INTERRUPTED))
+
+    @property
+    def by_hand(self) -> bool:
+        return self.signal == signal.SIGINT
+
+    @contextlib.contextmanager
+    def caught(self, signals: Sequence[signal.Signals] = STOPPING) -> Iterator[Interrupts]:
+        loop = asyncio.get_running_loop()
+        for number in signals:
+            loop.add_signal_handler(number, self._heard, number)
+        try:
+            yield self
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    def forget(self) -> None:
+        """The question was answered with `go on`: the next signal is a first one again."""
+        self.first.clear()
+        self.second.clear()
+
+    def _heard(self, number: int) -> None:
+        if self.second.is_set():
+            self._on_third()
+        elif self.first.is_set():
+            self.second.set()
+        else:
+            self.signal = number
+            self.first.set()
+
+
+async def typed_line(prompt: str) -> str:
+    """One line from the terminal, without a thread that could not be ended while it waits."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[str] = loop.create_future()
+    stdin = sys.stdin.fileno()
+
+    def readable() -> None:
+        if not answer.done():
+            answer.set_result(os.read(stdin, 1024).decode(errors="replace").strip())
+
+    print(prompt, end="", file=sys.stderr, flush=True)
+    loop.add_reader(stdin, readable)
+    try:
+        return await answer
+    finally:
+        loop.remove_reader(stdin)

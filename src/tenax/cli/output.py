@@ -1,0 +1,57 @@
+"""How commands speak: rich on a terminal, plain text into a pipe, one JSON document where that is asked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+_PIPE_WIDTH = 100_000
+"""What is read by a program, or by a pager, is not wrapped."""
+
+
+@cache
+def console(*, stderr: bool = False) -> Console:
+    """rich decides on colours: only on a terminal, and not with NO_COLOR. User's text is never taken for markup."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(
+        stderr=stderr,
+        width=None if stream.isatty() else _PIPE_WIDTH,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def show(*renderables: RenderableType) -> None:
+    """Print for people, on stdout."""
+    for renderable in renderables:
+        console().print(renderable, soft_wrap=isinstance(renderable, str))
+
+
+def say(text: str, *, stream: IO[str] | None = None) -> None:
+    """Plain lines, without loading rich."""
+    print(printable(text), file=stream or sys.stdout)
+
+
+def print_json(document: Any) -> None:
+    """The one document of `--json`, indented: people read it and diff it too."""
+    print(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+
+
+def printable(text: str) -> str:
+    """Text that came from elsewhere, without what would steer the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def one_line(value: Any, limit: int = 200) -> str:
+    """A value within a line: text as it is, anything else as JSON, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    line = " ".join(printable(text).split())
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."

@@ -1,0 +1,262 @@
+"""`tenax run`: an execution from its start to its end, here and now, or on a server that is followed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from tenax.cli.backend import check_id, user_name
+from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
+from tenax.cli.follow import FINISHED, Source, follow
+from tenax.cli.inputs import parse_inputs, read_definition
+from tenax.cli.interrupts import INTERRUPTED, Interrupts, typed_line
+from tenax.cli.live import View, view_for
+from tenax.cli.output import console, print_json, say, show
+from tenax.errors import Conflict, UsageError
+from tenax.model.wire import Submission
+from tenax.settings import Settings
+
+File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
+InputFile = Annotated[str | None, Parameter(help="A JSON file with an object of inputs.")]
+Resume = Annotated[int | None, Parameter(name="--resume", help="Go on with an execution that was left.")]
+Key = Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")]
+
+Answer = Literal["cancel", "leave", "go on"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be run: a new execution, or one that is there."""
+
+    submission: Submission | None
+    execution_id: int | None = None
+
+
+def run(
+    file: File | None = None,
+    /,
+    *,
+    inputs: Inputs = (),
+    input_file: InputFile = None,
+    resume: Resume = None,
+    key: Key = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> int:
+    """Run a workflow file and show how it goes.
+
+    With no server it does everything by itself: database, engine and worker are in this process. With one
+    (--server) it submits and follows. The exit code is 0 if the execution completed, 1 if it failed or was
+    cancelled, 130 if it was left running.
+    """
+    from tenax.cli.logs import configure_logging
+
+    settings = where.settings()
+    configure_logging("warning" if settings.log_level == "info" else settings.log_level)
+    wish = _wish(file, inputs, input_file, resume, key)
+    with _stdout_kept() if json else contextlib.nullcontext():
+        view = view_for(console(stderr=json))
+        ended = asyncio.run(
+            _on_server(settings, wish, view) if settings.server else _here(settings, wish, view)
+        )
+    return _show_end(ended, settings, json=json)
+
+
+def _wish(
+    file: str | None, inputs: tuple[str, ...], input_file: str | None, resume: int | None, key: str | None
+) -> Wish:
+    if resume is not None:
+        if file is not None or inputs or input_file or key:
+            raise UsageError(
+                "--resume goes on with an execution as it is: it takes no FILE, --input or --key",
+                remedy=f"tenax run --resume {resume}",
+            )
+        return Wish(None, check_id(resume))
+    if file is None:
+        raise UsageError("which workflow?", remedy="tenax run FILE, or tenax run --resume ID")
+    definition = read_definition(file)
+    return Wish(
+        Submission(
+            source=definition.text,
+            filename=definition.filename,
+            input=parse_inputs(inputs, input_file),
+            key=key,
+            base_dir=definition.folder,
+        )
+    )
+
+
+async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
+    """Everything in this process. The worker takes on nothing but its own execution."""
+    from tenax.embed import open_engine
+
+    interrupts = Interrupts()
+    with interrupts.caught():
+        async with open_engine(settings) as engine:
+            execution_id = await _begin(engine, wish)
+
+            async def cancel() -> None:
+                await engine.cancel(execution_id, actor=user_name(), reason="Ctrl-C in `tenax run`")
+
+            async with _own_worker(engine, execution_id, settings) as worker:
+                left = await _until_the_end(engine, execution_id, view, interrupts, worker, cancel)
+            return left or await engine.get(execution_id)
+
+
+async def _begin(engine: Any, wish: Wish) -> int:
+    if wish.submission is None:
+        assert wish.execution_id is not None
+        await engine.get(wish.execution_id)
+        return wish.execution_id
+    [submitted] = await engine.submit([wish.submission])
+    return int(submitted.id)
+
+
+@contextlib.asynccontextmanager
+async def _own_worker(
+    engine: Any, execution_id: int, settings: Settings
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Stopped without patience: what still runs when the block ends is handed back, uncounted, and nothing is lost."""
+    from tenax.embed import LocalTransport
+    from tenax.worker.loop import Worker
+
+    worker = Worker(
+        LocalTransport(engine),
+        name=settings.worker_name or f"run-{socket.gethostname()}-{os.getpid()}",
+        queues=settings.queues,
+        labels=settings.labels,
+        slots=settings.slots,
+        drain=0.0,
+        execution_id=execution_id,
+    )
+    stop = asyncio.Event()
+    working = asyncio.create_task(worker.run(stop))
+    try:
+        yield working
+    finally:
+        stop.set()
+        await working
+
+
+async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
+    """Submits and follows. Ctrl-C detaches: the execution goes on without us."""
+    from tenax.sdk.client import Client
+
+    assert settings.server is not None
+    interrupts = Interrupts()
+    with interrupts.caught():
+        async with Client(settings.server, settings.token) as client:
+            if wish.submission is None:
+                assert wish.execution_id is not None
+                execution_id = wish.execution_id
+            else:
+                execution_id = (await client.submit(wish.submission)).id
+            left = await _until_the_end(client, execution_id, view, interrupts)
+            return left or await client.get(execution_id)
+
+
+async def _until_the_end(
+    source: Source,
+    execution_id: int,
+    view: View,
+    interrupts: Interrupts,
+    worker: asyncio.Task[None] | None = None,
+    cancel: Any = None,
+) -> dict[str, Any] | None:
+    """The execution at its end; None if it was left."""
+    following = asyncio.create_task(follow(source, execution_id, view))
+    try:
+        while True:
+            first = asyncio.create_task(interrupts.first.wait())
+            await _first_of(following, first, *([worker] if worker else []))
+            first.cancel()
+            if following.done():
+                return following.result()
+            if worker is not None and worker.done():
+                worker.result()  # it only ends by itself with an error
+                return None
+            answer = await _ask(execution_id, following, interrupts) if cancel else "leave"
+            if answer == "leave":
+                return None
+            if answer == "cancel":
+                with contextlib.suppress(Conflict):  # it ended meanwhile
+                    await cancel()
+                return await following
+            interrupts.forget()
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer:
+    """Only a person at a terminal can be asked. The work goes on while the question stands."""
+    if not interrupts.by_hand or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return "leave"
+    prompt = (
+        f"\nexecution {execution_id}: [c]ancel it, [l]eave it for later, or [g]o on? (Ctrl-C again leaves) "
+    )
+    asked = asyncio.create_task(typed_line(prompt))
+    second = asyncio.create_task(interrupts.second.wait())
+    await _first_of(asked, second, following)
+    for waiting in (asked, second):
+        waiting.cancel()
+    await asyncio.gather(asked, second, return_exceptions=True)
+    if asked.done() and not asked.cancelled():
+        match asked.result().lower()[:1]:
+            case "c":
+                return "cancel"
+            case "l":
+                return "leave"
+            case _:
+                return "go on"
+    return "go on" if following.done() else "leave"
+
+
+async def _first_of(*tasks: asyncio.Task[Any]) -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _show_end(execution: dict[str, Any], settings: Settings, *, json: bool) -> int:
+    if json:
+        print_json(execution)
+    else:
+        from tenax.cli.timeline import render_execution
+
+        show(render_execution(execution))
+    if execution["status"] not in FINISHED:
+        say(_how_to_go_on(execution["id"], settings), stream=sys.stderr)
+        return INTERRUPTED
+    return 0 if execution["status"] == "completed" else 1
+
+
+def _how_to_go_on(execution_id: int, settings: Settings) -> str:
+    if settings.server:
+        return (
+            f"detached: execution {execution_id} goes on. Follow it again: tenax run --resume {execution_id}"
+        )
+    return (
+        f"left: execution {execution_id} waits, nothing of it is lost. "
+        f"Go on with it: tenax run --resume {execution_id}, or tenax up"
+    )
+
+
+@contextlib.contextmanager
+def _stdout_kept() -> Iterator[None]:
+    """Tasks run in this process and may print; with `--json` that goes to stderr, down to the file descriptor."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -1,0 +1,164 @@
+"""What runs until it is stopped: `tenax server`, `tenax worker`, and `tenax up`, which is both."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tenax.cli.flags import ANY_STORE, Store
+from tenax.cli.interrupts import Interrupts
+from tenax.cli.output import say
+from tenax.cli.parent import die_with_supervisor
+from tenax.errors import UsageError
+from tenax.settings import Settings, load_settings
+
+Host = Annotated[str | None, Parameter(help="The address to listen on. [TENAX_HOST: 127.0.0.1]")]
+Port = Annotated[int | None, Parameter(help="The port to listen on; 0 takes a free one. [TENAX_PORT: 8520]")]
+Modules = Annotated[str, Parameter(name="MODULE", help="Modules to import for the tasks they register.")]
+Slots = Annotated[int | None, Parameter(help="Work items run at once by a worker. [TENAX_SLOTS: 10]")]
+Queues = Annotated[
+    tuple[str, ...], Parameter(name="--queue", help="A queue to serve. Repeatable. [TENAX_QUEUES: default]")
+]
+Labels = Annotated[
+    tuple[str, ...], Parameter(name="--label", help="What the worker offers, NAME=VALUE. Repeatable.")
+]
+Name = Annotated[
+    str | None, Parameter(help="The worker's name. [TENAX_WORKER_NAME: its host and process id]")
+]
+ServerUrl = Annotated[str | None, Parameter(help="The server's URL. [TENAX_SERVER]")]
+Token = Annotated[str | None, Parameter(help="A token of role worker. [TENAX_TOKEN]")]
+Workers = Annotated[int | None, Parameter(help="How many worker processes. [TENAX_WORKERS: 2]")]
+
+
+def server(*, host: Host = None, port: Port = None, store: Store = ANY_STORE) -> int:
+    """Start a server: the HTTP API and the engine. SIGTERM stops it in order."""
+    die_with_supervisor()
+    settings = load_settings({"host": host, "port": port, "database_url": store.database, "home": store.home})
+    from tenax.cli.logs import configure_logging
+    from tenax.server.app import serve
+
+    configure_logging(settings.log_level)
+    asyncio.run(
+        serve(settings, ready=lambda url: say(f"tenax server: listening on {url}", stream=sys.stderr))
+    )
+    return 0
+
+
+def worker(
+    *modules: Modules,
+    slots: Slots = None,
+    queues: Queues = (),
+    labels: Labels = (),
+    name: Name = None,
+    server: ServerUrl = None,
+    token: Token = None,
+) -> int:
+    """Start a worker. It asks the server for work, runs it, and reports; SIGTERM lets it finish or hand back what it has."""
+    die_with_supervisor()
+    settings = _worker_settings(
+        slots=slots, queues=queues, labels=labels, name=name, server=server, token=token
+    )
+    from tenax.cli.logs import configure_logging
+
+    configure_logging(settings.log_level)
+    _load(modules)
+    asyncio.run(_work(settings))
+    return 0
+
+
+def up(
+    *modules: Modules,
+    workers: Workers = None,
+    host: Host = None,
+    port: Port = None,
+    slots: Slots = None,
+    store: Store = ANY_STORE,
+) -> int:
+    """Start a server and workers as processes of their own, and start again what dies. Ctrl-C or SIGTERM stops them all."""
+    die_with_supervisor()
+    flags = {
+        "workers": workers,
+        "host": host,
+        "port": port,
+        "slots": slots,
+        "database_url": store.database,
+        "home": store.home,
+    }
+    settings = load_settings(flags)
+    from tenax.cli.logs import configure_logging
+    from tenax.cli.up import run_up
+
+    configure_logging(settings.log_level)
+    return asyncio.run(run_up(settings, modules))
+
+
+def default_server(settings: Settings) -> str:
+    """Where a server with these settings is found from the same machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104 compared, not bound
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+def _worker_settings(
+    *,
+    slots: int | None,
+    queues: tuple[str, ...],
+    labels: tuple[str, ...],
+    name: str | None,
+    server: str | None,
+    token: str | None,
+) -> Settings:
+    return load_settings(
+        {
+            "slots": slots,
+            "queues": queues or None,
+            "labels": ",".join(labels) or None,
+            "worker_name": name,
+            "server": server,
+            "token": token,
+        }
+    )
+
+
+def _load(modules: tuple[str, ...]) -> None:
+    """The tasks of these modules. The working folder is searched as `python -m` would, also later, by the tasks themselves."""
+    from tenax.worker.registry import NoHandler, load_modules
+
+    sys.path.insert(0, str(Path.cwd()))
+    for name in modules:
+        try:
+            load_modules((name,))
+        except NoHandler as error:
+            raise UsageError(
+                f"MODULE {name}: {error}", remedy="modules are sought in the working folder and on sys.path"
+            ) from error
+        except Exception as error:  # the boundary to the user's module, which may raise anything
+            raise UsageError(f"MODULE {name} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+async def _work(settings: Settings) -> None:
+    from tenax import __version__
+    from tenax.worker.loop import Worker
+    from tenax.worker.transport import HttpTransport
+
+    transport = HttpTransport(settings.server or default_server(settings), settings.token)
+    one = Worker(
+        transport,
+        name=settings.worker_name or f"{socket.gethostname()}-{os.getpid()}",
+        queues=settings.queues,
+        labels=settings.labels,
+        slots=settings.slots,
+        drain=settings.drain,
+        version=__version__,
+    )
+    interrupts = Interrupts()
+    with interrupts.caught():
+        try:
+            await one.run(interrupts.first, interrupts.second)
+        finally:
+            await transport.close()

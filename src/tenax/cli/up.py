@@ -1,0 +1,203 @@
+"""`tenax up`: one server and its workers under supervision, with the database held for as long as any of them lives."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tenax.cli.interrupts import Interrupts
+from tenax.cli.output import say
+from tenax.cli.serve import default_server
+from tenax.cli.supervise import Child, ChildFailed, ChildPlan, never_by_itself
+from tenax.errors import Unreachable
+from tenax.sdk.client import Client
+from tenax.settings import Settings
+from tenax.store.connect import Database
+from tenax.store.session import transaction
+from tenax.store.tokens import any_live_token, create_token, list_tokens, revoke_token
+
+READY_SECONDS = 120.0
+SERVER_STOP_SECONDS = 10.0
+WORKER_STOP_SECONDS = 20.0
+"""Beyond the time that a worker may drain: to end what does not end by itself, and to tell the server."""
+
+
+async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
+    interrupts = Interrupts()
+    with interrupts.caught():
+        async with Database.open(settings, max_size=2, application_name="tenax up") as database:
+            settings = replace(settings, port=settings.port or _free_port(settings.host))
+            async with _pass(database) as workers_pass:
+                return await _Up(settings, modules, workers_pass, interrupts).run()
+
+
+class _Up:
+    def __init__(
+        self, settings: Settings, modules: tuple[str, ...], workers_pass: _Pass, interrupts: Interrupts
+    ) -> None:
+        self._settings = settings
+        self._url = default_server(settings)
+        self._pass = workers_pass
+        self._interrupts = interrupts
+        self._ready = False
+        self._server = Child(ChildPlan("server", ("server",), f"serves {self._url}", self._of_server), _say)
+        self._workers = [self._worker(number, modules) for number in range(1, settings.workers + 1)]
+
+    async def run(self) -> int:
+        keeping = [asyncio.create_task(self._server.keep(self._server_is_lost))]
+        try:
+            ready = asyncio.create_task(self._until_ready())
+            await self._wait([*keeping, ready])
+            ready.cancel()
+            if self._ready and not self._interrupts.first.is_set():
+                keeping += [asyncio.create_task(child.keep(never_by_itself)) for child in self._workers]
+                _say(f"ready: {self._url}  (database: {self._where()}; Ctrl-C stops everything)")
+                await self._wait(keeping)
+        except ChildFailed as failed:
+            _say(f"{failed}; it said why above. Everything is stopped")
+            return failed.code
+        finally:
+            await self._stop()
+            for task in keeping:
+                task.cancel()
+            await asyncio.gather(*keeping, return_exceptions=True)
+        return 0
+
+    async def _wait(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Until one of them ends (then what it raised comes out), or we are asked to stop."""
+        asked = asyncio.create_task(self._interrupts.first.wait())
+        try:
+            done, _ = await asyncio.wait({*tasks, asked}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done - {asked}:
+                task.result()
+        finally:
+            asked.cancel()
+
+    async def _until_ready(self) -> None:
+        async with Client(self._url, timeout=5.0) as client:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(READY_SECONDS):
+                    while not self._ready:
+                        with contextlib.suppress(Unreachable):
+                            self._ready = await client.ready()
+                        await asyncio.sleep(0.05)
+        if not self._ready:
+            raise Unreachable(
+                f"the server at {self._url} was not ready within {READY_SECONDS:g} s",
+                remedy="its own messages above say why",
+            )
+
+    def _server_is_lost(self, code: int) -> bool:
+        """What keeps it from starting even once (a port in use, an old schema) is not helped by trying again."""
+        return never_by_itself(code) or (not self._ready and code > 0)
+
+    async def _stop(self) -> None:
+        hurry = self._interrupts.second
+        patience = self._settings.drain + WORKER_STOP_SECONDS
+        if any(child.process for child in self._workers):
+            _say("stopping: the workers finish or hand back what they have")
+        await asyncio.gather(*(child.stop(patience, hurry) for child in self._workers))
+        await self._server.stop(SERVER_STOP_SECONDS, hurry)
+        _say("stopped")
+
+    def _worker(self, number: int, modules: tuple[str, ...]) -> Child:
+        what = f"runs up to {self._settings.slots} work items at once"
+        if modules:
+            what += f", with the tasks of {', '.join(modules)}"
+
+        async def environment() -> Mapping[str, str]:
+            name = self._settings.worker_name
+            named = {"TENAX_WORKER_NAME": f"{name}-{number}"} if name else {}
+            token = await self._pass.secret()
+            return {
+                **self._of_settings(),
+                **named,
+                "TENAX_SERVER": self._url,
+                **({"TENAX_TOKEN": token} if token else {}),
+            }
+
+        return Child(ChildPlan(f"worker-{number}", ("worker", *modules), what, environment), _say)
+
+    async def _of_server(self) -> Mapping[str, str]:
+        return self._of_settings()
+
+    def _of_settings(self) -> Mapping[str, str]:
+        """Our flags as the children's variables, so that they see the same settings."""
+        settings = self._settings
+        flags = {
+            "TENAX_HOME": str(settings.home),
+            "TENAX_HOST": settings.host,
+            "TENAX_PORT": str(settings.port),
+            "TENAX_SLOTS": str(settings.slots),
+        }
+        return flags | ({"TENAX_DATABASE_URL": settings.database_url} if settings.database_url else {})
+
+    def _where(self) -> str:
+        return "by URL" if self._settings.database_url else f"embedded, in {self._settings.home}"
+
+
+class _Pass:
+    """The workers' token, made when the server asks for tokens at all, and revoked when `up` ends."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._name = f"{_pass_prefix()}{os.getpid()}"
+        self._secret: str | None = None
+
+    async def secret(self) -> str | None:
+        """Asked for at each start of a worker: tokens may have come into force since the last one."""
+        async with transaction(self._database) as tx:
+            live = {token.name for token in await list_tokens(tx) if token.revoked_at is None}
+            if self._name in live and self._secret is not None:
+                return self._secret
+            self._secret = None
+            for name in _orphans(live):
+                await revoke_token(tx, name)
+            if await any_live_token(tx):
+                _, self._secret = await create_token(tx, self._name, "worker")
+        return self._secret
+
+    async def revoke(self) -> None:
+        if self._secret is not None:
+            with contextlib.suppress(Unreachable):
+                async with transaction(self._database) as tx:
+                    await revoke_token(tx, self._name)
+
+
+@contextlib.asynccontextmanager
+async def _pass(database: Database) -> AsyncIterator[_Pass]:
+    workers_pass = _Pass(database)
+    try:
+        yield workers_pass
+    finally:
+        await workers_pass.revoke()
+
+
+def _pass_prefix() -> str:
+    return f"up-{socket.gethostname()[:60]}-"
+
+
+def _orphans(names: set[str]) -> set[str]:
+    """Tokens of an `up` that was killed before it could revoke its own."""
+    prefix = _pass_prefix()
+    numbers = {name: name.removeprefix(prefix) for name in names if name.startswith(prefix)}
+    return {name for name, pid in numbers.items() if pid.isdigit() and not Path(f"/proc/{pid}").exists()}
+
+
+def _free_port(host: str) -> int:
+    """Chosen here, not by the server: after a restart it must be the same."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def _say(text: str) -> None:
+    say(f"tenax up: {text}", stream=sys.stderr)

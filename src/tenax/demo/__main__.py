@@ -1,0 +1,140 @@
+"""Shows what Tenax is for, in less than half a minute: `python -m tenax.demo`."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.text import Text
+
+from tenax.cli.follow import follow
+from tenax.cli.interrupts import INTERRUPTED, Interrupts
+from tenax.cli.live import View, view_for
+from tenax.cli.output import console, printable
+from tenax.cli.timeline import render_execution
+from tenax.demo.endpoint import ANSWERS, flaky_service
+from tenax.demo.household import DemoFailed, Household, household
+from tenax.errors import TenaxError, Unreachable
+from tenax.model.wire import Submission
+from tenax.sdk.client import Client
+
+WORKFLOW = Path(__file__).with_name("workflow.yaml")
+START_SECONDS = 90.0
+END_SECONDS = 60.0
+_ATTEMPTS = {"fetch_prices": len(ANSWERS) + 1, "count_prices": 1, "send_report": 2}
+_EXPLAINED = (("fetch_prices", 3), ("send_report", 1))
+_OPENING = """\
+A workflow of three steps, and three kinds of trouble:
+  fetch_prices   calls a service that answers 503 twice, then 429 with Retry-After: 1, then 200
+  count_prices   runs a process
+  send_report    is a Python task; in its first attempt its worker process is killed with signal 9 (kill -9)
+Server and workers run under `tenax up`, with a PostgreSQL of their own and a lease of 3 s."""
+
+
+def main() -> int:
+    screen = console()
+    started = time.monotonic()
+    try:
+        asyncio.run(_demo(screen))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except TenaxError as error:
+        print(f"demo: {printable(error.message)}", file=sys.stderr)
+        if error.remedy:
+            print(f"  {error.remedy}", file=sys.stderr)
+        return error.exit_code or 1
+    took = time.monotonic() - started
+    screen.print(
+        Text(f"The demo is over after {took:.0f} s; no process is left, PostgreSQL is stopped.", "green")
+    )
+    return 0
+
+
+async def _demo(screen: Console) -> None:
+    interrupts = Interrupts()
+    view = view_for(screen)
+    screen.print(_OPENING)
+    _title(screen, "live")
+    with interrupts.caught(), flaky_service() as service:
+        async with household(_free_port(), view.notice) as house:
+            showing = asyncio.create_task(_show(screen, view, house, service))
+            ended = asyncio.create_task(house.ended())
+            asked = asyncio.create_task(interrupts.first.wait())
+            await asyncio.wait({showing, ended, asked}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (showing, asked):
+                task.cancel() if not task.done() else None
+            await asyncio.gather(showing, asked, return_exceptions=True)
+            if interrupts.first.is_set():
+                raise KeyboardInterrupt
+            if ended.done():
+                raise DemoFailed("`tenax up` ended too early:\n" + "\n".join(house.log))
+            ended.cancel()
+            _check(showing, house)
+
+
+def _check(showing: asyncio.Task[None], house: Household) -> None:
+    try:
+        showing.result()
+    except TimeoutError:
+        raise DemoFailed(
+            "it took far too long; the last words of `tenax up`:\n" + "\n".join(house.log)
+        ) from None
+
+
+async def _show(screen: Console, view: View, house: Household, service: str) -> None:
+    async with Client(house.url) as client:
+        async with asyncio.timeout(START_SECONDS):
+            await _until_ready(client)
+        async with asyncio.timeout(END_SECONDS):
+            submitted = await client.submit(
+                Submission(source=WORKFLOW.read_text("utf-8"), filename=WORKFLOW.name, input={"url": service})
+            )
+            execution = await follow(client, submitted.id, view)
+        _title(screen, "timeline")
+        screen.print(render_execution(execution))
+        _title(screen, "explain")
+        for step, attempt in _EXPLAINED:
+            for explained in await client.explain(submitted.id, step=step, attempt=attempt):
+                screen.print(Text(printable(explained["text"]) + "\n"), soft_wrap=True)
+    _compare(execution)
+
+
+async def _until_ready(client: Client) -> None:
+    while True:
+        try:
+            if await client.ready():
+                return
+        except Unreachable:
+            pass
+        await asyncio.sleep(0.1)
+
+
+def _compare(execution: Mapping[str, Any]) -> None:
+    """A demo that shows something else than it says is worse than none."""
+    attempts = {name: step["attempt"] for name, step in execution["steps"].items()}
+    if execution["status"] != "completed" or attempts != _ATTEMPTS:
+        raise DemoFailed(
+            f"expected a completed execution with the attempts {_ATTEMPTS}, got {execution['status']} with {attempts}"
+        )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _title(screen: Console, text: str) -> None:
+    screen.print()
+    screen.print(Rule(text, align="left", style="dim") if screen.is_terminal else f"-- {text} --")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+"""Who asks, and whether they may. Every request but the two of health passes here before anything of it is read."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.types import Scope
+
+from tenax.engine.core import Core
+from tenax.errors import Forbidden, Unauthorized, UsageError
+from tenax.store.tokens import Role, any_live_token, find_token, hash_secret
+
+REMEMBERED = 5.0
+"""Seconds for which a token is not looked up again: the most by which a revocation is late."""
+PUBLIC = frozenset({"/healthz", "/readyz"})
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who a request comes from. Its name is the actor of what it does."""
+
+    name: str
+    role: Role
+    token_id: int | None = None
+
+
+ANONYMOUS = Principal("anonymous@loopback", "admin")
+
+
+def may(role: Role, method: str, path: str) -> bool:
+    """Workers lease and report, viewers read, operators act on executions, admins do all that and make tokens."""
+    if role == "admin":
+        return True
+    if path.startswith("/v1/worker/"):
+        return role == "worker"
+    if path.startswith("/v1/tokens"):
+        return False
+    if method in ("GET", "HEAD"):
+        return role in ("viewer", "operator")
+    return role == "operator"
+
+
+class Doorkeeper:
+    """Knows the live tokens it has seen, for a few seconds each, so that a request seldom costs a look at the database."""
+
+    def __init__(self, core: Core, *, loopback: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._core = core
+        self._loopback = loopback
+        self._clock = clock
+        self._known: dict[bytes, tuple[Principal, float]] = {}
+        self._guarded = (True, float("-inf"))
+
+    async def admit(self, scope: Scope) -> Principal:
+        """The principal of a request; raises `Unauthorized` or `Forbidden`."""
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        principal = await self._identify(headers)
+        method, path = scope["method"], scope["path"]
+        if not may(principal.role, method, path):
+            raise Forbidden(
+                f"the token {principal.name!r} has the role {principal.role}, which may not {method} {path}",
+                remedy="use a token of another role: tenax token create NAME --role ROLE",
+            )
+        return principal
+
+    def forget(self) -> None:
+        """After a change of the tokens through this very server."""
+        self._known.clear()
+        self._guarded = (True, float("-inf"))
+
+    async def _identify(self, headers: dict[bytes, str]) -> Principal:
+        given = headers.get(b"authorization")
+        if given is not None:
+            return await self._bearer(given)
+        if self._loopback and not await self._has_tokens():
+            _refuse_other_sites(headers)
+            return ANONYMOUS
+        raise Unauthorized("this server wants a token", remedy="set TENAX_TOKEN (an admin makes one: tenax token create)")
+
+    async def _bearer(self, given: str) -> Principal:
+        scheme, _, secret = given.partition(" ")
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise Unauthorized("the header Authorization is not of the form `Bearer TOKEN`")
+        secret_hash, now = hash_secret(secret.strip()), self._clock()
+        principal, until = self._known.get(secret_hash, (None, 0.0))
+        if principal is not None and now < until:
+            return principal
+        async with self._core.transaction() as tx:
+            token = await find_token(tx, secret_hash)
+        if token is None:
+            self._known.pop(secret_hash, None)
+            raise Unauthorized("the token is unknown or revoked", remedy="check TENAX_TOKEN; `tenax token list` shows the live ones")
+        principal = Principal(token.name, token.role, token.id)
+        self._known[secret_hash] = (principal, now + REMEMBERED)
+        return principal
+
+    async def _has_tokens(self) -> bool:
+        guarded, until = self._guarded
+        now = self._clock()
+        if now >= until:
+            async with self._core.transaction() as tx:
+                guarded = await any_live_token(tx)
+            self._guarded = (guarded, now + REMEMBERED)
+        return guarded
+
+
+def is_loopback(host: str) -> bool:
+    """Is this an address that only the same machine can reach? A name other than localhost is not trusted to be one."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _refuse_other_sites(headers: dict[bytes, str]) -> None:
+    """Open access is for programs on this machine, not for any web page that is open in its browser."""
+    host, origin = headers.get(b"host", ""), headers.get(b"origin")
+    if host and not is_loopback(urlsplit(f"//{host}").hostname or ""):
+        raise UsageError(
+            f"this server has no tokens, so it answers only to loopback names, not to {host!r}",
+            remedy="use 127.0.0.1 or localhost in its address, or create a token: tenax token create",
+        )
+    if origin is not None and urlsplit(origin).netloc != host:
+        raise Forbidden(
+            f"this server has no tokens, so it refuses requests of web pages from {origin!r}",
+            remedy="create a token: tenax token create",
+        )

@@ -1,0 +1,224 @@
+"""What the API accepts: the types of the wire, with the bounds that a server must hold against strangers.
+
+They are read straight from the bytes of a request by adapters made once. Details of an outcome are bent into shape
+rather than refused: a report is worth more than its details.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from uuid import UUID
+
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
+from starlette.requests import Request
+
+from tenax.model.durations import LONGEST
+from tenax.model.outcome import Facts, Outcome, Usage
+from tenax.model.wire import Heartbeat, Held, LeaseRequest, Registration, Release, Report, Submission
+from tenax.server.problems import InvalidRequest, UnsupportedBody
+from tenax.store.tokens import LARGEST_ID, LONGEST_NAME, Role
+
+T = TypeVar("T")
+
+BATCH = 1000
+SLOTS = 1000
+LONGEST_LEASE_WAIT = 60.0
+LARGEST_ATTEMPT = 2**31 - 1
+
+
+def _uuid(text: str) -> str:
+    """In the one form in which tokens are compared."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise ValueError("not a UUID") from None
+
+
+def _seconds(value: float) -> float:
+    return min(max(value, 0.0), LONGEST) if value == value else 0.0  # noqa: PLR0124 - NaN, the only one unlike itself
+
+
+def _amount(value: float) -> float:
+    return min(max(value, 0.0), 1e15) if value == value else 0.0  # noqa: PLR0124 - as above
+
+
+# PostgreSQL's text has no NUL.
+_PLAIN = r"^[^\x00]*$"
+Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
+Attempt = Annotated[int, Field(ge=0, le=LARGEST_ATTEMPT)]
+LeaseToken = Annotated[str, AfterValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_PLAIN)]
+Names = Annotated[tuple[Name, ...], Field(max_length=100)]
+Labels = Annotated[dict[Name, Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=100)]
+Text = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
+Seconds = Annotated[float, AfterValidator(_seconds)]
+
+_FOR_PEOPLE = ConfigDict(extra="forbid")
+"""A key that is not known is a mistake of a person. Workers of a newer version may send more than is known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionBody(Submission):
+    """One execution to start: the `source` of a definition, or the name of a stored `workflow`."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    source: Annotated[str, Field(pattern=_PLAIN)] | None = None
+    filename: Text | None = None
+    workflow: Name | None = None
+    input: dict[str, Any] = field(default_factory=dict)
+    key: Name | None = None
+    base_dir: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchBody:
+    """Executions to start in one transaction: all of them or none."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    submissions: Annotated[list[SubmissionBody], Field(max_length=BATCH)]
+
+
+@dataclass(frozen=True, slots=True)
+class CancelBody:
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    reason: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryBody:
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    from_failed: bool = False
+    """Of a finished execution: the steps that succeeded stay done."""
+    reason: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBody:
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=_PLAIN)]
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationBody(Registration):
+    """A worker says who it is."""
+
+    worker: Name
+    runtimes: Names
+    queues: Names = ("default",)
+    labels: Labels = field(default_factory=dict)
+    slots: Annotated[int, Field(ge=1, le=SLOTS)] = 1
+    version: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseBody(LeaseRequest):
+    """A worker asks for as many items as it has free slots."""
+
+    worker: Name
+    grant: LeaseToken
+    slots: Annotated[int, Field(ge=1, le=SLOTS)]
+    runtimes: Names
+    queues: Names = ("default",)
+    labels: Labels = field(default_factory=dict)
+    execution_id: Id | None = None
+    wait: Annotated[float, Field(ge=0, le=LONGEST_LEASE_WAIT)] = 20.0
+    lost_grants: tuple[LeaseToken, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FactsBody(Facts):
+    """What was seen of a failed attempt."""
+
+    retry_after: Seconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageBody(Usage):
+    """What an attempt used up."""
+
+    cost_usd: Annotated[float, AfterValidator(_amount)] | None = None
+    tokens: Annotated[int, AfterValidator(lambda count: min(max(count, 0), LARGEST_ID))] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeBody(Outcome):
+    """What an attempt came to."""
+
+    facts: FactsBody | None = None
+    after: Seconds | None = None
+    usage: UsageBody | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportBody(Report):
+    """The outcome of one attempt, by the worker that holds its lease."""
+
+    execution_id: Id
+    item_id: Id
+    attempt: Attempt
+    token: LeaseToken
+    outcome: OutcomeBody
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseBody(Release):
+    """A lease handed back, uncounted."""
+
+    execution_id: Id
+    item_id: Id
+    attempt: Attempt
+    token: LeaseToken
+    reason: Literal["draining", "no_handler", "no_slot"]
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBody(Held):
+    """A lease that a worker still holds."""
+
+    item_id: Id
+    token: LeaseToken
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatBody(Heartbeat):
+    """A worker is alive, and still holds these leases."""
+
+    worker: Name
+    holding: tuple[HeldBody, ...] = ()
+    lost_grants: tuple[LeaseToken, ...] = ()
+
+
+SUBMISSION = TypeAdapter(SubmissionBody)
+SUBMISSIONS = TypeAdapter(BatchBody)
+CANCEL = TypeAdapter(CancelBody)
+RETRY = TypeAdapter(RetryBody)
+TOKEN = TypeAdapter(TokenBody)
+REGISTRATION = TypeAdapter(RegistrationBody)
+LEASE = TypeAdapter(LeaseBody)
+REPORTS = TypeAdapter(Annotated[list[ReportBody], Field(max_length=BATCH)])
+RELEASES = TypeAdapter(Annotated[list[ReleaseBody], Field(max_length=BATCH)])
+HEARTBEAT = TypeAdapter(HeartbeatBody)
+
+
+async def read_body(request: Request, adapter: TypeAdapter[T], *, empty: bytes | None = None) -> T:
+    """The body as its type. `empty` is what no body at all stands for, where that is allowed."""
+    body = await request.body()
+    if not body and empty is not None:
+        return adapter.validate_json(empty)
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise UnsupportedBody(
+            f"the body is {media_type or 'of no type'}, not application/json", remedy="send Content-Type: application/json"
+        )
+    try:
+        return adapter.validate_json(body, strict=True)
+    except ValidationError as error:
+        raise InvalidRequest.of_body(error) from None

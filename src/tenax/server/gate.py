@@ -1,0 +1,107 @@
+"""The outermost layer: lets in who may come, counts what they bring, and turns every error into a problem."""
+
+from __future__ import annotations
+
+import secrets
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tenax.errors import TenaxError, TooLarge
+from tenax.server.auth import PUBLIC, Doorkeeper
+from tenax.server.problems import answer_problem
+
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+
+_log = structlog.get_logger("tenax.server")
+
+
+class Gate:
+    """An ASGI layer of its own: it acts before any of a body is read, and sees what the framework would hide."""
+
+    def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper, max_body: int) -> None:
+        self._app = app
+        self._doorkeeper = doorkeeper
+        self._max_body = max_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(send)
+        try:
+            if scope["path"] not in PUBLIC:
+                scope["user"] = await self._doorkeeper.admit(scope)
+            self._check_length(scope)
+            await self._app(scope, _Counted(receive, self._max_body), answer)
+        except TenaxError as error:
+            if answer.started:
+                raise
+            if error.http_status >= 500:
+                _log.warning("a request failed", error=str(error), **_about(scope))
+            await answer_problem(error)(scope, receive, answer)
+        except Exception as error:
+            # The boundary to the outside: whatever went wrong, the caller gets a problem and the log gets the rest.
+            if answer.started:
+                raise
+            await answer_problem(_unexpected(error, scope))(scope, receive, answer)
+
+    def _check_length(self, scope: Scope) -> None:
+        length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if length.isdigit() and int(length[:20]) > self._max_body:
+            raise too_large(self._max_body)
+
+
+class _Answer:
+    """Sends, and knows whether anything was sent."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            message["headers"] = [*message.get("headers", ()), *HEADERS]
+        await self._send(message)
+
+
+class _Counted:
+    """Receives no more than the limit, also where no length was announced."""
+
+    def __init__(self, receive: Receive, max_body: int) -> None:
+        self._receive = receive
+        self._max_body = max_body
+        self._size = 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            if self._size > self._max_body:
+                raise too_large(self._max_body)
+        return message
+
+
+def too_large(max_body: int) -> TooLarge:
+    return TooLarge(
+        f"the body is larger than {max_body:,} bytes",
+        remedy="send less at once, or raise max_body (TENAX_MAX_BODY) on the server",
+    )
+
+
+def _unexpected(error: Exception, scope: Scope) -> TenaxError:
+    incident = secrets.token_hex(4)
+    _log.error("a request failed unexpectedly", incident=incident, exc_info=error, **_about(scope))
+    return TenaxError(
+        f"the server failed on this request (incident {incident})", remedy=f"its log says more: look for {incident}"
+    )
+
+
+def _about(scope: Scope) -> dict[str, object]:
+    user = scope.get("user")
+    return {"method": scope["method"], "path": scope["path"], "token_id": user.token_id if user else None}

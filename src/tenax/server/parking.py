@@ -1,0 +1,64 @@
+"""Requests that wait inside the server: for work, or for the next event."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+
+from tenax.errors import Unreachable
+
+T = TypeVar("T")
+
+
+class Parking:
+    """Ends what waits as soon as its client has gone away, or the server closes."""
+
+    def __init__(self) -> None:
+        self._closing = asyncio.Event()
+
+    @property
+    def closing(self) -> bool:
+        return self._closing.is_set()
+
+    def close(self) -> None:
+        """From now on nothing parks; what is parked is answered at once, with nothing."""
+        self._closing.set()
+
+    async def wait(
+        self,
+        request: Request,
+        work: Coroutine[Any, Any, T],
+        *,
+        give_back: Callable[[T], Awaitable[object]] | None = None,
+    ) -> T | None:
+        """What the work comes to; None where client or server left first. The work is then cancelled, and has ended.
+
+        `give_back` gets what the work came to in spite of that.
+        """
+        if self.closing:
+            work.close()
+            raise Unreachable("the server is stopping", remedy="try again in a moment")
+        task = asyncio.create_task(work)
+        leaving = [asyncio.create_task(_gone(request)), asyncio.create_task(self._closing.wait())]
+        try:
+            await asyncio.wait({task, *leaving}, return_when=asyncio.FIRST_COMPLETED)
+            left = leaving[0].done()
+        finally:
+            for ended in (task, *leaving):
+                ended.cancel()
+            await asyncio.wait({task, *leaving})
+        if task.cancelled():
+            return None
+        value = task.result()
+        if left and give_back is not None:
+            await give_back(value)
+        return value
+
+
+async def _gone(request: Request) -> bool:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    return True

@@ -1,0 +1,1 @@
+select exists (select from tenax.token where revoked_at is null)

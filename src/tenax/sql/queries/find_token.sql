@@ -1,0 +1,3 @@
+select id, name, role, created_at, revoked_at, hash
+  from tenax.token
+ where hash = $1::bytea and revoked_at is null

@@ -1,0 +1,3 @@
+select id, name, role, created_at, revoked_at
+  from tenax.token
+ order by id

@@ -1,0 +1,1 @@
+update tenax.fake_clock set at = greatest(at, $1::timestamptz) returning at

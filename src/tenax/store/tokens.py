@@ -1,0 +1,99 @@
+"""Who may speak to the server. A secret is shown once, when it is made; only its hash is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+from tenax.errors import Conflict, NotFound, UsageError
+from tenax.store.connect import Connection
+from tenax.store.statements import sql
+
+Role = Literal["admin", "operator", "worker", "viewer"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+PREFIX = "tenax_"
+"""So that scanners for leaked secrets, and people, can tell what it is."""
+SECRET_BYTES = 32
+LONGEST_NAME = 100
+LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it may be shown: all but its secret."""
+
+    id: int
+    name: str
+    role: Role
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+def hash_secret(secret: str) -> bytes:
+    """A plain SHA-256 will do: 256 random bits cannot be guessed, however fast the hash is."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+async def create_token(tx: Connection, name: str, role: str) -> tuple[int, str]:
+    """A new token: its id and its secret, which cannot be had again."""
+    _check_name(name)
+    if role not in ROLES:
+        raise UsageError(f"there is no role {role!r}", remedy=f"the roles are {', '.join(ROLES)}")
+    secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+    token_id: int | None = await tx.fetchval(sql("insert_token"), name, role, hash_secret(secret))
+    if token_id is None:
+        raise Conflict(
+            f"there is a token named {name!r} already",
+            remedy=f"choose another name, or revoke it first: tenax token revoke {name}",
+        )
+    return token_id, secret
+
+
+async def list_tokens(tx: Connection) -> list[Token]:
+    """All of them, the revoked ones too."""
+    return [Token(**row) for row in await tx.fetch(sql("list_tokens"))]
+
+
+async def revoke_token(tx: Connection, which: int | str) -> list[Token]:
+    """Revokes the token with this id, or those with this name. One that is revoked already stays so."""
+    token_id = int(which) if isinstance(which, int) or _reads_as_id(which) else None
+    name = which if isinstance(which, str) and token_id is None else None
+    if (token_id or 0) > LARGEST_ID or "\0" in (name or ""):
+        raise _no_token(which)
+    revoked = [Token(**row) for row in await tx.fetch(sql("revoke_tokens"), token_id, name)]
+    if not revoked:
+        raise _no_token(which)
+    return revoked
+
+
+async def find_token(tx: Connection, secret_hash: bytes) -> Token | None:
+    """The live token with this hash."""
+    row = await tx.fetchrow(sql("find_token"), secret_hash)
+    if row is None or not hmac.compare_digest(row["hash"], secret_hash):
+        return None
+    return Token(**{name: value for name, value in row.items() if name != "hash"})
+
+
+async def any_live_token(tx: Connection) -> bool:
+    exists: bool = await tx.fetchval(sql("any_live_token"))
+    return exists
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise UsageError(f"a token needs a name of 1 to {LONGEST_NAME} printable characters")
+    if _reads_as_id(name):
+        raise UsageError(f"{name!r} cannot be the name of a token: it reads as an id", remedy="put a letter into it")
+
+
+def _reads_as_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= LONGEST_NAME
+
+
+def _no_token(which: int | str) -> NotFound:
+    return NotFound(f"there is no token {which!r}", remedy="`tenax token list` shows the tokens there are")

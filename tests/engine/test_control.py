@@ -1,0 +1,160 @@
+"""What people do: cancel, retry now, retry anew; and what the engine repairs by itself."""
+
+from __future__ import annotations
+
+import pytest
+from hand import Hand
+
+from tenax.errors import Conflict, NotFound, UsageError
+
+CHAIN = """
+name: chain
+workflow:
+  - {step: a, type: python, task: "t:t"}
+  - {step: b, type: python, task: "t:t", needs: [a], retry: {max_attempts: 4, initial_delay: 1h, max_delay: 1h, jitter: 0}}
+  - {step: c, type: python, task: "t:t", needs: [b]}
+"""
+
+
+async def waiting_in_b(hand: Hand) -> int:
+    id_ = await hand.submit(CHAIN)
+    await hand.succeed(await hand.lease_one(), {"from": "a"})
+    await hand.fail(await hand.lease_one())
+    return id_
+
+
+def test_cancel_ends_what_waits_at_once(play):
+    async def scene(hand: Hand):
+        id_ = await waiting_in_b(hand)
+        assert await hand.engine.cancel(id_, actor="ann", reason="wrong day") is True
+        assert await hand.engine.cancel(id_, actor="ann") is False
+        await hand.clock.advance(7200)
+        assert await hand.lease() == []
+        execution = await hand.engine.get(id_)
+        assert execution["status"] == "cancelled"
+        assert execution["failure"]["class"] == "cancelled"
+        assert [s["status"] for s in execution["steps"].values()] == ["completed", "cancelled", "cancelled"]
+        who = next(e for e in await hand.engine.events(id_) if e["type"] == "operator_action")
+        assert who["data"] == {"action": "cancel", "actor": "ann", "reason": "wrong day"}
+
+    play(scene)
+
+
+def test_retry_now_starts_a_waiting_retry_at_once_and_grants_nothing(play):
+    async def scene(hand: Hand):
+        id_ = await waiting_in_b(hand)
+        assert await hand.lease() == []
+        told = await hand.engine.retry(id_, actor="ann")
+        assert told == {"id": id_, "created": False, "steps": ["b"]}
+        again = await hand.lease_one()
+        assert again.attempt == 2
+        assert (await hand.fail(again)).verdict == "retry"
+        ledger = [
+            e["data"]["decision"]["after"] for e in await hand.engine.events(id_) if e["type"] == "step_retry"
+        ]
+        assert [entry["counted"] for entry in ledger] == [1, 2]
+
+    play(scene)
+
+
+def test_a_finished_execution_is_run_anew_linked_to_the_first(play):
+    async def scene(hand: Hand):
+        id_ = await waiting_in_b(hand)
+        await hand.engine.cancel(id_, actor="ann")
+        told = await hand.engine.retry(id_, actor="ann")
+        assert told["created"]
+        second = await hand.engine.get(told["id"])
+        assert (second["retry_of"], second["original_execution"]) == (id_, id_)
+        assert (await hand.lease_one()).step == "a"
+        await hand.engine.cancel(told["id"], actor="ann")
+        third = await hand.engine.get((await hand.engine.retry(told["id"], actor="ann"))["id"])
+        assert (third["retry_of"], third["original_execution"]) == (told["id"], id_)
+
+    play(scene)
+
+
+def test_from_failed_keeps_the_finished_steps_results(play):
+    async def scene(hand: Hand):
+        id_ = await waiting_in_b(hand)
+        await hand.engine.cancel(id_, actor="ann")
+        new = (await hand.engine.retry(id_, actor="ann", from_failed=True))["id"]
+        b = await hand.lease_one()
+        assert b.step == "b"
+        await hand.succeed(b, 1)
+        await hand.succeed(await hand.lease_one(), 2)
+        execution = await hand.engine.get(new)
+        assert execution["status"] == "completed"
+        assert execution["steps"]["a"]["result"] == {"from": "a"}
+        assert execution["steps"]["a"]["attempts"] == []
+
+    play(scene)
+
+
+def test_what_cannot_be_done_says_why(play):
+    async def scene(hand: Hand):
+        with pytest.raises(NotFound, match="no execution 99"):
+            await hand.engine.get(99)
+        with pytest.raises(NotFound):
+            await hand.engine.events(99)
+        with pytest.raises(NotFound):
+            await hand.engine.retry(99, actor="ann")
+        id_ = await hand.submit(CHAIN)
+        with pytest.raises(Conflict, match="no step that waits"):
+            await hand.engine.retry(id_, actor="ann")
+        with pytest.raises(UsageError, match="still open"):
+            await hand.engine.retry(id_, actor="ann", from_failed=True)
+
+    play(scene)
+
+
+def test_recovery_rebuilds_lost_work_items_from_the_log_and_grants_nothing(play):
+    async def scene(hand: Hand):
+        id_ = await waiting_in_b(hand)
+        other = await hand.submit(CHAIN)
+        before = await hand.sql(
+            "select attempt, ledger, available_at, state from tenax.item where execution_id = $1", id_
+        )
+        await hand.sql("delete from tenax.item where execution_id = $1", id_)
+        await hand.sql("delete from tenax.step where execution_id = $1", id_)
+        assert await hand.engine.recover() == [id_]
+        assert await hand.engine.recover() == []
+        after = await hand.sql(
+            "select attempt, ledger, available_at, state from tenax.item where execution_id = $1", id_
+        )
+        assert [tuple(row) for row in after] == [tuple(row) for row in before]
+        assert "execution_activated" in await hand.types(id_)
+        assert "execution_activated" not in await hand.types(other)
+        await hand.clock.advance(3600)
+        for a in await hand.lease():
+            await hand.succeed(a)
+        for a in await hand.lease():
+            await hand.succeed(a)
+        assert await hand.status(id_) == "completed"
+
+    play(scene)
+
+
+def test_recovery_counts_what_was_running_as_lost(play):
+    async def scene(hand: Hand):
+        id_ = await waiting_in_b(hand)
+        await hand.pass_time(3600)
+        await hand.lease_one("doomed")
+        await hand.sql("delete from tenax.item")
+        assert await hand.engine.recover() == [id_]
+        assert await hand.engine.reap() == 1
+        lost = [e for e in await hand.engine.events(id_) if e["type"] == "lease_expired"]
+        assert [e["attempt"] for e in lost] == [2]
+
+    play(scene)
+
+
+def test_recovery_looks_at_open_executions_only(play):
+    async def scene(hand: Hand):
+        done = await hand.submit()
+        await hand.succeed(await hand.lease_one())
+        cancelled = await hand.submit()
+        await hand.engine.cancel(cancelled, actor="ann")
+        assert await hand.engine.recover() == []
+        assert (await hand.status(done), await hand.status(cancelled)) == ("completed", "cancelled")
+
+    play(scene)

@@ -1,0 +1,260 @@
+"""Leases: fenced by their token, extended by heartbeats, expired into the one decision, handed back uncounted."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+
+from hand import ONE_STEP, Hand
+
+from tenax.model.outcome import Outcome
+from tenax.model.wire import Heartbeat, LeaseRequest, Release, Report
+
+
+def test_a_lost_worker_is_retried_and_its_report_is_late(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        lost = await hand.lease_one("frozen")
+        await hand.pass_time(30)
+        assert await hand.engine.reap() == 1
+        assert (await hand.types(id_))[-2:] == ["lease_expired", "step_retry"]
+        before = await hand.engine.get(id_)
+
+        answer = await hand.succeed(lost, "too late")
+        assert answer.status == "late"
+        events = await hand.engine.events(id_)
+        assert events[-1]["type"] == "late_result"
+        assert events[-1]["data"]["result"] == "too late"
+        again = await hand.succeed(lost, "too late")
+        assert again.status == "late"
+        assert len(await hand.engine.events(id_)) == len(events), "the same late report makes no second event"
+        after = await hand.engine.get(id_)
+        assert after["steps"] == before["steps"]
+
+        await hand.clock.advance(1)
+        await hand.succeed(await hand.lease_one(), "right")
+        assert (await hand.engine.get(id_))["result"] == {"only": "right"}
+
+    play(scene)
+
+
+def test_a_late_report_never_touches_a_newer_attempt(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        old = await hand.lease_one("frozen")
+        await hand.pass_time(30)
+        await hand.engine.reap()
+        await hand.clock.advance(1)
+        new = await hand.lease_one("fresh")
+        assert (await hand.fail(old)).status == "late"
+        assert (await hand.succeed(new, 1)).verdict == "complete"
+        assert await hand.status(id_) == "completed"
+
+    play(scene)
+
+
+def test_the_same_report_twice_gets_one_answer_and_one_event(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        first = await hand.lease_one()
+        answers = [await hand.fail(first) for _ in range(3)]
+        assert [(a.status, a.verdict) for a in answers] == [("applied", "retry")] * 3
+        await hand.clock.advance(1)
+        second = await hand.lease_one()
+        report = Report(id_, second.item_id, second.attempt, second.token, Outcome("succeeded", 1))
+        both = await hand.engine.report([report, report])
+        assert [(a.status, a.verdict) for a in both] == [("applied", "complete")] * 2
+        assert (await hand.fail(first)).verdict == "retry"
+        assert (await hand.types(id_)).count("action_error") == 1
+        assert (await hand.types(id_)).count("action_completed") == 1
+        assert "late_result" not in await hand.types(id_)
+
+    play(scene)
+
+
+def test_heartbeats_keep_a_lease_and_name_what_is_revoked(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        held = await hand.lease_one()
+        for _ in range(5):
+            await hand.pass_time(20)
+            assert (await hand.beat(held)).revoked == ()
+            await hand.engine.reap()
+        await hand.engine.cancel(id_, actor="me", reason="enough")
+        [revoked] = (await hand.beat(held)).revoked
+        assert revoked.token == held.token
+        assert (await hand.succeed(held)).status == "late"
+        assert await hand.status(id_) == "cancelled"
+        assert (await hand.types(id_))[-4:] == [
+            "operator_action",
+            "item_cancelled",
+            "execution_cancelled",
+            "late_result",
+        ]
+
+    play(scene)
+
+
+def test_after_a_gap_in_service_no_lease_expires_for_a_full_lease(play):
+    async def scene(hand: Hand):
+        await hand.submit()
+        await hand.lease_one()
+        await hand.clock.advance(3600)
+        await hand.engine.beat()
+        assert await hand.engine.reap() == 0, "the worker could not have sent its heartbeat"
+        await hand.clock.advance(10)
+        await hand.engine.beat()
+        assert await hand.engine.reap() == 0
+        await hand.clock.advance(20)
+        assert await hand.engine.reap() == 1
+
+    play(scene)
+
+
+def test_the_server_enforces_the_timeout_of_a_silent_worker(play):
+    source = ONE_STEP.replace("task: some:task", "task: some:task\n    timeout: 5s")
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        held = await hand.lease_one()
+        await hand.clock.advance(5.5)
+        assert await hand.engine.reap() == 0, "the worker's own report has a second of grace"
+        await hand.beat(held)
+        await hand.clock.advance(0.5)
+        assert await hand.engine.reap() == 1
+        failed = [e for e in await hand.engine.events(id_) if e["type"] == "action_error"]
+        assert failed[0]["data"]["failure"]["class"] == "timeout"
+        assert [r.token for r in (await hand.beat(held)).revoked] == [held.token]
+
+    play(scene)
+
+
+def test_an_expired_queue_entry_uses_an_attempt(play):
+    source = ONE_STEP.replace("task: some:task", "task: some:task\n    queue_ttl: 10s")
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        for _ in range(3):
+            await hand.clock.advance(20)
+            assert await hand.engine.reap() == 1
+        events = await hand.engine.events(id_)
+        assert [e["attempt"] for e in events if e["type"] == "queue_expired"] == [1, 2, 3]
+        assert [e["type"] for e in events][-3:] == [
+            "step_retry_exhausted",
+            "step_failed_terminal",
+            "execution_failed",
+        ]
+        assert "action_started" not in [e["type"] for e in events]
+        assert events[2]["data"]["failure"]["class"] == "queue_timeout"
+
+    play(scene)
+
+
+def test_a_lease_handed_back_is_not_counted(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        for n in (1, 2, 3, 4, 5):
+            a = await hand.lease_one()
+            assert a.attempt == n, "attempt numbers only rise"
+            await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
+        for _ in range(2):
+            assert (await hand.fail(await hand.lease_one())).verdict == "retry"
+            await hand.clock.advance(5)
+        assert (await hand.fail(await hand.lease_one())).verdict == "fail"
+        assert (await hand.types(id_)).count("lease_released") == 5
+
+    play(scene)
+
+
+def test_a_grant_whose_answer_never_came_is_handed_back(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        grant = str(uuid.uuid4())
+        lost = LeaseRequest("w1", grant, 1, ("python",))
+        [gone] = await hand.engine.dispatcher.lease_now(lost)
+        await hand.engine.heartbeat(Heartbeat("w1", lost_grants=(grant,)))
+        assert "lease_released" in await hand.types(id_)
+        again = await hand.lease_one()
+        assert again.item_id == gone.item_id
+
+    play(scene)
+
+
+def test_a_caller_that_goes_away_while_parked_loses_nothing(play):
+    async def scene(hand: Hand):
+        request = LeaseRequest("w1", str(uuid.uuid4()), 1, ("python",), wait=60)
+        parked = asyncio.create_task(hand.engine.lease(request))
+        await asyncio.wait([parked], timeout=0.05)
+        parked.cancel()
+        await asyncio.wait([parked])
+        await hand.submit()
+        assert len(await hand.lease("w2")) == 1
+
+    play(scene)
+
+
+def test_a_worker_without_the_handler_hands_on_to_one_that_has_it(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        await hand.register("w1")
+        await hand.register("w2")
+        a = await hand.lease_one("w1")
+        await hand.engine.release(
+            [Release(id_, a.item_id, a.attempt, a.token, "no_handler", "no module some")]
+        )
+        assert await hand.lease("w1") == [], "it is not asked again"
+        b = await hand.lease_one("w2")
+        await hand.succeed(b)
+        assert await hand.status(id_) == "completed"
+
+    play(scene)
+
+
+def test_a_handler_that_nobody_has_is_not_found(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        await hand.register("w1")
+        await hand.register("w2")
+        for worker in ("w1", "w2"):
+            a = await hand.lease_one(worker)
+            await hand.engine.release(
+                [Release(id_, a.item_id, a.attempt, a.token, "no_handler", "no module some")]
+            )
+        execution = await hand.engine.get(id_)
+        assert execution["status"] == "failed"
+        assert execution["failure"]["class"] == "not_found"
+
+    play(scene)
+
+
+def test_workers_lease_only_what_they_can_run(play):
+    source = ONE_STEP.replace("task: some:task", "task: some:task\n    queue: gpu\n    labels: {zone: a}")
+
+    async def scene(hand: Hand):
+        await hand.submit(source)
+        assert await hand.lease() == []
+        assert await hand.lease(queues=("gpu",)) == []
+        assert await hand.lease(queues=("gpu",), labels={"zone": "b"}) == []
+        assert len(await hand.lease(queues=("default", "gpu"), labels={"zone": "a", "more": "yes"})) == 1
+
+    play(scene)
+
+
+def test_urgent_work_goes_first(play):
+    async def scene(hand: Hand):
+        plain = [await hand.submit() for _ in range(3)]
+        urgent = await hand.submit(ONE_STEP.replace("task: some:task", "task: some:task\n    priority: 9"))
+        order = [a.execution_id for _ in range(4) for a in await hand.lease(slots=1)]
+        assert order == [urgent, *plain]
+
+    play(scene)
+
+
+def test_own_execution_only(play):
+    async def scene(hand: Hand):
+        await hand.submit()
+        mine = await hand.submit()
+        [a] = await hand.lease(execution_id=mine)
+        assert a.execution_id == mine
+
+    play(scene)

@@ -1,0 +1,160 @@
+"""One work item from submit to its end: the sequences of section 5 of the contract, exactly."""
+
+from __future__ import annotations
+
+import pytest
+from hand import ONE_STEP, Hand
+
+from tenax.model.outcome import Facts, Outcome
+
+FAILS_TWICE = [
+    ("execution_started", None),
+    ("step_enqueued", None),
+    ("action_started", 1),
+    ("action_error", 1),
+    ("step_retry", 1),
+    ("action_started", 2),
+    ("action_error", 2),
+    ("step_retry", 2),
+    ("action_started", 3),
+    ("action_completed", 3),
+    ("step_completed", None),
+    ("execution_completed", None),
+]
+
+
+def test_fails_twice_then_succeeds(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        for delay in (1.0, 2.0):
+            answer = await hand.fail(await hand.lease_one())
+            assert (answer.status, answer.verdict) == ("applied", "retry")
+            assert await hand.lease() == [], "a retry does not start before its time"
+            await hand.clock.advance(delay - 0.001)
+            assert await hand.lease() == []
+            await hand.clock.advance(0.001)
+        answer = await hand.succeed(await hand.lease_one(), {"rows": 7})
+        assert answer.verdict == "complete"
+
+        events = await hand.engine.events(id_)
+        assert [(e["type"], e["attempt"]) for e in events] == FAILS_TWICE
+        assert [e["seq"] for e in events] == list(range(1, 13))
+        assert len({e["id"] for e in events}) == len(events)
+        assert [e["data"]["delay_seconds"] for e in events if e["type"] == "step_retry"] == [1.0, 2.0]
+        assert events[3]["data"]["error"] == "503 Service Unavailable"
+        assert events[3]["data"]["failure"]["class"] == "transient"
+        assert events[3]["data"]["failure"]["reason"] == "http_503"
+        assert events[2]["data"]["retry"] == {"attempt": 1, "max_attempts": 3, "is_retry": False}
+        assert events[5]["data"]["retry"] == {"attempt": 2, "max_attempts": 3, "is_retry": True}
+        execution = await hand.engine.get(id_)
+        assert execution["status"] == "completed"
+        assert execution["result"] == {"only": {"rows": 7}}
+        assert await hand.sql("select from tenax.item") == []
+
+    play(scene)
+
+
+def test_all_attempts_fail(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        for _ in range(3):
+            await hand.fail(await hand.lease_one())
+            await hand.clock.advance(10)
+        assert (await hand.types(id_))[-4:] == [
+            "action_error",
+            "step_retry_exhausted",
+            "step_failed_terminal",
+            "execution_failed",
+        ]
+        exhausted = (await hand.engine.events(id_))[-3]["data"]
+        assert (exhausted["attempts"], exhausted["max_attempts"]) == (3, 3)
+        assert exhausted["final_error"] == "503 Service Unavailable"
+        execution = await hand.engine.get(id_)
+        assert execution["status"] == "failed"
+        assert execution["failure"]["step"] == "only"
+        assert execution["steps"]["only"]["status"] == "failed"
+        assert await hand.lease() == []
+
+    play(scene)
+
+
+@pytest.mark.parametrize("retry", ["retry: 3", "retry: false"])
+def test_a_failure_that_is_not_retried_names_its_reason(play, retry):
+    source = ONE_STEP.replace(ONE_STEP.splitlines()[-1].strip(), retry)
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        answer = await hand.fail(await hand.lease_one(), status_code=404)
+        assert answer.verdict == "fail"
+        types = await hand.types(id_)
+        assert types[-3:] == ["action_error", "step_failed_terminal", "execution_failed"]
+        assert "step_retry_exhausted" not in types
+        assert (await hand.engine.events(id_))[-2]["data"]["reason"]
+
+    play(scene)
+
+
+def test_not_completed_counts_and_snooze_does_not(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        await hand.report(await hand.lease_one(), Outcome("snoozed", after=60))
+        assert await hand.lease() == []
+        await hand.clock.advance(60)
+        await hand.report(await hand.lease_one(), Outcome("not_completed", facts=Facts()))
+        await hand.clock.advance(1)
+        await hand.succeed(await hand.lease_one())
+        events = await hand.engine.events(id_)
+        kinds = [e["type"] for e in events]
+        assert kinds[2:8] == [
+            "action_started",
+            "action_snoozed",
+            "step_retry",
+            "action_started",
+            "action_not_completed",
+            "step_retry",
+        ]
+        retries = [e["data"]["decision"] for e in events if e["type"] == "step_retry"]
+        assert [r["after"]["counted"] for r in retries] == [0, 1]
+
+    play(scene)
+
+
+def test_explain_names_rule_class_evidence_attempts_and_delay(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        await hand.fail(await hand.lease_one(), status_code=429, retry_after=7.0)
+        [explained] = await hand.engine.explain(id_)
+        assert explained["verdict"] == "retry"
+        text = explained["text"]
+        for said in ("transient", "http_429", "attempt 1 of 3 (2 retries left)", "7s", "429"):
+            assert said in text
+        await hand.clock.advance(6.9)
+        assert await hand.lease() == [], "Retry-After is a floor"
+        await hand.clock.advance(0.1)
+        assert len(await hand.lease()) == 1
+
+    play(scene)
+
+
+def test_the_same_key_is_the_same_execution(play):
+    async def scene(hand: Hand):
+        first = await hand.submit(key="nightly")
+        assert await hand.submit(key="nightly") == first
+        assert await hand.submit(key="other") != first
+        assert len(await hand.engine.list()) == 2
+
+    play(scene)
+
+
+def test_results_that_postgresql_cannot_hold_are_kept_as_far_as_they_can_be(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        await hand.succeed(
+            await hand.lease_one(), {"nul": "a\x00b", "slash": "\\u0000", "lone": "\ud800", "big": 2**70}
+        )
+        result = (await hand.engine.get(id_))["result"]["only"]
+        assert result["nul"] == "a\ufffdb"
+        assert result["slash"] == "\\u0000"
+        assert result["big"] == 2**70
+
+    play(scene)

@@ -1,0 +1,94 @@
+"""An engine driven by hand: nothing happens between two lines of a test, and time moves only when it is told to."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tenax.engine.engine import Engine
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment, Heartbeat, Held, LeaseRequest, Registration, Report, Submission
+from tenax.settings import Settings
+from tenax.store.connect import Database
+from tenax.store.fake_clock import FakeClock
+from tenax.store.session import transaction
+
+ONE_STEP = """
+name: one
+workflow:
+  - step: only
+    type: python
+    task: some:task
+    retry: {max_attempts: 3, initial_delay: 1, backoff_multiplier: 2, jitter: 0}
+"""
+
+
+class Hand:
+    """Submits, leases and reports, one deliberate call at a time."""
+
+    def __init__(self, engine: Engine, clock: FakeClock) -> None:
+        self.engine = engine
+        self.clock = clock
+
+    async def submit(self, source: str = ONE_STEP, **more: Any) -> int:
+        [submitted] = await self.engine.submit([Submission(source=source, **more)])
+        return submitted.id
+
+    async def lease(self, worker: str = "w1", slots: int = 10, **more: Any) -> list[Assignment]:
+        request = LeaseRequest(worker, str(uuid.uuid4()), slots, ("python", "http", "process"), **more)
+        return await self.engine.dispatcher.lease_now(request)
+
+    async def lease_one(self, worker: str = "w1") -> Assignment:
+        [assignment] = await self.lease(worker)
+        return assignment
+
+    async def report(self, assignment: Assignment, outcome: Outcome) -> Any:
+        a = assignment
+        [answer] = await self.engine.report([Report(a.execution_id, a.item_id, a.attempt, a.token, outcome)])
+        return answer
+
+    async def succeed(self, assignment: Assignment, result: Any = None) -> Any:
+        return await self.report(assignment, Outcome("succeeded", result))
+
+    async def fail(self, assignment: Assignment, **facts: Any) -> Any:
+        facts = facts or {"status_code": 503, "message": "503 Service Unavailable"}
+        return await self.report(assignment, Outcome("failed", facts=Facts(**facts)))
+
+    async def register(self, worker: str = "w1") -> None:
+        await self.engine.register(Registration(worker, ("python", "http", "process")))
+
+    async def beat(self, *assignments: Assignment, worker: str = "w1") -> Any:
+        return await self.engine.heartbeat(
+            Heartbeat(worker, tuple(Held(a.item_id, a.token) for a in assignments))
+        )
+
+    async def pass_time(self, seconds: float) -> None:
+        """Time in which a server is alive all along."""
+        while seconds > 0:
+            await self.clock.advance(min(seconds, 10))
+            await self.engine.beat()
+            seconds -= 10
+
+    async def types(self, execution_id: int) -> list[str]:
+        return [e["type"] for e in await self.engine.events(execution_id)]
+
+    async def status(self, execution_id: int) -> str:
+        return (await self.engine.get(execution_id))["status"]
+
+    async def sql(self, statement: str, *arguments: Any) -> Any:
+        async with transaction(self.engine.core.database) as tx:
+            return await tx.fetch(statement, *arguments)
+
+
+@asynccontextmanager
+async def hand_on(url: str, home: Path, **settings: Any) -> AsyncIterator[Hand]:
+    chosen = Settings(home=home, database_url=url, **settings)
+    async with Database.open(chosen) as database:
+        clock = FakeClock(database)
+        await clock.install()
+        engine = Engine(database, chosen, roll=lambda: 0.5)
+        await engine.prepare()
+        yield Hand(engine, clock)

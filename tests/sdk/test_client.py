@@ -1,0 +1,192 @@
+"""The client against a real HTTP server: the requests it makes, the answers it reads, the errors it raises."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tenax.errors import (
+    Conflict,
+    InvalidDefinition,
+    NotFound,
+    SchemaOutdated,
+    TenaxError,
+    Unreachable,
+    UsageError,
+)
+from tenax.model.wire import Submission, Submitted
+from tenax.sdk.client import Client, SyncClient
+
+
+class Api:
+    """Answers in turn with what it was given, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, Any]] = []
+        self.asked: list[tuple[str, str, Any]] = []
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length", 0)))
+                api.asked.append((self.command, self.path, json.loads(body) if body else None))
+                api.token = self.headers.get("authorization")
+                status, content = api.answers.pop(0)
+                text = content if isinstance(content, bytes) else json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("content-length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = answer  # noqa: N815 - the names that http.server calls
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+
+@pytest.fixture
+def api():
+    made = Api()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def client(api):
+    with SyncClient(api.url + "/", "t0ken") as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("call", "asked"),
+    [
+        (lambda c: c.get(5), ("GET", "/v1/executions/5", None)),
+        (
+            lambda c: c.list(status="failed", limit=3),
+            ("GET", "/v1/executions?status=failed&limit=3", None),
+        ),
+        (lambda c: c.events(5, after=2, wait=1.5), ("GET", "/v1/executions/5/events?after=2&wait=1.5", None)),
+        (
+            lambda c: c.explain(5, step="a b", attempt=2),
+            ("GET", "/v1/executions/5/explain?step=a%20b&attempt=2", None),
+        ),
+        (lambda c: c.cancel(5, reason="why"), ("POST", "/v1/executions/5/cancel", {"reason": "why"})),
+        (
+            lambda c: c.retry(5, from_failed=True),
+            ("POST", "/v1/executions/5/retry", {"from_failed": True, "reason": None}),
+        ),
+    ],
+)
+def test_requests(api, client, call, asked):
+    api.answers = [(200, {"it": "is"})]
+    assert call(client) == {"it": "is"}
+    method, path, body = api.asked[0]
+    assert (method, path.replace("+", "%20"), body) == asked
+    assert api.token == "Bearer t0ken"
+
+
+def test_submit_one_and_many(api, client):
+    api.answers = [
+        (200, {"id": 1, "created": True}),
+        (200, [{"id": 1, "created": False}, {"id": 2, "created": True}]),
+    ]
+    assert client.submit(Submission(workflow="w", input={"a": 1}, key="k")) == Submitted(1, created=True)
+    many = client.submit_many([Submission(source="x"), Submission(source="y")])
+    assert many == [Submitted(1, created=False), Submitted(2, created=True)]
+    (_, one_path, one), (_, many_path, both) = api.asked
+    assert (one_path, many_path) == ("/v1/executions", "/v1/executions/batch")
+    assert (one["workflow"], one["input"], one["key"]) == ("w", {"a": 1}, "k")
+    assert [s["source"] for s in both["submissions"]] == ["x", "y"]
+
+
+def test_wait_follows_the_events_until_it_is_finished(api, client):
+    api.answers = [
+        (200, {"status": "running"}),
+        (200, [{"seq": 3}, {"seq": 4}]),
+        (200, {"status": "running"}),
+        (200, []),
+        (200, {"status": "completed", "id": 5}),
+    ]
+    assert client.wait(5)["status"] == "completed"
+    assert [path.partition("?")[2] for _, path, _ in api.asked if "/events" in path] == [
+        "after=0&wait=20.0",
+        "after=4&wait=20.0",
+    ]
+
+
+@pytest.mark.parametrize(("status", "well"), [(200, True), (503, False)])
+def test_health(api, client, status, well):
+    api.answers = [(status, {}), (status, {})]
+    assert (client.healthy(), client.ready()) == (well, well)
+    assert [path for _, path, _ in api.asked] == ["/healthz", "/readyz"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "message"),
+    [
+        (404, {"type": "tenax:not_found", "title": "no execution 5"}, NotFound, "no execution 5"),
+        (409, {"type": "tenax:conflict", "title": "finished"}, Conflict, "finished"),
+        (503, {"type": "tenax:schema_outdated", "title": "old"}, SchemaOutdated, "old"),
+        (500, {"type": "tenax:error", "title": "oh"}, TenaxError, "oh"),
+        (418, b"<html>", TenaxError, "418"),
+        (404, b"<html>", NotFound, "404"),
+        (422, {"type": "about:blank", "title": "x"}, UsageError, "422"),
+        (200, b"<html>", TenaxError, "did not answer with JSON"),
+    ],
+)
+def test_problems_are_raised_as_the_errors_they_were(api, client, status, body, kind, message):
+    api.answers = [(status, body)]
+    with pytest.raises(kind, match=message) as raised:
+        client.get(5)
+    assert type(raised.value) is kind
+
+
+def test_an_invalid_definition_keeps_its_findings(api, client):
+    finding = {"file": "f.yaml", "line": 3, "column": 1, "path": "steps[0].retry", "message": "unknown key"}
+    api.answers = [(422, {"type": "tenax:invalid_definition", "title": "one error", "errors": [finding]})]
+    with pytest.raises(InvalidDefinition) as raised:
+        client.submit(Submission(source="x"))
+    assert [f.as_dict() for f in raised.value.findings] == [finding]
+
+
+def test_nobody_there():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with SyncClient(url) as client, pytest.raises(Unreachable, match=f"{url}: connection refused") as raised:
+        client.get(1)
+    assert "TENAX_SERVER" in raised.value.remedy
+
+
+def test_the_async_client(api):
+    async def go():
+        async with Client(api.url) as client:
+            return await client.get(5)
+
+    api.answers = [(200, {"id": 5})]
+    assert asyncio.run(go()) == {"id": 5}
+
+
+def test_the_sync_client_has_every_method_of_the_async_one():
+    methods = {n for n, m in inspect.getmembers(Client, inspect.iscoroutinefunction) if not n.startswith("_")}
+    assert methods <= set(dir(SyncClient))
+
+
+def test_a_closed_client_says_so(api):
+    client = SyncClient(api.url)
+    client.close()
+    client.close()
+    with pytest.raises(UsageError, match="closed"):
+        client.get(1)

@@ -1,0 +1,464 @@
+"""The worker's loop against a small server in memory: the one double here, standing in for what is not the worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tenax.errors import TooLarge, Unauthorized, Unreachable
+from tenax.model.outcome import Outcome
+from tenax.model.wire import (
+    Assignment,
+    Heartbeat,
+    HeartbeatAnswer,
+    Held,
+    LeaseRequest,
+    Registration,
+    RegistrationAnswer,
+    Release,
+    Report,
+    ReportAnswer,
+)
+from tenax.sdk.context import context
+from tenax.sdk.outcomes import Cancelled
+from tenax.sdk.task import REGISTRY, Task
+from tenax.worker.loop import Worker
+
+PATIENCE = 20.0
+
+
+class Server:
+    """Hands out what is in its queue and keeps what it is told."""
+
+    def __init__(
+        self, items: Sequence[dict[str, Any]] = (), *, lease: float = 30.0, heartbeat: float = 10.0
+    ) -> None:
+        self.waiting = list(items)
+        self.terms = RegistrationAnswer(lease, heartbeat)
+        self.registrations: list[Registration] = []
+        self.requests: list[LeaseRequest] = []
+        self.batches: list[list[Report]] = []
+        self.releases: list[Release] = []
+        self.beats: list[Heartbeat] = []
+        self.revoked: list[Held] = []
+        self.faults: dict[str, list[Exception]] = {}
+        self.down = False
+        self.changed = asyncio.Condition()
+        self.report_gate: asyncio.Event | None = None
+
+    @property
+    def outcomes(self) -> dict[int, Outcome]:
+        return {report.item_id: report.outcome for batch in self.batches for report in batch}
+
+    async def until(self, condition) -> None:
+        async with asyncio.timeout(PATIENCE), self.changed:
+            await self.changed.wait_for(condition)
+
+    async def add(self, *items: dict[str, Any]) -> None:
+        self.waiting += items
+        await self._note()
+
+    async def register(self, registration: Registration) -> RegistrationAnswer:
+        await self._fault("register")
+        self.registrations.append(registration)
+        return self.terms
+
+    async def lease(self, request: LeaseRequest) -> list[Assignment]:
+        self.requests.append(request)
+        await self._note()
+        await self._fault("lease")
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.waiting)
+        granted, self.waiting = self.waiting[: request.slots], self.waiting[request.slots :]
+        return [assignment(token=request.grant, **item) for item in granted]
+
+    async def report(self, reports: Sequence[Report]) -> list[ReportAnswer]:
+        await self._fault("report")
+        self.batches.append(list(reports))
+        await self._note()
+        if self.report_gate is not None:
+            await self.report_gate.wait()
+        return [ReportAnswer(report.item_id, "applied", "complete") for report in reports]
+
+    async def release(self, releases: Sequence[Release]) -> None:
+        await self._fault("release")
+        self.releases += releases
+        await self._note()
+
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        await self._fault("heartbeat")
+        self.beats.append(heartbeat)
+        await self._note()
+        return HeartbeatAnswer(tuple(self.revoked))
+
+    async def close(self) -> None: ...
+
+    async def _fault(self, verb: str) -> None:
+        if self.down:
+            raise Unreachable("cannot reach the server")
+        if self.faults.get(verb):
+            raise self.faults[verb].pop(0)
+
+    async def _note(self) -> None:
+        async with self.changed:
+            self.changed.notify_all()
+
+
+def assignment(*, item: int, task: str = "", token: str, **more: Any) -> Assignment:
+    spec = more.pop("spec", {"task": task})
+    values: dict[str, Any] = {"runtime": "python", "timeout": 60.0, "max_attempts": 3, **more}
+    return Assignment(
+        1, item, 1, token, "step", values.pop("runtime"), spec, receipt="r", workflow="w", **values
+    )
+
+
+def work(server: Server, scenario, **options: Any) -> None:
+    """Runs a worker beside a scenario, stops it when the scenario is over, and waits for its end."""
+
+    async def go() -> None:
+        stop, at_once = asyncio.Event(), asyncio.Event()
+        worker = Worker(server, **{"name": "w1", "slots": 4, "drain": 20.0, "environment": {}, **options})
+        running = asyncio.create_task(worker.run(stop, at_once))
+        try:
+            await scenario(stop, at_once, running)
+        finally:
+            stop.set()
+            async with asyncio.timeout(PATIENCE):
+                await running
+
+    asyncio.run(go())
+
+
+@pytest.fixture
+def register():
+    """Registers a function for one test."""
+
+    def add(name, function):
+        REGISTRY._tasks[name] = Task(name, function)
+        return name
+
+    before = dict(REGISTRY._tasks)
+    yield add
+    REGISTRY._tasks.clear()
+    REGISTRY._tasks.update(before)
+
+
+class Gate:
+    """Handlers that wait here until they are let go; they say when they have come, and whether they were cancelled."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.come = asyncio.Event()
+        self.cancelled = asyncio.Event()
+
+    async def __call__(self) -> str:
+        self.come.set()
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return "passed"
+
+
+@pytest.fixture
+def gate(register):
+    made = Gate()
+
+    async def waits():
+        return await made()
+
+    register("waits", waits)
+    return made
+
+
+@pytest.fixture
+def quick(register):
+    async def returns():
+        return "ok"
+
+    return register("quick", returns)
+
+
+def test_runs_what_it_leases_and_reports_it_in_batches(quick):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: len(server.outcomes) == 100)
+
+    server = Server([{"item": n, "task": quick} for n in range(100)])
+    work(server, scenario, slots=100, labels={"zone": "a"}, execution_id=5, version="v1")
+    assert {outcome.result for outcome in server.outcomes.values()} == {"ok"}
+    assert len(server.batches) < 20
+    assert server.registrations == [
+        Registration("w1", ("python", "http", "process"), ("default",), {"zone": "a"}, 100, "v1")
+    ]
+    assert {(r.execution_id, r.worker) for r in server.requests} == {(5, "w1")}
+    assert len({r.grant for r in server.requests}) == len(server.requests)
+
+
+def test_asks_for_no_more_than_its_free_slots(gate, quick):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: len(server.requests) == 2)
+        assert [r.slots for r in server.requests] == [3, 1]
+        gate.open.set()
+
+    server = Server([{"item": 1, "task": "waits"}, {"item": 2, "task": "waits"}])
+    work(server, scenario, slots=3)
+
+
+def test_what_finishes_during_a_report_forms_the_next_batch(quick):
+    server = Server([{"item": 1, "task": quick}])
+
+    async def scenario(stop, at_once, running):
+        server.report_gate = asyncio.Event()
+        await server.until(lambda: len(server.batches) == 1)
+        await server.add(*({"item": n, "task": quick} for n in (2, 3, 4)))
+        await server.until(lambda: len(server.requests) >= 3)
+        server.report_gate.set()
+        await server.until(lambda: len(server.batches) == 2)
+
+    work(server, scenario, slots=10)
+    assert [[report.item_id for report in batch] for batch in server.batches] == [[1], [2, 3, 4]]
+
+
+def test_a_report_that_did_not_get_through_is_sent_again_with_the_same_token(quick, caplog):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: 1 in server.outcomes)
+
+    server = Server([{"item": 1, "task": quick}])
+    server.faults["report"] = [Unreachable("cannot reach the server at X: connection refused")] * 3
+    with caplog.at_level(logging.INFO, "tenax.worker"):
+        work(server, scenario)
+    assert [[r.token for r in batch] for batch in server.batches] == [[server.requests[0].grant]]
+    said = [record.getMessage() for record in caplog.records]
+    assert (
+        sum("cannot reach" in line for line in said) <= 2
+    )  # once for each time the link went down, not for each try
+
+
+def test_a_finished_attempt_is_held_in_heartbeats_until_it_is_reported(quick):
+    async def scenario(stop, at_once, running):
+        server.report_gate = asyncio.Event()
+        await server.until(lambda: server.batches)
+        sent = len(server.beats)
+        await server.until(lambda: len(server.beats) > sent + 1)
+        assert [held.item_id for held in server.beats[-1].holding] == [1]
+        server.report_gate.set()
+
+    server = Server([{"item": 1, "task": quick}], heartbeat=0.01)
+    work(server, scenario)
+
+
+def test_a_revoked_lease_ends_its_attempt_and_the_report_says_so(gate):
+    async def scenario(stop, at_once, running):
+        await gate.come.wait()
+        server.revoked = [Held(1, server.requests[0].grant), Held(99, "unknown")]
+        await server.until(lambda: 1 in server.outcomes)
+        assert gate.cancelled.is_set()
+
+    server = Server([{"item": 1, "task": "waits"}], heartbeat=0.01)
+    work(server, scenario)
+    facts = server.outcomes[1].facts
+    assert (facts.failure_class, facts.message) == ("cancelled", "ended: the lease was revoked")
+
+
+def test_a_thread_hears_of_the_revocation_by_its_heartbeat(register):
+    told, started = threading.Event(), threading.Event()
+
+    def long_work():
+        started.set()
+        here = context()
+        try:
+            while True:
+                here.heartbeat()
+        except Cancelled:
+            told.set()
+            raise
+
+    register("long", long_work)
+
+    async def scenario(stop, at_once, running):
+        await asyncio.to_thread(started.wait, PATIENCE)
+        server.revoked = [Held(1, server.requests[0].grant)]
+        assert await asyncio.to_thread(told.wait, PATIENCE)
+
+    server = Server([{"item": 1, "task": "long"}], heartbeat=0.01)
+    work(server, scenario)
+
+
+def test_a_lease_answer_that_never_came_is_named_a_lost_grant(quick):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: 1 in server.outcomes)
+
+    server = Server([{"item": 1, "task": quick}])
+    server.faults["lease"] = [Unreachable("reset")]
+    work(server, scenario)
+    lost, after, *later = server.requests
+    named = {grant for beat in server.beats for grant in beat.lost_grants} | set(after.lost_grants)
+    assert lost.grant in named
+    assert not any(lost.grant in request.lost_grants for request in later)
+
+
+def test_a_parked_lease_request_is_abandoned_and_named_at_the_end():
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: server.requests)
+
+    server = Server()
+    work(server, scenario)
+    assert server.beats[-1].lost_grants == (server.requests[-1].grant,)
+
+
+def test_draining_finishes_what_runs_and_reports_it(gate):
+    async def scenario(stop, at_once, running):
+        await gate.come.wait()
+        stop.set()
+        await server.until(
+            lambda: any(server.requests[-1].grant in beat.lost_grants for beat in server.beats)
+        )
+        gate.open.set()
+
+    server = Server([{"item": 1, "task": "waits"}], heartbeat=0.01)
+    work(server, scenario)
+    assert server.outcomes[1].result == "passed"
+    assert server.releases == []
+
+
+@pytest.mark.parametrize("how", ["drain time is over", "told to end at once"])
+def test_what_does_not_finish_is_handed_back(gate, how):
+    async def scenario(stop, at_once, running):
+        await gate.come.wait()
+        stop.set()
+        if how == "told to end at once":
+            at_once.set()
+
+    server = Server([{"item": 1, "task": "waits"}])
+    work(server, scenario, drain=20.0 if how == "told to end at once" else 0.01)
+    assert gate.cancelled.is_set()
+    assert [(r.item_id, r.reason, r.token) for r in server.releases] == [
+        (1, "draining", server.requests[0].grant)
+    ]
+    assert server.outcomes == {}
+
+
+def test_an_attempt_that_will_not_be_cancelled_is_handed_back_too(register):
+    started, release = threading.Event(), threading.Event()
+
+    def stuck():
+        started.set()
+        release.wait(PATIENCE)
+
+    register("stuck", stuck)
+
+    async def scenario(stop, at_once, running):
+        await asyncio.to_thread(started.wait, PATIENCE)
+        stop.set()
+        at_once.set()
+        await running
+        release.set()
+
+    server = Server([{"item": 1, "task": "stuck"}])
+    work(server, scenario)
+    assert [r.item_id for r in server.releases] == [1]
+
+
+def test_no_handler_hands_the_lease_back(quick):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: len(server.releases) == 2)
+
+    server = Server([{"item": 1, "task": "nowhere:f"}, {"item": 2, "runtime": "quantum", "task": "x"}])
+    work(server, scenario)
+    assert {(r.item_id, r.reason) for r in server.releases} == {(1, "no_handler"), (2, "no_handler")}
+    assert "nowhere" in next(r.detail for r in server.releases if r.item_id == 1)
+
+
+def test_cut_off_for_longer_than_a_lease_it_ends_its_attempts(gate):
+    async def scenario(stop, at_once, running):
+        await gate.come.wait()
+        server.down = True
+        await asyncio.wait_for(gate.cancelled.wait(), PATIENCE)
+        server.down = False
+        await server.until(lambda: 1 in server.outcomes)
+
+    server = Server([{"item": 1, "task": "waits"}], lease=0.1, heartbeat=0.02)
+    work(server, scenario)
+    assert server.outcomes[1].facts.failure_class == "worker_lost"
+
+
+def test_a_server_that_is_not_up_yet_is_waited_for(quick):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: 1 in server.outcomes)
+
+    server = Server([{"item": 1, "task": quick}])
+    server.faults["register"] = [Unreachable("refused"), RuntimeError("a fault of the server")]
+    work(server, scenario)
+
+
+def test_it_can_be_stopped_while_it_waits_for_its_server():
+    async def scenario(stop, at_once, running):
+        stop.set()
+        await asyncio.wait_for(running, PATIENCE)
+
+    server = Server()
+    server.down = True
+    work(server, scenario)
+    assert server.registrations == []
+
+
+@pytest.mark.parametrize("verb", ["register", "lease", "report", "heartbeat"])
+def test_a_refused_token_ends_the_worker(quick, verb):
+    server = Server([{"item": 1, "task": quick}], heartbeat=0.01)
+    server.faults[verb] = [Unauthorized("the token is unknown")]
+
+    async def go():
+        async with asyncio.timeout(PATIENCE):
+            await Worker(server, name="w", environment={}).run(asyncio.Event())
+
+    with pytest.raises(Unauthorized):
+        asyncio.run(go())
+
+
+def test_a_report_that_the_server_refuses_does_not_hold_up_the_others(register, quick):
+    class Picky(Server):
+        async def report(self, reports):
+            if any(report.outcome.result == "huge" for report in reports):
+                raise TooLarge("a body beyond its limit")
+            return await super().report(reports)
+
+    async def huge():
+        return "huge"
+
+    register("huge", huge)
+
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: len(server.outcomes) == 3)
+
+    server = Picky([{"item": 1, "task": quick}, {"item": 2, "task": "huge"}, {"item": 3, "task": quick}])
+    work(server, scenario)
+    assert [server.outcomes[n].status for n in (1, 2, 3)] == ["succeeded", "failed", "succeeded"]
+    assert "a body beyond its limit" in server.outcomes[2].facts.message
+
+
+def test_secrets_are_filled_in_and_scrubbed_from_what_is_reported(register):
+    async def leaks(token):
+        raise ValueError(f"called with {token}")
+
+    register("leaks", leaks)
+    spec = {"task": "leaks", "args": {"token": None}}
+    slot = (("args", "token"), ("Bearer ", {"secret": "API"}))
+
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: len(server.outcomes) == 2)
+
+    missing = (("args", "token"), ({"secret": "OTHER"},))
+    server = Server(
+        [{"item": 1, "spec": spec, "secrets": (slot,)}, {"item": 2, "spec": spec, "secrets": (missing,)}]
+    )
+    work(server, scenario, environment={"TENAX_SECRET_API": "s3cret"})
+    assert server.outcomes[1].facts.message == "ValueError: called with Bearer [secret API]"
+    assert "s3cret" not in repr(server.outcomes[1])
+    assert "TENAX_SECRET_OTHER" in server.outcomes[2].facts.message
+    assert spec["args"]["token"] is None
