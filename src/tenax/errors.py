@@ -20,7 +20,11 @@ class TenaxError(Exception):
 
     def problem(self) -> dict[str, Any]:
         """The error as the body of an HTTP answer (RFC 9457)."""
-        body: dict[str, Any] = {"type": f"tenax:{self.code}", "title": self.message, "status": self.http_status}
+        body: dict[str, Any] = {
+            "type": f"tenax:{self.code}",
+            "title": self.message,
+            "status": self.http_status,
+        }
         if self.remedy:
             body["remedy"] = self.remedy
         return body
@@ -57,7 +61,13 @@ class Finding:
     __slots__ = ("column", "file", "line", "message", "path")
 
     def __init__(
-        self, message: str, *, path: str = "", file: str | None = None, line: int | None = None, column: int | None = None
+        self,
+        message: str,
+        *,
+        path: str = "",
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
     ) -> None:
         self.message = message
         self.path = path

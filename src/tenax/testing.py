@@ -1,10 +1,10 @@
 """For testing your own workflows: real PostgreSQL, real workers, and a clock that jumps to the next retry.
 
-    async def test_import_survives_a_bad_night():
-        async with workbench(settings) as bench:
-            execution = await bench.run("import.yaml", input={"day": "2024-05-01"})
-            assert execution["status"] == "completed"
-            assert len(execution["steps"]["fetch"]["attempts"]) == 3
+async def test_import_survives_a_bad_night():
+    async with workbench(settings) as bench:
+        execution = await bench.run("import.yaml", input={"day": "2024-05-01"})
+        assert execution["status"] == "completed"
+        assert len(execution["steps"]["fetch"]["attempts"]) == 3
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ async def workbench(settings: Settings, **worker: Any) -> AsyncIterator[Workbenc
     async with Database.open(settings) as database:
         clock = FakeClock(database)
         await clock.install()
-        async with Engine(database, settings).running() as engine, local_worker(engine, name="workbench", **worker):
+        async with (
+            Engine(database, settings).running() as engine,
+            local_worker(engine, name="workbench", **worker),
+        ):
             yield Workbench(engine, clock)
 
 

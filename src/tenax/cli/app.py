@@ -28,15 +28,30 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("up", "serve:up", _RUN, "Start a server and workers, and keep them running."),
     ("server", "serve:server", _RUN, "Start a server."),
     ("worker", "serve:worker", _RUN, "Start a worker."),
-    ("submit", "executions:submit", _EXECUTIONS, "Start an execution of a workflow file, and return at once."),
+    (
+        "submit",
+        "executions:submit",
+        _EXECUTIONS,
+        "Start an execution of a workflow file, and return at once.",
+    ),
     ("list", "executions:list_", _EXECUTIONS, "List executions, the newest first."),
     ("show", "executions:show", _EXECUTIONS, "Show an execution: its steps, their attempts, its result."),
     ("events", "executions:events", _EXECUTIONS, "Print the events of an execution."),
-    ("explain", "executions:explain", _EXECUTIONS, "Say in plain English why something was retried, or was not."),
+    (
+        "explain",
+        "executions:explain",
+        _EXECUTIONS,
+        "Say in plain English why something was retried, or was not.",
+    ),
     ("cancel", "control:cancel", _EXECUTIONS, "End an execution."),
     ("retry", "control:retry", _EXECUTIONS, "Run what waits now; run a finished execution again."),
     ("validate", "definitions:validate", _DEFINITIONS, "Check a workflow file."),
-    ("schedule", "definitions:schedule", _DEFINITIONS, "Print the attempts and delays of each step's policy."),
+    (
+        "schedule",
+        "definitions:schedule",
+        _DEFINITIONS,
+        "Print the attempts and delays of each step's policy.",
+    ),
     ("decide", "decide:decide", _DEFINITIONS, "Ask the decision function: what if this failed so, now?"),
     ("version", "version:version", _ADMINISTRATION, "Print the version."),
 )
@@ -45,6 +60,8 @@ for _name, _where, _group, _help in _COMMANDS:
     app.command(f"tenax.cli.{_where}", name=_name, group=_group, help=_help)
 # The groups below are small Apps of their own.
 app.command("tenax.cli.db:db", name="db", group=_ADMINISTRATION, help="The database: migrate, status, url.")
-app.command("tenax.cli.token:token", name="token", group=_ADMINISTRATION, help="Tokens: create, list, revoke.")
+app.command(
+    "tenax.cli.tokens:token", name="token", group=_ADMINISTRATION, help="Tokens: create, list, revoke."
+)
 
 COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "db", "token")

@@ -31,10 +31,18 @@ class Backend(Protocol):
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
     async def list(
-        self, *, states: Sequence[str], workflow: str | None, since: datetime | None, before: int | None, limit: int
+        self,
+        *,
+        states: Sequence[str],
+        workflow: str | None,
+        since: datetime | None,
+        before: int | None,
+        limit: int,
     ) -> list[dict[str, Any]]: ...
 
-    async def events(self, execution_id: int, *, after: int = 0, wait: float = 0.0) -> Sequence[dict[str, Any]]: ...
+    async def events(
+        self, execution_id: int, *, after: int = 0, wait: float = 0.0
+    ) -> Sequence[dict[str, Any]]: ...
 
     async def explain(
         self, execution_id: int, *, step: str | None, attempt: int | None
@@ -58,7 +66,13 @@ class ServerBackend:
         return await self._client.get(check_id(execution_id))
 
     async def list(
-        self, *, states: Sequence[str], workflow: str | None, since: datetime | None, before: int | None, limit: int
+        self,
+        *,
+        states: Sequence[str],
+        workflow: str | None,
+        since: datetime | None,
+        before: int | None,
+        limit: int,
     ) -> list[dict[str, Any]]:
         found = await self._client.list(
             status=",".join(states) or None,
@@ -69,7 +83,9 @@ class ServerBackend:
         )
         return list(found)
 
-    async def events(self, execution_id: int, *, after: int = 0, wait: float = 0.0) -> Sequence[dict[str, Any]]:
+    async def events(
+        self, execution_id: int, *, after: int = 0, wait: float = 0.0
+    ) -> Sequence[dict[str, Any]]:
         return await self._client.events(check_id(execution_id), after=after, wait=wait)
 
     async def explain(
@@ -101,13 +117,21 @@ class DatabaseBackend:
         return await self._engine.get(check_id(execution_id))
 
     async def list(
-        self, *, states: Sequence[str], workflow: str | None, since: datetime | None, before: int | None, limit: int
+        self,
+        *,
+        states: Sequence[str],
+        workflow: str | None,
+        since: datetime | None,
+        before: int | None,
+        limit: int,
     ) -> list[dict[str, Any]]:
         return await self._engine.list(
             states=list(states) or None, workflow=workflow, since=since, before=before, limit=limit
         )
 
-    async def events(self, execution_id: int, *, after: int = 0, wait: float = 0.0) -> Sequence[dict[str, Any]]:
+    async def events(
+        self, execution_id: int, *, after: int = 0, wait: float = 0.0
+    ) -> Sequence[dict[str, Any]]:
         return await self._engine.events(check_id(execution_id), after=after, wait=wait)
 
     async def explain(
@@ -180,7 +204,10 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 def check_id(execution_id: int) -> int:
     if not 0 < execution_id <= LARGEST_ID:
-        raise UsageError(f"{execution_id} cannot be the number of an execution", remedy="`tenax list` shows the executions there are")
+        raise UsageError(
+            f"{execution_id} cannot be the number of an execution",
+            remedy="`tenax list` shows the executions there are",
+        )
     return execution_id
 
 

@@ -9,10 +9,12 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from cyclopts import CycloptsError, UnknownCommandError
 
-from tenax.errors import TenaxError
+from tenax.cli.output import say
+from tenax.errors import InvalidDefinition, TenaxError
 
 FAILED = 1
 USAGE = 2
@@ -24,7 +26,7 @@ PIPE_CLOSED = 141
 
 def run_command(arguments: Sequence[str]) -> int:
     """Runs one command line. A command returns its exit code, or None for 0, and raises a TenaxError for anything wrong."""
-    _tolerate_any_text()
+    _make_streams_safe()
     try:
         code = _called(arguments)
         sys.stdout.flush()
@@ -33,7 +35,7 @@ def run_command(arguments: Sequence[str]) -> int:
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (TenaxError, CycloptsError, OSError, Exception) as error:  # noqa: BLE001 -- the boundary: nothing goes beyond
+    except Exception as error:  # noqa: BLE001 -- the boundary: nothing goes beyond
         return _report(error, arguments)
     return code
 
@@ -49,17 +51,20 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
     if os.environ.get("TENAX_DEBUG", "") not in ("", "0"):
         traceback.print_exception(error)
     message, remedy, code = _in_words(error, arguments)
-    with contextlib.suppress(OSError):  # stderr itself may be closed
-        print(f"tenax: {message}", file=sys.stderr)
-        if remedy:
-            print(f"  {remedy}", file=sys.stderr)
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
+    with contextlib.suppress(OSError):  # stderr may be closed, or its disk full
+        say("\n".join([f"tenax: {message}", *([f"  {remedy}"] if remedy else ())]), stream=sys.stderr)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
     return code
 
 
 def _in_words(error: Exception, arguments: Sequence[str]) -> tuple[str, str | None, int]:
     match error:
+        case InvalidDefinition(findings=findings) if len(findings) > 1:
+            lines = "\n".join(str(finding) for finding in findings)
+            return f"the definition has {len(findings)} errors:\n{lines}", None, error.exit_code
         case TenaxError():
             # Exit code 1 says that an execution failed, and only that.
             code = UNREACHABLE if error.exit_code == FAILED else error.exit_code
@@ -98,10 +103,13 @@ def _see_help(error: CycloptsError, arguments: Sequence[str]) -> str:
     return f"see: tenax {command} --help" if command else "see: tenax --help"
 
 
-def _tolerate_any_text() -> None:
-    """Text from results and messages may not fit the terminal's encoding; it is then shown escaped."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+def _make_streams_safe() -> None:
+    """Text from results and messages may not fit the terminal's encoding, and a stream may have been closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 -- for as long as the process lives
+        elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
@@ -111,5 +119,3 @@ def _drop_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-
-

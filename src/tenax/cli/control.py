@@ -13,7 +13,9 @@ from tenax.cli.output import print_json, say
 Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
 
 
-def cancel(execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE) -> None:
+def cancel(
+    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
     """End an execution. What waits ends at once; what runs is told to stop, and its report is not applied."""
     run_async(_cancelled(where, execution_id, reason))
     if json:
@@ -43,7 +45,9 @@ def retry(
     if json:
         print_json(answer)
     elif answer["created"]:
-        say(f"execution {answer['id']} is submitted: a retry of {execution_id}\n  follow it: tenax show {answer['id']} --follow")
+        say(
+            f"execution {answer['id']} is submitted: a retry of {execution_id}\n  follow it: tenax show {answer['id']} --follow"
+        )
     else:
         say(f"execution {execution_id}: {', '.join(answer['steps'])} will be tried again now")
 

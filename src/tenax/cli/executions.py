@@ -12,7 +12,8 @@ from tenax.cli.backend import open_backend, run_async
 from tenax.cli.boundary import FAILED
 from tenax.cli.flags import ANYWHERE, ExecutionId, Inputs, Json, Where
 from tenax.cli.inputs import parse_inputs, read_definition
-from tenax.cli.output import console, one_line, print_json, printable, say, show as show_
+from tenax.cli.output import console, one_line, print_json, printable, say
+from tenax.cli.output import show as show_
 from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
 from tenax.model.findings import shorten
@@ -65,7 +66,8 @@ def list_(
     status: Annotated[tuple[Status, ...], Parameter(help="Only with this status. Repeatable.")] = (),
     workflow: Annotated[str | None, Parameter(help="Only of the workflow of this name.")] = None,
     since: Annotated[
-        str | None, Parameter(help="Only those started since: a duration back from now (2h) or a time (RFC 3339).")
+        str | None,
+        Parameter(help="Only those started since: a duration back from now (2h) or a time (RFC 3339)."),
     ] = None,
     before: Annotated[int | None, Parameter(help="Only those with a smaller number: the next page.")] = None,
     limit: Annotated[int, Parameter(help=f"At most so many, up to {MOST_LISTED}. [50]")] = 50,
@@ -123,7 +125,11 @@ def _list_table(found: Sequence[dict[str, Any]]) -> Any:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for title in ("id", "workflow", "status", "started", "now", "last error"):
         table.add_column(
-            title, header_style="dim", justify="right" if title == "id" else "left", no_wrap=True, overflow="ellipsis"
+            title,
+            header_style="dim",
+            justify="right" if title == "id" else "left",
+            no_wrap=True,
+            overflow="ellipsis",
         )
     for row in found:
         waiting, failure = row["waiting"] or {}, row["failure"] or {}
@@ -136,7 +142,12 @@ def _list_table(found: Sequence[dict[str, Any]]) -> Any:
         status = Text(row["status"], style=STYLES.get(row["status"], ""))
         started = row["created_at"].partition(".")[0].removesuffix("Z").replace("T", " ")
         table.add_row(
-            Text(str(row["id"])), Text(one_line(row["workflow"])), status, Text(started), Text(doing), Text(error)
+            Text(str(row["id"])),
+            Text(one_line(row["workflow"])),
+            status,
+            Text(started),
+            Text(doing),
+            Text(error),
         )
     return table
 
@@ -206,7 +217,11 @@ def _event_table(found: Sequence[dict[str, Any]]) -> Any:
     for title in ("seq", "at", "type", "step", "attempt", "what"):
         right = title in ("seq", "attempt")
         table.add_column(
-            title, header_style="dim", justify="right" if right else "left", no_wrap=title != "what", overflow="fold"
+            title,
+            header_style="dim",
+            justify="right" if right else "left",
+            no_wrap=title != "what",
+            overflow="fold",
         )
     for event in found:
         attempt = "" if event["attempt"] is None else str(event["attempt"])

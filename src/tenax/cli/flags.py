@@ -17,7 +17,9 @@ Json = Annotated[bool, Parameter(help="One JSON document on stdout.")]
 ExecutionId = Annotated[int, Parameter(name="ID", help="The number of an execution.")]
 Inputs = Annotated[
     tuple[str, ...],
-    Parameter(name="--input", help="One input as NAME=VALUE; VALUE is JSON if it parses, else text. Repeatable."),
+    Parameter(
+        name="--input", help="One input as NAME=VALUE; VALUE is JSON if it parses, else text. Repeatable."
+    ),
 ]
 """`inputs: Inputs = ()`, to be read by `tenax.cli.inputs.parse_inputs`."""
 

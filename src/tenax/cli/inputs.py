@@ -48,14 +48,18 @@ def read_bytes(name: str) -> bytes:
     except IsADirectoryError:
         raise UsageError(f"{name}: this is a folder, not a file") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{shorten(name)}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(
+            f"{shorten(name)}: cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 def decode_text(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{name}: not UTF-8 text: byte {error.start} is {content[error.start]:#04x}") from None
+        raise UsageError(
+            f"{name}: not UTF-8 text: byte {error.start} is {content[error.start]:#04x}"
+        ) from None
 
 
 def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any]:
@@ -64,7 +68,10 @@ def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"--input {shorten(pair)}: expected NAME=VALUE", remedy="such as --input url=http://localhost/")
+            raise UsageError(
+                f"--input {shorten(pair)}: expected NAME=VALUE",
+                remedy="such as --input url=http://localhost/",
+            )
         inputs[name.strip()] = json_or_text(value)
     return inputs
 

@@ -31,8 +31,15 @@ def console(*, stderr: bool = False) -> Console:
 
 def show(*renderables: RenderableType) -> None:
     """Print for people, on stdout."""
+    target = console()
     for renderable in renderables:
-        console().print(renderable, soft_wrap=isinstance(renderable, str))
+        if target.is_terminal:
+            target.print(renderable)
+        else:
+            with target.capture() as captured:
+                target.print(renderable)
+            # Columns are filled up with spaces, which nothing that reads a pipe wants.
+            sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def say(text: str, *, stream: IO[str] | None = None) -> None:

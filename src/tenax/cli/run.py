@@ -98,17 +98,17 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
     """Everything in this process. The worker takes on nothing but its own execution."""
     from tenax.embed import open_engine
 
-    interrupts = Interrupts()
-    with interrupts.caught():
-        async with open_engine(settings) as engine:
-            execution_id = await _begin(engine, wish)
+    async with open_engine(settings) as engine:
+        execution_id = await _begin(engine, wish)
 
-            async def cancel() -> None:
-                await engine.cancel(execution_id, actor=user_name(), reason="Ctrl-C in `tenax run`")
+        async def cancel() -> None:
+            await engine.cancel(execution_id, actor=user_name(), reason="Ctrl-C in `tenax run`")
 
+        interrupts = Interrupts()
+        with interrupts.caught():
             async with _own_worker(engine, execution_id, settings) as worker:
-                left = await _until_the_end(engine, execution_id, view, interrupts, worker, cancel)
-            return left or await engine.get(execution_id)
+                ended = await _until_the_end(engine, execution_id, view, interrupts, worker, cancel)
+            return ended or await engine.get(execution_id)
 
 
 async def _begin(engine: Any, wish: Wish) -> int:
@@ -151,16 +151,16 @@ async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, An
     from tenax.sdk.client import Client
 
     assert settings.server is not None
-    interrupts = Interrupts()
-    with interrupts.caught():
-        async with Client(settings.server, settings.token) as client:
-            if wish.submission is None:
-                assert wish.execution_id is not None
-                execution_id = wish.execution_id
-            else:
-                execution_id = (await client.submit(wish.submission)).id
-            left = await _until_the_end(client, execution_id, view, interrupts)
-            return left or await client.get(execution_id)
+    async with Client(settings.server, settings.token) as client:
+        if wish.submission is None:
+            assert wish.execution_id is not None
+            execution_id = wish.execution_id
+        else:
+            execution_id = (await client.submit(wish.submission)).id
+        interrupts = Interrupts()
+        with interrupts.caught():
+            ended = await _until_the_end(client, execution_id, view, interrupts)
+        return ended or await client.get(execution_id)
 
 
 async def _until_the_end(
@@ -230,7 +230,7 @@ def _show_end(execution: dict[str, Any], settings: Settings, *, json: bool) -> i
     else:
         from tenax.cli.timeline import render_execution
 
-        show(render_execution(execution))
+        show(*([] if console().is_terminal else [""]), render_execution(execution))
     if execution["status"] not in FINISHED:
         say(_how_to_go_on(execution["id"], settings), stream=sys.stderr)
         return INTERRUPTED

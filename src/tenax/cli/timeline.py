@@ -96,7 +96,15 @@ def _rows(name: str, step: Mapping[str, Any], execution: Mapping[str, Any]) -> I
     cause = step["failure"] if not attempts else None
     if cause:
         first = Text(one_line(failure_words(cause), _LONGEST_FAILURE), style="dim")
-    yield (Text(name, style="bold"), status, Text(number), Text(""), Text(""), first, _waiting(step, execution))
+    yield (
+        Text(name, style="bold"),
+        status,
+        Text(number),
+        Text(""),
+        Text(""),
+        first,
+        _waiting(step, execution),
+    )
     for attempt in attempts:
         yield _attempt_row(attempt, execution)
 
@@ -126,16 +134,20 @@ def _waiting(step: Mapping[str, Any], execution: Mapping[str, Any]) -> Text:
     if step["status"] not in ("retrying", "held") or not step["available_at"]:
         return Text("")
     left = _seconds(execution["now"], step["available_at"])
-    return Text(f"next attempt in {format_duration(left)}" if left > 0 else "next attempt is due", style="yellow")
+    return Text(
+        f"next attempt in {format_duration(left)}" if left > 0 else "next attempt is due", style="yellow"
+    )
 
 
 def _result(value: Any) -> str:
     text = printable(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-    return text if len(text) <= _LONGEST_RESULT else f"{text[:_LONGEST_RESULT]}...\n(cut; --json shows all of it)"
+    return (
+        text
+        if len(text) <= _LONGEST_RESULT
+        else f"{text[:_LONGEST_RESULT]}...\n(cut; --json shows all of it)"
+    )
 
 
 def _seconds(begin: str, end: str) -> float:
     """Between two times of the database's clock. A clock that was set back gives no negative time."""
     return max((moment(end) - moment(begin)).total_seconds(), 0.0)
-
-

@@ -20,7 +20,7 @@ from tenax.cli.live import View, view_for
 from tenax.cli.output import console, printable
 from tenax.cli.timeline import render_execution
 from tenax.demo.endpoint import ANSWERS, flaky_service
-from tenax.demo.household import DemoFailed, Household, household
+from tenax.demo.household import DemoError, Household, household
 from tenax.errors import TenaxError, Unreachable
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client
@@ -74,7 +74,7 @@ async def _demo(screen: Console) -> None:
             if interrupts.first.is_set():
                 raise KeyboardInterrupt
             if ended.done():
-                raise DemoFailed("`tenax up` ended too early:\n" + "\n".join(house.log))
+                raise DemoError("`tenax up` ended too early:\n" + "\n".join(house.log))
             ended.cancel()
             _check(showing, house)
 
@@ -83,7 +83,7 @@ def _check(showing: asyncio.Task[None], house: Household) -> None:
     try:
         showing.result()
     except TimeoutError:
-        raise DemoFailed(
+        raise DemoError(
             "it took far too long; the last words of `tenax up`:\n" + "\n".join(house.log)
         ) from None
 
@@ -120,7 +120,7 @@ def _compare(execution: Mapping[str, Any]) -> None:
     """A demo that shows something else than it says is worse than none."""
     attempts = {name: step["attempt"] for name, step in execution["steps"].items()}
     if execution["status"] != "completed" or attempts != _ATTEMPTS:
-        raise DemoFailed(
+        raise DemoError(
             f"expected a completed execution with the attempts {_ATTEMPTS}, got {execution['status']} with {attempts}"
         )
 

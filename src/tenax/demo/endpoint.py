@@ -39,9 +39,9 @@ class _Service(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Service
 
-    def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
+    def do_GET(self) -> None:
         status, headers = self.server.next_answer()
-        body = json.dumps(_PRICES if status == 200 else {"error": "not now"}).encode()  # noqa: PLR2004
+        body = json.dumps(_PRICES if status == 200 else {"error": "not now"}).encode()
         self.send_response(status)
         for name, value in {
             **headers,

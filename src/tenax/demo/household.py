@@ -24,7 +24,7 @@ GONE_SECONDS = 10.0
 _MARK = "tenax up: "
 
 
-class DemoFailed(TenaxError):
+class DemoError(TenaxError):
     """The demo did not show what it should."""
 
     exit_code = 1
@@ -70,9 +70,7 @@ class Household:
                     await process.wait()
             except TimeoutError:
                 process.kill()
-                raise DemoFailed(
-                    f"`tenax up` did not stop within {STOP_SECONDS:g} s and was killed"
-                ) from None
+                raise DemoError(f"`tenax up` did not stop within {STOP_SECONDS:g} s and was killed") from None
         if self._listening is not None:
             await self._listening
 
@@ -100,7 +98,7 @@ async def household(port: int, hear: Callable[[str], None]) -> AsyncIterator[Hou
             finally:
                 left = await asyncio.to_thread(_left_behind, places)
         if left:
-            raise DemoFailed(f"processes were left behind: {'; '.join(left)}")
+            raise DemoError(f"processes were left behind: {'; '.join(left)}")
 
 
 @contextlib.contextmanager

@@ -76,6 +76,7 @@ async def retry_anew(core: Core, execution_id: int, *, from_failed: bool) -> Sta
         done = [s for s in await ended_steps(tx, execution_id) if s.state in ("completed", "skipped")]
         return Start(
             plan=core.plans[row.plan_id],
+            plan_id=row.plan_id,
             input=decode(row.input) or {},
             base_dir=row.base_dir,
             retry_of=execution_id,

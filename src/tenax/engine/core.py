@@ -36,19 +36,12 @@ class PlanCache:
             if plan_id in self._by_id:
                 self._by_id.move_to_end(plan_id)
             else:
-                self._keep(plan_id, await plans.load_plan(tx, plan_id))
+                self.keep(plan_id, await plans.load_plan(tx, plan_id))
 
-    async def ensure(self, tx: Connection, plan: Plan) -> int:
-        plan_id = self._ids.get(plan.hash)
-        if plan_id is None:
-            plan_id = await plans.ensure_plan(tx, plan)
-            self._keep(plan_id, plan)
-        return plan_id
-
-    def known_id(self, plan: Plan) -> int | None:
+    def id_of(self, plan: Plan) -> int | None:
         return self._ids.get(plan.hash)
 
-    def _keep(self, plan_id: int, plan: Plan) -> None:
+    def keep(self, plan_id: int, plan: Plan) -> None:
         self._by_id[plan_id] = plan
         self._ids[plan.hash] = plan_id
         while len(self._by_id) > PLANS_IN_MEMORY:
@@ -69,6 +62,15 @@ class Core:
         self.hub = Hub(database)
         self.secret = b""
         self.server_retry: Patch | None = _server_retry(settings)
+
+    async def plan_id(self, plan: Plan) -> int:
+        """Stored in a transaction of its own: a plan must outlive whatever becomes of the batch that needs it."""
+        plan_id = self.plans.id_of(plan)
+        if plan_id is None:
+            async with self.transaction() as tx:
+                plan_id = await plans.ensure_plan(tx, plan)
+            self.plans.keep(plan_id, plan)
+        return plan_id
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
         return transaction(self.database)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,7 @@ from tenax.engine import control, views
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
 from tenax.engine.lease import Dispatcher
-from tenax.engine.reap import reap
+from tenax.engine.reap import Reaper
 from tenax.engine.recover import recover
 from tenax.engine.report import release, release_grants, report
 from tenax.engine.submit import Start, submit
@@ -56,6 +56,7 @@ class Engine:
         self._submit = GroupCommit[Start, Submitted](lambda starts: submit(self.core, starts))
         self._report = GroupCommit[Report, ReportAnswer](lambda reports: report(self.core, reports))
         self.dispatcher = Dispatcher(self.core, self._report)
+        self._reaper = Reaper(self.core)
         self.timers = Timers(self.core, self.dispatcher, self.reap)
         self._loops: list[asyncio.Task[None]] = []
 
@@ -63,10 +64,9 @@ class Engine:
     async def running(self) -> AsyncIterator[Engine]:
         """The loops, for as long as the block lasts."""
         await self.prepare()
-        loops: list[Coroutine[Any, Any, None]] = [
-            self.dispatcher.run(), self.timers.run(), self.core.hub.send(), self.core.hub.receive(), self._beat(), self._sweep(),
-        ]  # fmt: skip
-        self._loops = [asyncio.create_task(loop) for loop in loops]
+        hub = self.core.hub
+        loops = (self.dispatcher.run, self.timers.run, hub.send, hub.receive, self._beat, self._sweep)
+        self._loops = [asyncio.create_task(_forever(loop)) for loop in loops]
         try:
             yield self
         finally:
@@ -92,7 +92,7 @@ class Engine:
     async def _start(self, submission: Submission) -> Start:
         plan = await self._plan(submission)
         checked = check_input(plan.workflow, submission.input)
-        return Start(plan, checked, submission.key, submission.base_dir)
+        return Start(plan, await self.core.plan_id(plan), checked, submission.key, submission.base_dir)
 
     async def _plan(self, submission: Submission) -> Plan:
         server_retry = self.core.server_retry
@@ -180,7 +180,7 @@ class Engine:
     # -- what keeps it all going
 
     async def reap(self) -> int:
-        return await reap(self.core)
+        return await self._reaper.reap()
 
     async def recover(self) -> Sequence[int]:
         return await recover(self.core)
@@ -216,6 +216,16 @@ class Engine:
             await work
         except Unreachable as error:
             _log.warning("the database is away", error=str(error))
+
+
+async def _forever(loop: Callable[[], Awaitable[None]]) -> None:
+    """A loop that breaks is reported and begins anew: the others depend on it."""
+    while True:
+        try:
+            await loop()
+        except Exception:  # noqa: BLE001 -- whatever it was, a server without this loop would stand still
+            _log.exception("a loop of the engine broke; it begins anew", loop=loop.__qualname__)
+            await asyncio.sleep(1)
 
 
 class _Hashable:

@@ -34,6 +34,8 @@ PAUSE = 0.5
 class Parked:
     request: LeaseRequest
     granted: asyncio.Future[list[Assignment]]
+    leaving: bool = False
+    """Its time is up while a claim is under way: what that claim gives it is still its own."""
 
 
 class Dispatcher:
@@ -45,6 +47,7 @@ class Dispatcher:
         self._parked: list[Parked] = []
         self._wake = asyncio.Event()
         self._refusals = True
+        self._doubtful: list[tuple[str, str]] = []
         self._background: set[asyncio.Task[Any]] = set()
         core.hub.on_ready = self._wake.set
         core.hub.on_refused = self._expect_refusals
@@ -84,10 +87,10 @@ class Dispatcher:
 
     async def _unpark(self, parked: Parked) -> list[Assignment]:
         """What was granted while the request was leaving. A claim under way still counts it in, and is waited for."""
+        parked.leaving = True
         if parked in self._parked:
             self._parked.remove(parked)
-            if not parked.granted.done():
-                return []
+            return []
         return await parked.granted
 
     async def run(self) -> None:
@@ -107,21 +110,35 @@ class Dispatcher:
         groups: dict[Any, list[Parked]] = defaultdict(list)
         for parked in taken:
             groups[able(parked.request)].append(parked)
-        count = 0
         try:
-            for group in groups.values():
-                count += await self._serve(group)
+            await self._release_doubtful()
+            return sum([await self._serve(group) for group in groups.values()])
         finally:
-            unserved = [parked for parked in taken if not parked.granted.done()]
-            self._parked = unserved + self._parked
-        return count
+            self._park_again([parked for parked in taken if not parked.granted.done()])
+
+    def _park_again(self, unserved: list[Parked]) -> None:
+        for parked in unserved:
+            if parked.leaving:
+                parked.granted.set_result([])
+        self._parked = [parked for parked in unserved if not parked.leaving] + self._parked
+
+    async def _release_doubtful(self) -> None:
+        """Grants of claims that broke off at their commit: whatever they hold never reached a worker."""
+        while self._doubtful:
+            worker, grant = self._doubtful[-1]
+            await release_grants(self._core, worker, [grant])
+            self._doubtful.pop()
 
     async def _serve(self, group: list[Parked]) -> int:
         grants: dict[str, list[Assignment]] = defaultdict(list)
-        async with self._core.transaction() as tx:
-            items = await self._take(tx, group)
-            await self._core.plans.load(tx, {item.plan_id for item in items})
-            scopes = await self._step_scopes(tx, items)
+        try:
+            async with self._core.transaction() as tx:
+                items = await self._take(tx, group)
+                await self._core.plans.load(tx, {item.plan_id for item in items})
+                scopes = await self._step_scopes(tx, items)
+        except Unreachable:
+            self._give_up(group)
+            raise
         broken: list[Report] = []
         for item in items:
             try:
@@ -138,6 +155,13 @@ class Dispatcher:
         if items:
             self._core.hub.announce(executions={item.execution_id for item in items})
         return len(items)
+
+    def _give_up(self, group: list[Parked]) -> None:
+        """The commit may have gone through or not. These requests end empty; their workers ask again, by another grant."""
+        for parked in group:
+            self._doubtful.append((parked.request.worker, parked.request.grant))
+            if not parked.granted.done():
+                parked.granted.set_result([])
 
     async def _take(self, tx: Connection, group: list[Parked]) -> list[LeasedItem]:
         slots = order_slots([parked.request for parked in group], MOST_AT_ONCE)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
+import structlog
+
 from tenax.engine.core import Core
 from tenax.engine.progress import Turn, cancel_waiting, fail_execution
 from tenax.engine.settle import EndedAttempt, settle
+from tenax.errors import Unreachable
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Outcome
 from tenax.store import queue
@@ -12,21 +18,52 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 
 BATCH = 500
+BROKEN_PAUSE = 60.0
+"""Seconds before an item that could not be decided on is tried again."""
+_log = structlog.get_logger("tenax.reap")
 
 
-async def reap(core: Core) -> int:
-    """Decides on everything that has run out by now. Returns how much that was."""
-    count = 0
-    while reaped := await _reap_items(core) + await _reap_executions(core):
-        count += reaped
-    return count
+class Reaper:
+    """Finds what has run out, and decides on it. What cannot be decided on is reported and left for a while."""
 
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._broken: dict[int, float] = {}
 
-async def _reap_items(core: Core) -> int:
-    async with core.transaction() as tx:
-        found = await queue.find_expired_items(tx, BATCH)
-        if not found:
+    async def reap(self) -> int:
+        """Decides on everything that has run out by now. Returns how much that was."""
+        count = 0
+        while reaped := await self._reap_items() + await _reap_executions(self._core):
+            count += reaped
+        return count
+
+    async def _reap_items(self) -> int:
+        now = time.monotonic()
+        self._broken = {item_id: until for item_id, until in self._broken.items() if until > now}
+        async with self._core.transaction() as tx:
+            found = await queue.find_expired_items(tx, BATCH, list(self._broken))
+        try:
+            return await _reap_batch(self._core, found)
+        except Unreachable:
+            raise
+        except Exception:  # noqa: BLE001 -- one broken item must not keep the others from being decided on
+            return sum([await self._reap_alone(one) for one in found])
+
+    async def _reap_alone(self, one: tuple[int, int]) -> int:
+        try:
+            return await _reap_batch(self._core, [one])
+        except Unreachable:
+            raise
+        except Exception:  # noqa: BLE001 -- as above
+            _log.exception("an expired work item cannot be decided on", item_id=one[0], execution_id=one[1])
+            self._broken[one[0]] = time.monotonic() + BROKEN_PAUSE
             return 0
+
+
+async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
+    if not found:
+        return 0
+    async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0

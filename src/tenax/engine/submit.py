@@ -24,6 +24,7 @@ class Start:
     """One execution to be started: its plan known, its inputs checked."""
 
     plan: Plan
+    plan_id: int
     input: Mapping[str, Any] = field(default_factory=dict)
     key: str | None = None
     base_dir: str | None = None
@@ -36,19 +37,18 @@ class Start:
 async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
     keys = {start.key for start in starts if start.key is not None}
     async with core.transaction() as tx:
-        plan_ids = [core.plans.known_id(s.plan) or await core.plans.ensure(tx, s.plan) for s in starts]
         prepared = await tx.fetchrow(sql("prepare_submit"), len(starts), list(keys))
         known: dict[str, int] = dict(zip(prepared["known_keys"], prepared["known_ids"], strict=True))
         answers: list[Submitted] = []
         new: list[tuple[NewExecution, Start]] = []
-        for start, plan_id, id_ in zip(starts, plan_ids, prepared["ids"], strict=True):
+        for start, id_ in zip(starts, prepared["ids"], strict=True):
             if start.key is not None and start.key in known:
                 answers.append(Submitted(known[start.key], created=False))
                 continue
             if start.key is not None:
                 known[start.key] = id_
             answers.append(Submitted(id_, created=True))
-            new.append((_new_execution(id_, plan_id, start), start))
+            new.append((_new_execution(id_, start), start))
         taken = await _insert(tx, prepared["now"], new)
         if taken:
             answers = await _settle_races(tx, starts, answers, taken)
@@ -56,10 +56,10 @@ async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
     return answers
 
 
-def _new_execution(id_: int, plan_id: int, start: Start) -> NewExecution:
+def _new_execution(id_: int, start: Start) -> NewExecution:
     return NewExecution(
         id=id_,
-        plan_id=plan_id,
+        plan_id=start.plan_id,
         open_steps=len(start.plan.steps),
         submit_key=start.key,
         input=encode(start.input) if start.input else None,

@@ -42,6 +42,8 @@ class Timers:
 
     async def tick(self) -> float:
         """Does what is due. Returns the seconds until something else will be."""
+        self._earlier.clear()
+        self._target = float("inf")  # until it is known when to wake, anything new may be earlier
         async with self._core.transaction() as tx:
             wake = await queue.next_wake(tx)
         over = _earliest(wake.queue, wake.deadline, _expiry(wake))
@@ -53,12 +55,10 @@ class Timers:
         return LONGEST if next_due is None else min(LONGEST, (next_due - wake.now).total_seconds())
 
     async def _sleep(self, seconds: float) -> None:
-        self._earlier.clear()
         self._target = asyncio.get_running_loop().time() + seconds
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._earlier.wait()
-        self._target = 0.0
 
 
 def _earliest(*times: datetime | None) -> datetime | None:

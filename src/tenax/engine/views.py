@@ -150,5 +150,7 @@ def _explained(events: Sequence[dict[str, Any]], decided: dict[str, Any]) -> dic
 
 def _text(decided: dict[str, Any], decision: dict[str, Any], failure: dict[str, Any] | None) -> str:
     if "checks" not in decision:
-        return f"{decided['step']}: attempt {decided['attempt']} succeeded at once; there was nothing to decide."
+        return (
+            f"{decided['step']}: attempt {decided['attempt']} succeeded at once; there was nothing to decide."
+        )
     return explain_decision(decision, failure, step=decided["step"], attempt=decided["attempt"])

@@ -78,7 +78,9 @@ class Doorkeeper:
         if self._loopback and not await self._has_tokens():
             _refuse_other_sites(headers)
             return ANONYMOUS
-        raise Unauthorized("this server wants a token", remedy="set TENAX_TOKEN (an admin makes one: tenax token create)")
+        raise Unauthorized(
+            "this server wants a token", remedy="set TENAX_TOKEN (an admin makes one: tenax token create)"
+        )
 
     async def _bearer(self, given: str) -> Principal:
         scheme, _, secret = given.partition(" ")
@@ -92,7 +94,10 @@ class Doorkeeper:
             token = await find_token(tx, secret_hash)
         if token is None:
             self._known.pop(secret_hash, None)
-            raise Unauthorized("the token is unknown or revoked", remedy="check TENAX_TOKEN; `tenax token list` shows the live ones")
+            raise Unauthorized(
+                "the token is unknown or revoked",
+                remedy="check TENAX_TOKEN; `tenax token list` shows the live ones",
+            )
         principal = Principal(token.name, token.role, token.id)
         self._known[secret_hash] = (principal, now + REMEMBERED)
         return principal

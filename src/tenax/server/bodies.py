@@ -6,6 +6,7 @@ rather than refused: a report is worth more than its details.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from uuid import UUID
@@ -25,6 +26,7 @@ BATCH = 1000
 SLOTS = 1000
 LONGEST_LEASE_WAIT = 60.0
 LARGEST_ATTEMPT = 2**31 - 1
+LARGEST_AMOUNT = 1e15
 
 
 def _uuid(text: str) -> str:
@@ -36,11 +38,11 @@ def _uuid(text: str) -> str:
 
 
 def _seconds(value: float) -> float:
-    return min(max(value, 0.0), LONGEST) if value == value else 0.0  # noqa: PLR0124 - NaN, the only one unlike itself
+    return 0.0 if math.isnan(value) else min(max(value, 0.0), LONGEST)
 
 
 def _amount(value: float) -> float:
-    return min(max(value, 0.0), 1e15) if value == value else 0.0  # noqa: PLR0124 - as above
+    return 0.0 if math.isnan(value) else min(max(value, 0.0), LARGEST_AMOUNT)
 
 
 # PostgreSQL's text has no NUL.
@@ -216,7 +218,8 @@ async def read_body(request: Request, adapter: TypeAdapter[T], *, empty: bytes |
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise UnsupportedBody(
-            f"the body is {media_type or 'of no type'}, not application/json", remedy="send Content-Type: application/json"
+            f"the body is {media_type or 'of no type'}, not application/json",
+            remedy="send Content-Type: application/json",
         )
     try:
         return adapter.validate_json(body, strict=True)

@@ -98,7 +98,8 @@ def _unexpected(error: Exception, scope: Scope) -> TenaxError:
     incident = secrets.token_hex(4)
     _log.error("a request failed unexpectedly", incident=incident, exc_info=error, **_about(scope))
     return TenaxError(
-        f"the server failed on this request (incident {incident})", remedy=f"its log says more: look for {incident}"
+        f"the server failed on this request (incident {incident})",
+        remedy=f"its log says more: look for {incident}",
     )
 
 

@@ -1,5 +1,7 @@
 """Every error of the API is a problem (RFC 9457), in words for the person who reads it."""
 
+# ruff: noqa: N818 - named as their kin in tenax.errors
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -52,9 +54,7 @@ def answer_problem(error: TenaxError, headers: Mapping[str, str] | None = None) 
         extra["www-authenticate"] = "Bearer"
     if isinstance(error, Unreachable):
         extra["retry-after"] = str(RETRY_AFTER_SECONDS)
-    return Response(
-        orjson.dumps(error.problem()), error.http_status, headers=extra, media_type=MEDIA_TYPE
-    )
+    return Response(orjson.dumps(error.problem()), error.http_status, headers=extra, media_type=MEDIA_TYPE)
 
 
 def _path(loc: Iterable[str | int]) -> str:

@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import asyncpg
+
 from tenax.errors import Unreachable
-from tenax.store.connect import Database
+from tenax.store.connect import Connection, Database
 from tenax.store.session import transaction
 
 CHANNEL = "tenax_news"
@@ -23,31 +25,28 @@ async def notify(database: Database, message: str) -> None:
 async def listen(database: Database) -> AsyncIterator[str | None]:
     """Messages as they come; None where a connection was (re)made and messages may have been missed."""
     while True:
+        messages: asyncio.Queue[str | None] = asyncio.Queue()
         try:
-            connection = await database.connect()
-        except Unreachable:
+            connection = await _listening(database, messages)
+        except (Unreachable, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             await asyncio.sleep(PAUSE)
             continue
-        messages: asyncio.Queue[str | None] = asyncio.Queue()
-
-        def heard(
-            _connection: Any,
-            _pid: int,
-            _channel: str,
-            payload: str,
-            box: asyncio.Queue[str | None] = messages,
-        ) -> None:
-            box.put_nowait(payload)
-
-        def lost(_connection: Any, box: asyncio.Queue[str | None] = messages) -> None:
-            box.put_nowait(None)
-
         try:
-            await connection.add_listener(CHANNEL, heard)
-            connection.add_termination_listener(lost)
             yield None
             while (message := await messages.get()) is not None:
                 yield message
         finally:
-            await connection.close(timeout=1)
+            connection.terminate()
         await asyncio.sleep(PAUSE)
+
+
+async def _listening(database: Database, messages: asyncio.Queue[str | None]) -> Connection:
+    """A connection whose messages go into the queue, and None when it is lost."""
+
+    def heard(_connection: Any, _pid: int, _channel: str, payload: str) -> None:
+        messages.put_nowait(payload)
+
+    connection = await database.connect()
+    connection.add_termination_listener(lambda _connection: messages.put_nowait(None))
+    await connection.add_listener(CHANNEL, heard)
+    return connection

@@ -69,8 +69,9 @@ async def lock_open_items(tx: Connection, executions: Sequence[int], *, leased_t
     return [OpenItem(*row) for row in await tx.fetch(sql("lock_open_items"), executions, leased_too)]
 
 
-async def find_expired_items(tx: Connection, limit: int) -> list[tuple[int, int]]:
-    return [(row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_expired_items"), limit)]
+async def find_expired_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
+    """Items and their executions, less those named in `but`."""
+    return [(row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_expired_items"), limit, but)]
 
 
 async def find_expired_executions(tx: Connection, limit: int) -> list[int]:

@@ -13,12 +13,19 @@ from tenax.store.connect import Connection, Database
 _GONE = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # seen when the server is killed within a statement
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
     ConnectionError,
     TimeoutError,
+)
+_BUSY = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.SerializationError,
 )
 _FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
 
@@ -33,5 +40,7 @@ async def transaction(database: Database) -> AsyncIterator[Connection]:
         raise Unreachable(
             f"PostgreSQL cannot write: {error}", remedy="free some space on its disk"
         ) from error
+    except _BUSY as error:
+        raise Unreachable(f"PostgreSQL could not do it in time: {error}") from error
     except (*_GONE, FileNotFoundError) as error:
         raise Unreachable(f"the connection to PostgreSQL is gone: {error or type(error).__name__}") from error

@@ -88,7 +88,9 @@ def _check_name(name: str) -> None:
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise UsageError(f"a token needs a name of 1 to {LONGEST_NAME} printable characters")
     if _reads_as_id(name):
-        raise UsageError(f"{name!r} cannot be the name of a token: it reads as an id", remedy="put a letter into it")
+        raise UsageError(
+            f"{name!r} cannot be the name of a token: it reads as an id", remedy="put a letter into it"
+        )
 
 
 def _reads_as_id(text: str) -> bool:

@@ -48,11 +48,10 @@ log = logging.getLogger("tenax.worker")
 class Attempt:
     """An attempt that is running here."""
 
-    __slots__ = ("assignment", "context", "leased_at", "task", "verdict")
+    __slots__ = ("assignment", "context", "task", "verdict")
 
-    def __init__(self, assignment: Assignment, leased_at: float) -> None:
+    def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
-        self.leased_at = leased_at
         self.context = TaskContext(assignment, started=time.time())
         self.task: asyncio.Task[None] | None = None
         self.verdict: Outcome | Release | None = None
@@ -100,7 +99,6 @@ class Worker:
         self._idle = asyncio.Event()
         self._lost_grants: set[str] = set()
         self._terms = RegistrationAnswer(lease=30.0, heartbeat=10.0)
-        self._last_heartbeat = time.monotonic()
 
     async def run(self, stop: asyncio.Event, at_once: asyncio.Event | None = None) -> None:
         """Works until `stop` is set, then drains; `at_once` cuts the draining short.
@@ -133,7 +131,6 @@ class Worker:
             except LinkDown:
                 await self._link.pause()
             else:
-                self._last_heartbeat = time.monotonic()
                 return
 
     async def _lease_forever(self) -> None:
@@ -167,9 +164,8 @@ class Worker:
             self._lost_grants.add(grant)
             raise
         self._lost_grants.difference_update(lost)
-        now = time.monotonic()
         for assignment in assignments:
-            attempt = Attempt(assignment, now)
+            attempt = Attempt(assignment)
             self._running[assignment.item_id, assignment.token] = attempt
             attempt.task = asyncio.create_task(self._run(attempt))
 
@@ -228,7 +224,7 @@ class Worker:
             try:
                 await self._beat()
             except LinkDown:
-                self._end_overdue()
+                # The attempts go on: after a gap in service the server waits a full lease before it gives any up.
                 await asyncio.sleep(min(self._terms.heartbeat, 1.0))
             else:
                 await asyncio.sleep(self._terms.heartbeat)
@@ -238,27 +234,12 @@ class Worker:
         lost = tuple(self._lost_grants)
         beat = Heartbeat(self._registration.worker, (*held, *self._outbox.held()), lost)
         answer = await self._link.call(self._transport.heartbeat(beat), seconds=self._terms.lease)
-        self._last_heartbeat = time.monotonic()
         self._lost_grants.difference_update(lost)
         for revoked in answer.revoked:
             attempt = self._running.get((revoked.item_id, revoked.token))
             if attempt is not None:
                 log.warning("item %d: its lease was revoked; the attempt is ended", revoked.item_id)
                 attempt.end(refused("cancelled", "cancelled_on_request", "ended: the lease was revoked"))
-
-    def _end_overdue(self) -> None:
-        """Cut off for longer than a lease: by now another worker may have been given the same work."""
-        now = time.monotonic()
-        for attempt in list(self._running.values()):
-            if (
-                now - max(attempt.leased_at, self._last_heartbeat) > self._terms.lease
-                and attempt.verdict is None
-            ):
-                log.warning(
-                    "item %d: its lease has run out unseen; the attempt is ended", attempt.assignment.item_id
-                )
-                message = "ended: the worker was cut off from the server for longer than its lease"
-                attempt.end(refused("worker_lost", "worker_heartbeat_stale", message))
 
     # Stopping
 

@@ -1,0 +1,51 @@
+"""Tenax in one's own process: an engine and a worker that speak without HTTP, until SIGTERM. Run as a process."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+
+from benchmarks import tasks, workflows
+from benchmarks.gate import wait_at_gate
+from benchmarks.load import submit_steadily
+from tenax.embed import local_worker, open_engine
+from tenax.settings import load_settings
+
+
+async def work(options: argparse.Namespace) -> None:
+    """With a rate it also submits; else it works off what is there, and whatever comes."""
+    assert tasks.noop  # registered by the import
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with open_engine(load_settings({"database_url": options.database})) as engine:
+        await asyncio.to_thread(wait_at_gate)
+        name = f"bench-{os.getpid()}"
+        async with local_worker(engine, name=name, slots=options.slots, runtimes=("python",)):
+            if options.source:
+                source = getattr(workflows, options.source)
+                await submit_steadily(
+                    engine.submit, source, rate=options.rate, seconds=options.seconds, stamped=options.source == "STAMPED"
+                )
+                sys.stdout.write("submitted\n")
+                sys.stdout.flush()
+            await stop.wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--database", required=True)
+    parser.add_argument("--slots", type=int, default=500)
+    parser.add_argument("--source")
+    parser.add_argument("--rate", type=float, default=50)
+    parser.add_argument("--seconds", type=float, default=10)
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(work(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

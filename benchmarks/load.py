@@ -1,0 +1,39 @@
+"""Submissions: as many as wanted at once, or at a steady rate whatever the answers take."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from tenax.model.wire import Submission
+
+Submit = Callable[[Sequence[Submission]], Awaitable[Any]]
+
+
+async def submit_all(submit: Submit, source: str, jobs: int, *, batch: int) -> float:
+    """Returns the submissions per second. Two batches are under way at any time."""
+    sizes = [min(batch, jobs - start) for start in range(0, jobs, batch)]
+
+    async def some() -> None:
+        while sizes:
+            await submit([Submission(source=source)] * sizes.pop())
+
+    begun = time.perf_counter()
+    await asyncio.gather(some(), some())
+    return jobs / (time.perf_counter() - begun)
+
+
+async def submit_steadily(submit: Submit, source: str, *, rate: float, seconds: float, stamped: bool) -> int:
+    """An open loop: the n-th call starts at its time, also if the one before has not been answered."""
+    loop = asyncio.get_running_loop()
+    begun, count = loop.time(), int(rate * seconds)
+
+    async def one(at: float) -> None:
+        await asyncio.sleep(at - loop.time())
+        values = {"submitted": time.time()} if stamped else {}
+        await submit([Submission(source=source, input=values)])
+
+    await asyncio.gather(*(one(begun + n / rate) for n in range(count)))
+    return count

@@ -1,0 +1,46 @@
+"""Percentiles, medians and spread: all that is done with measured numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The nearest rank: always a value that was measured, never one between two."""
+    if not values:
+        raise ValueError("no values")
+    if not 0 <= percent <= 100:
+        raise ValueError(f"{percent} is no percentage")
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle; of an even number of rounds, halfway between the two middle ones."""
+    if not values:
+        raise ValueError("no values")
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def ratios(values: Sequence[float], references: Sequence[float]) -> tuple[float, ...]:
+    """Round by round: what slows one round of a machine slows its neighbour too, and cancels out."""
+    return tuple(value / reference for value, reference in zip(values, references, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The distribution of a wait, in milliseconds."""
+
+    p50: float
+    p99: float
+    worst: float
+    count: int
+
+    @classmethod
+    def of_seconds(cls, seconds: Sequence[float]) -> Tail:
+        found = (percentile(seconds, percent) * 1000 for percent in (50, 99, 100))
+        return cls(*found, len(seconds))

@@ -1,0 +1,34 @@
+"""The definitions that the measures run. All tasks are in `benchmarks.tasks`."""
+
+from __future__ import annotations
+
+NOOP = """
+name: bench-noop
+workflow:
+  - step: only
+    type: python
+    task: benchmarks.tasks:noop
+"""
+
+STAMPED = """
+name: bench-stamped
+input:
+  submitted: {type: number, required: true}
+workflow:
+  - step: only
+    type: python
+    task: benchmarks.tasks:waited
+    args: {submitted: "{{ input.submitted }}"}
+"""
+
+FAILS_ONCE = """
+name: bench-fails-once
+workflow:
+  - step: only
+    type: python
+    task: benchmarks.tasks:fails
+    args: {times: 1}
+    retry: {max_attempts: 3, backoff: fixed, initial_delay: 1, jitter: 0}
+"""
+
+FAILS_TWICE = FAILS_ONCE.replace("once", "twice").replace("times: 1", "times: 2")

@@ -1,0 +1,168 @@
+"""Look at a workflow file: is it right, and what do its policies mean in time?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from tenax.cli.boundary import USAGE
+from tenax.cli.flags import Json
+from tenax.cli.inputs import STDIN, read_bytes
+from tenax.cli.output import print_json, printable, say, show
+from tenax.errors import InvalidDefinition, UsageError
+from tenax.model.definition import Workflow
+from tenax.model.durations import format_duration
+from tenax.model.findings import format_path
+from tenax.model.parse import workflow_hash
+from tenax.model.policy import Patch, Policy
+from tenax.model.retry_fields import parse_retry
+from tenax.policy.check import load_workflow
+from tenax.policy.resolve import resolve_policy
+from tenax.policy.schedule import ScheduleRow
+from tenax.policy.schedule import schedule as rows_of
+from tenax.settings import load_settings
+
+File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
+MOST_ROWS = 10_000
+
+
+def validate(file: File, /, *, json: Json = False) -> int:
+    """Check a workflow file: its keys, graph, templates, conditions and policies. Exit code 2 where it is wrong."""
+    content = read_bytes(file)
+    try:
+        workflow = load_workflow(content, filename=shown_name(file), server_retry=default_retry())
+    except InvalidDefinition as error:
+        if json:
+            print_json({"valid": False, "errors": [finding.as_dict() for finding in error.findings]})
+        else:
+            say("\n".join(str(finding) for finding in error.findings))
+        return USAGE
+    identity = workflow_hash(workflow)
+    if json:
+        summary = {
+            "name": workflow.name,
+            "version": workflow.version,
+            "hash": identity,
+            "steps": len(workflow.steps),
+        }
+        print_json({"valid": True, "errors": [], **summary})
+    else:
+        count = len(workflow.steps)
+        say(f"OK: {workflow.name}, {count} step{'s' if count != 1 else ''}, content {identity[:12]}")
+    return 0
+
+
+def schedule(
+    file: File,
+    /,
+    *,
+    limit: Annotated[int, Parameter(help="At most so many attempts of each step. [20]")] = 20,
+    json: Json = False,
+) -> None:
+    """Print, for each step, its attempts if all fail: the delay before each, at least, nominally and at most."""
+    if not 1 <= limit <= MOST_ROWS:
+        raise UsageError(f"--limit {limit}: expected a number from 1 to {MOST_ROWS}")
+    server_retry = default_retry()
+    workflow = load_workflow(read_bytes(file), filename=shown_name(file), server_retry=server_retry)
+    policies = policies_of(workflow, server_retry)
+    if json:
+        steps = {name: _as_json(policy, rows_of(policy, limit=limit)) for name, policy in policies.items()}
+        print_json({"name": workflow.name, "steps": steps})
+        return
+    for index, (name, policy) in enumerate(policies.items()):
+        if index:
+            say("")
+        say(f"{name}: {policy_words(policy)}")
+        show(_table(rows_of(policy, limit=limit)))
+
+
+def default_retry() -> Patch | None:
+    """The server's default policy by this machine's settings: what a server here would resolve with."""
+    settings = load_settings()
+    if settings.retry is None:
+        return None
+    patch, findings = parse_retry(settings.retry, ("retry",))
+    if findings:
+        source = settings.sources.get("retry", "retry")
+        words = "; ".join(f"{format_path(path)}: {message}" for path, message in findings)
+        raise UsageError(f"{source}: {words}")
+    return patch
+
+
+def policies_of(workflow: Workflow, server_retry: Patch | None) -> Mapping[str, Policy]:
+    return {step.name: resolve_policy([step.retry, workflow.retry, server_retry]) for step in workflow.steps}
+
+
+def shown_name(file: str) -> str:
+    return "<stdin>" if file == STDIN else file
+
+
+def policy_words(policy: Policy) -> str:
+    """A policy in one line."""
+    if not policy.retryable or policy.max_attempts == 1:
+        return "1 attempt, no retries"
+    attempts = "unlimited attempts" if policy.max_attempts is None else f"{policy.max_attempts} attempts"
+    parts = [attempts, f"{policy.backoff} backoff from {format_duration(policy.initial_delay)}"]
+    if policy.backoff == "exponential":
+        parts[-1] += f" by {policy.backoff_multiplier:g}"
+    parts += [f"at most {format_duration(policy.max_delay)}", f"jitter {_jitter(policy)}"]
+    if policy.give_up_after is not None:
+        parts.append(f"given up after {format_duration(policy.give_up_after)}")
+    if policy.rules:
+        parts.append(f"{len(policy.rules)} rule{'s' if len(policy.rules) != 1 else ''} of its own not shown")
+    return printable(", ".join(parts))
+
+
+def _jitter(policy: Policy) -> str:
+    if policy.backoff == "decorrelated":
+        return "of its own"
+    return (
+        policy.jitter
+        if isinstance(policy.jitter, str)
+        else (f"{policy.jitter:g}" if policy.jitter else "none")
+    )
+
+
+def _as_json(policy: Policy, rows: list[ScheduleRow]) -> dict[str, Any]:
+    listed = [
+        {
+            "attempt": row.attempt,
+            "least": row.least,
+            "nominal": row.nominal,
+            "most": row.most,
+            "cumulative": row.cumulative_nominal,
+            "cumulative_least": row.cumulative_least,
+            "cumulative_most": row.cumulative_most,
+        }
+        for row in rows
+    ]
+    return {
+        "max_attempts": policy.max_attempts,
+        "attempts": listed,
+        "more": rows[-1].more,
+        "policy": policy.as_dict(),
+    }
+
+
+def _table(rows: list[ScheduleRow]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    titles = ("attempt", "least", "nominal", "most", "cumulative", "at least", "at most")
+    for title in titles:
+        table.add_column(title, header_style="dim", justify="right", no_wrap=True)
+    for row in rows:
+        times = (
+            row.least,
+            row.nominal,
+            row.most,
+            row.cumulative_nominal,
+            row.cumulative_least,
+            row.cumulative_most,
+        )
+        table.add_row(str(row.attempt), *(format_duration(seconds) for seconds in times))
+    if rows[-1].more:
+        table.add_row("...", *("" for _ in titles[1:]))
+    return table

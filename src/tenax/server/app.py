@@ -1,0 +1,170 @@
+"""The HTTP server: the app over an engine, and the process that serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax import __version__
+from tenax.engine.engine import Engine
+from tenax.errors import NotFound, TenaxError, UsageError
+from tenax.server import executions, health, tokens, workers
+from tenax.server.auth import Doorkeeper, is_loopback
+from tenax.server.describe import describe
+from tenax.server.gate import Gate
+from tenax.server.listen import bind, refuse_unguarded, url_of
+from tenax.server.parking import Parking
+from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
+from tenax.server.services import Services
+from tenax.settings import Settings
+from tenax.store.connect import Database
+from tenax.store.session import transaction
+
+GRACE = 1
+"""Seconds that requests under way get to end in, once nothing waits any more."""
+BACKLOG = 2048
+
+
+def create_app(engine: Engine, settings: Settings) -> FastAPI:
+    """The API over an engine that runs. Access is open only on loopback, and only while there are no tokens."""
+    app = FastAPI(
+        title="Tenax",
+        version=__version__,
+        description="Durable workflows and tasks, whose heart is the retry.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    doorkeeper = Doorkeeper(engine.core, loopback=is_loopback(settings.host))
+    app.state.services = Services(engine, doorkeeper, Parking())
+    for module in (executions, workers, tokens, health):
+        app.include_router(module.router)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_middleware(Gate, doorkeeper=doorkeeper, max_body=settings.max_body)
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to do this
+    return app
+
+
+async def serve(
+    settings: Settings, *, ready: Callable[[str], None] | None = None, stop: asyncio.Event | None = None
+) -> None:
+    """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens."""
+    with contextlib.closing(bind(settings.host, settings.port)) as listener:
+        async with Database.open(settings) as database:
+            async with transaction(database) as tx:
+                await refuse_unguarded(tx, settings)
+            async with Engine(database, settings).running() as engine:
+                await _serve(create_app(engine, settings), listener, ready, stop or asyncio.Event())
+
+
+def run(settings: Settings, *, ready: Callable[[str], None] | None = None) -> None:
+    """`serve` on the fastest event loop there is, for a process that does nothing else."""
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(settings, ready=ready))
+
+
+async def _serve(
+    app: FastAPI, listener: socket.socket, ready: Callable[[str], None] | None, stop: asyncio.Event
+) -> None:
+    server = _Server(_config(app), ready)
+    serving = asyncio.create_task(server.serve([listener]))
+    stopping = asyncio.create_task(stop.wait())
+    with _signals_set(stop, server):
+        try:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            app.state.services.parking.close()
+            server.should_exit = True
+            await serving
+
+
+def _config(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=GRACE,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to us: uvicorn raises them again at its end, which would kill the engine before its own."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[str], None] | None) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._ready is not None and sockets:
+            self._ready(url_of(sockets[0]))
+
+
+@contextlib.contextmanager
+def _signals_set(stop: asyncio.Event, server: uvicorn.Server) -> Iterator[None]:
+    """The first signal stops gracefully, the second at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop_or_force() -> None:
+        server.force_exit = stop.is_set()
+        stop.set()
+
+    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+    for number in signals:
+        loop.add_signal_handler(number, stop_or_force)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return answer_problem(InvalidRequest("the request", error.errors()))
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """What the framework itself refuses: a path or a method that is not there."""
+    assert isinstance(error, HTTPException)
+    method, path = request.method, request.url.path
+    problem: TenaxError
+    match error.status_code:
+        case 404:
+            problem = NotFound(
+                f"there is no {method} {path} here", remedy="GET /openapi.json describes the API"
+            )
+        case 405:
+            problem = MethodNotAllowed(f"{path} does not know {method}")
+        case _:
+            problem = UsageError(str(error.detail))
+    headers: Any = error.headers
+    return answer_problem(problem, headers)

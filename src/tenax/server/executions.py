@@ -1,0 +1,140 @@
+"""Executions: submit, look at, follow, act on."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, get_args
+
+from fastapi import APIRouter, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.errors import UsageError
+from tenax.model.durations import parse_duration
+from tenax.server import answers, bodies
+from tenax.server.answers import ExecutionStatus, answer
+from tenax.server.bodies import LARGEST_ATTEMPT, read_body
+from tenax.server.describe import described
+from tenax.server.services import actor, engine, services
+from tenax.store.tokens import LARGEST_ID
+
+LONGEST_EVENTS_WAIT = 30.0
+STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
+
+ExecutionId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
+Plain = Query(max_length=200, pattern=r"^[^\x00]*$")
+
+router = APIRouter(prefix="/v1/executions", tags=["executions"])
+
+
+@router.post("", **described(answers.SUBMITTED, body=bodies.SUBMISSION, status=201))
+async def submit(request: Request) -> Response:
+    """Starts an execution. With a `key` that is known the answer is the earlier execution, `created` false."""
+    submission = await read_body(request, bodies.SUBMISSION)
+    [submitted] = await engine(request).submit([submission])
+    return answer(submitted, 201)
+
+
+@router.post("/batch", **described(answers.SUBMITTED_MANY, body=bodies.SUBMISSIONS))
+async def submit_many(request: Request) -> Response:
+    """Starts up to 1000 executions, all of them or none."""
+    batch = await read_body(request, bodies.SUBMISSIONS)
+    return answer(await engine(request).submit(batch.submissions))
+
+
+@router.get("", **described(answers.EXECUTIONS))
+async def list_executions(
+    request: Request,
+    status: Annotated[list[str] | None, Query(description="one or more, repeated or with commas")] = None,
+    workflow: Annotated[str | None, Plain] = None,
+    since: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 1h")] = None,
+    before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> Response:
+    """The newest first. Go on with `before`: the id of the last one."""
+    found = await engine(request).list(
+        states=_states(status),
+        workflow=workflow,
+        since=None if since is None else _moment(since, datetime.now(UTC)),
+        before=before,
+        limit=limit,
+    )
+    return answer(found)
+
+
+@router.get("/{execution_id}", **described(answers.EXECUTION))
+async def get(request: Request, execution_id: ExecutionId) -> Response:
+    """One execution with its steps and attempts."""
+    return answer(await engine(request).get(execution_id))
+
+
+@router.get("/{execution_id}/events", **described(answers.EVENTS))
+async def events(
+    request: Request,
+    execution_id: ExecutionId,
+    after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
+    wait: Annotated[float, Query(ge=0, le=LONGEST_EVENTS_WAIT)] = 0.0,
+) -> Response:
+    """The events with a sequence number beyond `after`; waits up to `wait` seconds for the first of them."""
+    found = engine(request).events(execution_id, after=after, wait=wait)
+    if wait > 0:
+        return answer(await services(request).parking.wait(request, found) or [])
+    return answer(await found)
+
+
+@router.get("/{execution_id}/explain", **described(answers.EXPLANATIONS))
+async def explain(
+    request: Request,
+    execution_id: ExecutionId,
+    step: Annotated[str | None, Plain] = None,
+    attempt: Annotated[int | None, Query(ge=1, le=LARGEST_ATTEMPT)] = None,
+) -> Response:
+    """Why it was retried, or not: every decision, of one step or attempt where they are named."""
+    return answer(await engine(request).explain(execution_id, step=step, attempt=attempt))
+
+
+@router.post("/{execution_id}/cancel", **described(answers.CANCELLED, body=bodies.CANCEL, optional=True))
+async def cancel(request: Request, execution_id: ExecutionId) -> Response:
+    """Ends an execution: what waits ends at once, what runs is revoked."""
+    body = await read_body(request, bodies.CANCEL, empty=b"{}")
+    changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
+    return answer(answers.CancelAnswer(execution_id, "cancelled", changed))
+
+
+@router.post("/{execution_id}/retry", **described(answers.RETRIED, body=bodies.RETRY, optional=True))
+async def retry(request: Request, execution_id: ExecutionId) -> Response:
+    """What waits for a retry runs now; a finished execution is run again as a new one, linked to it."""
+    body = await read_body(request, bodies.RETRY, empty=b"{}")
+    done = await engine(request).retry(
+        execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed
+    )
+    return answer(answers.RetryAnswer(**done))
+
+
+def _states(given: list[str] | None) -> list[str] | None:
+    names = [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in STATUSES:
+            close = difflib.get_close_matches(name[:100], STATUSES, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise UsageError(
+                f"there is no status {name[:100]!r}{hint}", remedy=f"the statuses are {', '.join(STATUSES)}"
+            )
+    return names or None
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    """A time as RFC 3339 has it (UTC where it names no zone), or how long ago."""
+    try:
+        return now - timedelta(seconds=parse_duration(text))
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"since: {text!r} is neither a time nor a duration",
+            remedy="write 2026-01-31T12:00:00Z, or how long ago: 30m, 1h, 7d",
+        ) from None

@@ -1,0 +1,47 @@
+"""Is it alive, is it ready, what is it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax import __version__
+from tenax.errors import Unreachable
+from tenax.server import answers
+from tenax.server.answers import Health, Version, answer
+from tenax.server.describe import described
+from tenax.server.services import services
+from tenax.store.migrate import require_current
+
+PATIENCE = 3.0
+"""Seconds within which a database that is there answers."""
+
+router = APIRouter(tags=["server"])
+
+
+@router.get("/healthz", **described(answers.HEALTH))
+async def healthz() -> Response:
+    """The process lives."""
+    return answer(Health("ok"))
+
+
+@router.get("/readyz", **described(answers.HEALTH))
+async def readyz(request: Request) -> Response:
+    """The database can be reached and has the right schema, and the server is not about to stop."""
+    parts = services(request)
+    if parts.parking.closing:
+        raise Unreachable("the server is stopping")
+    try:
+        async with asyncio.timeout(PATIENCE), parts.engine.core.transaction() as tx:
+            await require_current(tx)
+    except TimeoutError:
+        raise Unreachable(f"the database has not answered within {PATIENCE:g} s") from None
+    return answer(Health("ready"))
+
+
+@router.get("/v1/version", **described(answers.VERSION))
+async def version() -> Response:
+    return answer(Version(__version__, "v1"))

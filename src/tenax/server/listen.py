@@ -1,0 +1,65 @@
+"""The socket that the server listens on, and whether it may be one that others can reach."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from tenax.errors import Unreachable, UsageError
+from tenax.server.auth import is_loopback
+from tenax.settings import Settings
+from tenax.store.connect import Connection
+from tenax.store.tokens import any_live_token
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket that does not listen yet, so that nobody is let in before the server is ready."""
+    try:
+        [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (socket.gaierror, UnicodeError) as error:
+        raise UsageError(
+            f"{host!r} is no address of this machine: {error}", remedy="check --host (TENAX_HOST)"
+        ) from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise _refused(error, host, port) from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def refuse_unguarded(tx: Connection, settings: Settings) -> None:
+    """Without tokens anyone who reaches the server could run anything on its workers."""
+    if not is_loopback(settings.host) and not await any_live_token(tx):
+        raise UsageError(
+            f"listening on {settings.host or 'all addresses'} is refused: there is no token yet, "
+            "so anyone on the network could run anything",
+            remedy="create a token first: tenax token create NAME --role admin (or listen on 127.0.0.1)",
+        )
+
+
+def _refused(error: OSError, host: str, port: int) -> Unreachable:
+    where = f"port {port} on {host or 'all addresses'}"
+    match error.errno:
+        case errno.EADDRINUSE:
+            return Unreachable(
+                f"{where} is in use",
+                remedy="is another server running? Else take another port: --port (TENAX_PORT)",
+            )
+        case errno.EACCES:
+            return Unreachable(
+                f"{where} may not be used by this user", remedy="take a port above 1023: --port (TENAX_PORT)"
+            )
+        case errno.EADDRNOTAVAIL:
+            return Unreachable(f"{host} is no address of this machine", remedy="check --host (TENAX_HOST)")
+        case _:
+            return Unreachable(f"cannot listen on {where}: {error.strerror or error}")

@@ -1,0 +1,32 @@
+"""What the routes work with. One for each app, found through the request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from tenax.engine.engine import Engine
+from tenax.server.auth import Doorkeeper, Principal
+from tenax.server.parking import Parking
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    engine: Engine
+    doorkeeper: Doorkeeper
+    parking: Parking
+
+
+def services(request: Request) -> Services:
+    found: Services = request.app.state.services
+    return found
+
+
+def engine(request: Request) -> Engine:
+    return services(request).engine
+
+
+def actor(request: Request) -> str:
+    principal: Principal = request.user
+    return principal.name

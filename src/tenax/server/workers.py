@@ -1,0 +1,67 @@
+"""The workers' side: register, lease, report, release, heartbeat. The hot path: bytes in, bytes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.model.wire import Assignment, Release
+from tenax.server import answers, bodies
+from tenax.server.answers import answer_bytes
+from tenax.server.bodies import read_body
+from tenax.server.describe import described
+from tenax.server.services import engine, services
+
+router = APIRouter(prefix="/v1/worker", tags=["workers"])
+
+
+@router.post("/register", **described(answers.REGISTERED, body=bodies.REGISTRATION))
+async def register(request: Request) -> Response:
+    """A worker starts. The answer says how long its leases last, and how often to send heartbeats."""
+    who = await read_body(request, bodies.REGISTRATION)
+    return answer_bytes(answers.REGISTERED.dump_json(await engine(request).register(who)))
+
+
+@router.post("/lease", **described(answers.ASSIGNMENTS, body=bodies.LEASE))
+async def lease(request: Request) -> Response:
+    """Work for free slots. Waits up to `wait` seconds for it. What a client that left was granted is handed back."""
+    wanted = await read_body(request, bodies.LEASE)
+
+    async def give_back(assignments: Sequence[Assignment]) -> None:
+        await engine(request).release([_undelivered(assignment) for assignment in assignments])
+
+    granted = await services(request).parking.wait(
+        request, engine(request).lease(wanted), give_back=give_back
+    )
+    return answer_bytes(answers.ASSIGNMENTS.dump_json(list(granted or ())))
+
+
+@router.post("/report", **described(answers.REPORT_ANSWERS, body=bodies.REPORTS))
+async def report(request: Request) -> Response:
+    """What up to 1000 attempts came to: one answer for each, in their order. The same report again, the same answer."""
+    reports = await read_body(request, bodies.REPORTS)
+    return answer_bytes(answers.REPORT_ANSWERS.dump_json(list(await engine(request).report(reports))))
+
+
+@router.post("/release", **described(None, body=bodies.RELEASES, status=204))
+async def release(request: Request) -> Response:
+    """Leases handed back, uncounted."""
+    releases = await read_body(request, bodies.RELEASES)
+    await engine(request).release(releases)
+    return Response(status_code=204)
+
+
+@router.post("/heartbeat", **described(answers.HEARTBEAT_ANSWER, body=bodies.HEARTBEAT))
+async def heartbeat(request: Request) -> Response:
+    """Extends the leases it names. The answer names those that are no longer the worker's."""
+    beat = await read_body(request, bodies.HEARTBEAT)
+    return answer_bytes(answers.HEARTBEAT_ANSWER.dump_json(await engine(request).heartbeat(beat)))
+
+
+def _undelivered(given: Assignment) -> Release:
+    return Release(
+        given.execution_id, given.item_id, given.attempt, given.token, "draining", "its worker went away"
+    )

@@ -1,0 +1,158 @@
+"""`tenax validate` and `tenax schedule`: golden outputs."""
+
+from __future__ import annotations
+
+import pytest
+
+GOOD = """
+name: nightly
+version: 3
+defaults: {retry: {max_attempts: 3, jitter: 0}}
+workflow:
+  - step: fetch
+    type: http
+    url: http://localhost/
+    retry: {initial_delay: 2s, max_delay: 3s, jitter: 0.5}
+    next: [load]
+  - step: load
+    type: process
+    command: "true"
+    retry: false
+  - step: watch
+    type: process
+    command: "true"
+    retry: {max_attempts: unlimited, backoff: fixed, initial_delay: 1m}
+"""
+BAD = """
+name: nightly
+workflow:
+  - step: fetch
+    type: http
+    url: http://localhost/
+    retry: {max_atempts: 3, initial_delay: soon}
+    next: [lod]
+  - step: load
+    type: process
+    command: "true"
+    retry: {retry_when: "{{ status >= 500 }}"}
+"""
+
+
+def test_a_good_file(command, tmp_path):
+    (tmp_path / "good.yaml").write_text(GOOD)
+    ended = command("validate", "good.yaml")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("OK: nightly, 3 steps, content ")
+    body = command("validate", "good.yaml", "--json").json
+    assert {name: body[name] for name in ("valid", "errors", "name", "version", "steps")} == {
+        "valid": True,
+        "errors": [],
+        "name": "nightly",
+        "version": "3",
+        "steps": 3,
+    }
+    assert len(body["hash"]) == 64
+
+
+def test_everything_wrong_at_once_each_with_its_place(command, tmp_path):
+    (tmp_path / "bad.yaml").write_text(BAD)
+    ended = command("validate", "bad.yaml")
+    assert (ended.code, ended.err) == (2, "")
+    lines = ended.out.splitlines()
+    places = [line.split(": ")[:2] for line in lines]
+    assert places == [
+        ["bad.yaml:7:13", "workflow[0].retry.max_atempts"],
+        ["bad.yaml:7:29", "workflow[0].retry.initial_delay"],
+        ["bad.yaml:8:12", "workflow[0].next[0]"],
+        ["bad.yaml:12:13", "workflow[1].retry.retry_when"],
+    ]
+    assert "did you mean `max_attempts`?" in lines[0]
+    assert "did you mean `load`?" in lines[2]
+
+
+def test_the_same_as_json(command, tmp_path):
+    (tmp_path / "bad.yaml").write_text(BAD)
+    ended = command("validate", "bad.yaml", "--json")
+    assert (ended.code, ended.err) == (2, "")
+    assert ended.json["valid"] is False
+    assert [(error["file"], error["line"], error["column"], error["path"]) for error in ended.json["errors"]] == [
+        ("bad.yaml", 7, 13, "workflow[0].retry.max_atempts"),
+        ("bad.yaml", 7, 29, "workflow[0].retry.initial_delay"),
+        ("bad.yaml", 8, 12, "workflow[0].next[0]"),
+        ("bad.yaml", 12, 13, "workflow[1].retry.retry_when"),
+    ]
+
+
+def test_from_stdin(command):
+    assert command("validate", "-", stdin=GOOD).code == 0
+    ended = command("validate", "-", stdin=BAD)
+    assert (ended.code, ended.out.partition(":")[0]) == (2, "<stdin>")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"", b"a: [", b"- just\n- a list", b"\x00"])
+def test_what_is_no_definition_at_all(content, command, tmp_path):
+    (tmp_path / "odd.yaml").write_bytes(content)
+    ended = command("validate", "odd.yaml")
+    assert (ended.code, ended.err) == (2, "")
+    assert ended.out.startswith("odd.yaml")
+
+
+def test_the_schedule_as_a_table(command, tmp_path):
+    (tmp_path / "good.yaml").write_text(GOOD)
+    ended = command("schedule", "good.yaml", "--limit", "4")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == (
+        "fetch: 3 attempts, exponential backoff from 2s by 2, at most 3s, jitter 0.5\n"
+        "attempt  least  nominal  most  cumulative  at least  at most\n"
+        "      1     0s       0s    0s          0s        0s       0s\n"
+        "      2     1s       2s    3s          2s        1s       3s\n"
+        "      3   1.5s       3s    3s          5s      2.5s       6s\n"
+        "\n"
+        "load: 1 attempt, no retries\n"
+        "attempt  least  nominal  most  cumulative  at least  at most\n"
+        "      1     0s       0s    0s          0s        0s       0s\n"
+        "\n"
+        "watch: unlimited attempts, fixed backoff from 1m, at most 5m, jitter none\n"
+        "attempt  least  nominal  most  cumulative  at least  at most\n"
+        "      1     0s       0s    0s          0s        0s       0s\n"
+        "      2     1m       1m    1m          1m        1m       1m\n"
+        "      3     1m       1m    1m          2m        2m       2m\n"
+        "      4     1m       1m    1m          3m        3m       3m\n"
+        "    ...\n"
+    )
+
+
+def test_the_schedule_as_json(command, tmp_path):
+    (tmp_path / "good.yaml").write_text(GOOD)
+    body = command("schedule", "good.yaml", "--json").json
+    fetch = body["steps"]["fetch"]
+    assert body["name"] == "nightly"
+    assert (fetch["max_attempts"], fetch["more"]) == (3, False)
+    assert fetch["attempts"][2] == {
+        "attempt": 3,
+        "least": 1.5,
+        "nominal": 3.0,
+        "most": 3.0,
+        "cumulative": 5.0,
+        "cumulative_least": 2.5,
+        "cumulative_most": 6.0,
+    }
+    assert body["steps"]["watch"]["more"] is True
+    assert len(body["steps"]["watch"]["attempts"]) == 20
+
+
+def test_the_schedule_of_a_wrong_file(command, tmp_path):
+    (tmp_path / "bad.yaml").write_text(BAD)
+    ended = command("schedule", "bad.yaml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("tenax: the definition has 4 errors:\nbad.yaml:7:13: ")
+
+
+def test_the_servers_default_policy_counts(command, tmp_path):
+    (tmp_path / "w.yaml").write_text("name: w\nworkflow: [{step: a, type: process, command: 'true'}]\n")
+    attempts = command("schedule", "w.yaml", "--json", TENAX_RETRY='{"max_attempts": 4}').json["steps"]["a"]["attempts"]
+    assert len(attempts) == 4
+    wrong = command("schedule", "w.yaml", TENAX_RETRY='{"max_atempts": 4}')
+    assert wrong.code == 2
+    assert "TENAX_RETRY" in wrong.err
+    assert "did you mean `max_attempts`?" in wrong.err
