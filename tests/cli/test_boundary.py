@@ -22,7 +22,7 @@ WRONG = {
     "unknown flag": (
         ["list", "--stat", "failed"],
         2,
-        'tenax: Unknown option: "--stat". Did you mean "--status"?\n  see: tenax list --help\n',
+        "tenax: Unknown option: --stat. Did you mean --status?\n  see: tenax list --help\n",
     ),
     "missing argument": (
         ["submit"],

@@ -76,19 +76,15 @@ def _resolved(source: Source, path: tuple[str, ...]) -> Policy:
     value = source.data[path[0]] if path else source.data
     patch, wrong = parse_retry(value, path)
     for at, message in wrong:
-        _add(findings, at, message)
+        findings.add(at, message)
     _refuse(findings, source)
     try:
         return resolve_policy([patch])
     except PolicyError as error:
         for below, message in error.findings:
-            _add(findings, (*path, *below), message)
+            findings.add((*path, *below), message)
         _refuse(findings, source)
         raise
-
-
-def _add(findings: Findings, path: tuple[str | int, ...], message: str) -> None:
-    findings.add(path, message)
 
 
 def _refuse(findings: Findings, source: Source) -> None:

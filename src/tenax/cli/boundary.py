@@ -23,6 +23,10 @@ BUG = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
+TAKE_FILES = frozenset({"run", "submit", "validate", "schedule", "decide"})
+STDIN = "-"
+STDIN_FILE = "/dev/stdin"
+
 
 def run_command(arguments: Sequence[str]) -> int:
     """Runs one command line. A command returns its exit code, or None for 0, and raises a TenaxError for anything wrong."""
@@ -43,8 +47,15 @@ def run_command(arguments: Sequence[str]) -> int:
 def _called(arguments: Sequence[str]) -> int:
     from tenax.cli.app import app
 
-    result = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+    result = app(_with_stdin_named(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     return result if isinstance(result, int) else 0
+
+
+def _with_stdin_named(arguments: Sequence[str]) -> list[str]:
+    """The library takes a lone `-` for an option; as the name of a file it means stdin."""
+    if not arguments or arguments[0] not in TAKE_FILES:
+        return list(arguments)
+    return [STDIN_FILE if argument == STDIN else argument for argument in arguments]
 
 
 def _report(error: Exception, arguments: Sequence[str]) -> int:

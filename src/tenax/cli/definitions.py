@@ -22,7 +22,7 @@ from tenax.policy.check import load_workflow
 from tenax.policy.resolve import resolve_policy
 from tenax.policy.schedule import ScheduleRow
 from tenax.policy.schedule import schedule as rows_of
-from tenax.settings import load_settings
+from tenax.settings import Settings, load_settings
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
 MOST_ROWS = 10_000
@@ -78,9 +78,9 @@ def schedule(
         show(_table(rows_of(policy, limit=limit)))
 
 
-def default_retry() -> Patch | None:
+def default_retry(settings: Settings | None = None) -> Patch | None:
     """The server's default policy by this machine's settings: what a server here would resolve with."""
-    settings = load_settings()
+    settings = settings or load_settings()
     if settings.retry is None:
         return None
     patch, findings = parse_retry(settings.retry, ("retry",))

@@ -11,13 +11,14 @@ from cyclopts import Parameter
 from tenax.cli.backend import open_backend, run_async
 from tenax.cli.boundary import FAILED
 from tenax.cli.flags import ANYWHERE, ExecutionId, Inputs, Json, Where
-from tenax.cli.inputs import parse_inputs, read_definition
+from tenax.cli.inputs import STDIN, parse_inputs, read_definition
 from tenax.cli.output import console, one_line, print_json, printable, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
 from tenax.model.findings import shorten
 from tenax.model.wire import Submission, Submitted
+from tenax.settings import Settings
 
 Status = Literal["running", "paused", "completed", "failed", "cancelled"]
 MOST_LISTED = 500
@@ -37,7 +38,7 @@ def submit(
 
     It runs as soon as there is a server with a worker (`tenax up`); `tenax run` does everything by itself.
     """
-    if file == "-" and input_file == "-":
+    if file == input_file == STDIN:
         raise UsageError("stdin can be the workflow or the inputs, not both")
     definition = read_definition(file)
     submission = Submission(
@@ -47,7 +48,10 @@ def submit(
         key=key,
         base_dir=definition.folder,
     )
-    submitted = run_async(_submitted(where, submission))
+    settings = where.settings()
+    if not settings.server:
+        _check_first(submission, settings)
+    submitted = run_async(_submitted(settings, submission))
     if json:
         print_json({"id": submitted.id, "created": submitted.created})
     elif submitted.created:
@@ -56,8 +60,20 @@ def submit(
         say(f"execution {submitted.id} has this key already: nothing new was started")
 
 
-async def _submitted(where: Where, submission: Submission) -> Submitted:
-    async with open_backend(where.settings()) as backend:
+def _check_first(submission: Submission, settings: Settings) -> None:
+    """A file that is wrong is refused before a database is started for it. A server checks by its own defaults."""
+    from tenax.cli.definitions import default_retry
+    from tenax.model.parse import check_input
+    from tenax.policy.check import load_workflow
+
+    workflow = load_workflow(
+        submission.source or "", filename=submission.filename, server_retry=default_retry(settings)
+    )
+    check_input(workflow, submission.input)
+
+
+async def _submitted(settings: Settings, submission: Submission) -> Submitted:
+    async with open_backend(settings) as backend:
         return await backend.submit(submission)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from tenax.errors import UsageError
 from tenax.model.findings import shorten
 
-STDIN = "-"
+STDIN = "/dev/stdin"
+"""What `-` becomes on the way in (see `boundary`)."""
 _LARGEST_FILE = 64_000_000
 """Far beyond any definition; its reader has its own, smaller limit, and says so with more words."""
 
@@ -37,7 +38,7 @@ def read_definition(name: str) -> DefinitionFile:
 
 
 def read_bytes(name: str) -> bytes:
-    """The content of a file, or of stdin for `-`."""
+    """The content of a file, or of stdin."""
     if name == STDIN:
         return sys.stdin.buffer.read(_LARGEST_FILE)
     try:

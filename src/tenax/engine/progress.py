@@ -69,7 +69,7 @@ def enqueue(journal: Journal, row: ExecutionRow, planned: PlannedStep) -> None:
 
 
 def fail_execution(journal: Journal, row: ExecutionRow, failure: Failure) -> None:
-    row.state = "failed"
+    row.become("failed")
     journal.execution(row, failure=failure)
     journal.log(row.id, event("execution_failed", data={"failure": failure}))
 
@@ -208,7 +208,7 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
 
 
 def _complete_execution(journal: Journal, row: ExecutionRow, result: Any, data: dict[str, Any]) -> None:
-    row.state = "completed"
+    row.become("completed")
     journal.execution(row, result=result)
     journal.log(row.id, event("execution_completed", data=data))
 

@@ -17,7 +17,7 @@ from tenax.store import queue, workers
 from tenax.store.connect import Connection
 from tenax.store.events import find_outcome
 from tenax.store.journal import Journal
-from tenax.store.rows import ItemAgain, ItemRow
+from tenax.store.rows import ItemRow
 
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
@@ -122,11 +122,7 @@ def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[st
         item.execution_id,
         event("lease_released", item.step, item=item.item_no, attempt=item.attempt, data=data),
     )
-    journal.items_again.append(
-        ItemAgain(
-            id=item.id, state="queued", available_at=journal.now, attempt=item.attempt, refused_by=refused
-        )
-    )
+    journal.items_again.append(item.again("queued", journal.now, refused_by=refused))
 
 
 async def _others(tx: Connection, core: Core, item: ItemRow, refused: tuple[str, ...]) -> bool:

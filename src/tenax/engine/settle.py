@@ -19,7 +19,7 @@ from tenax.policy.decide import decide, read_failure
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.json_text import decode, encode
-from tenax.store.rows import ExecutionRow, ItemAgain, ItemRow, StepRow, ledger_from
+from tenax.store.rows import ExecutionRow, ItemRow, StepRow, ledger_from
 
 How = Literal["reported", "timed_out", "lease_expired", "queue_expired"]
 ERROR_SHOWN = 500
@@ -198,11 +198,9 @@ def _wait(
         ),
     )
     journal.items_again.append(
-        ItemAgain(
-            id=item.id,
-            state="held" if held else "retrying",
-            available_at=available_at,
-            attempt=item.attempt,
+        item.again(
+            "held" if held else "retrying",
+            available_at,
             ledger=encode(decision.after.as_dict()),
             last_error=error[:ERROR_SHOWN] if error is not None else None,
         )

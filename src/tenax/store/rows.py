@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.model.decision import Ledger
+from tenax.policy.transitions import check
 
 
 @dataclass(slots=True)
@@ -26,6 +27,10 @@ class ExecutionRow:
     @property
     def open(self) -> bool:
         return self.state in ("running", "paused")
+
+    def become(self, state: str) -> None:
+        check("execution", self.state, state)
+        self.state = state
 
 
 @dataclass(slots=True)
@@ -48,6 +53,19 @@ class ItemRow:
     queue_ttl: float | None
     lease_token: Any
     refused_by: list[str] | None
+
+    def again(
+        self,
+        state: str,
+        available_at: datetime,
+        *,
+        ledger: str | None = None,
+        last_error: str | None = None,
+        refused_by: tuple[str, ...] = (),
+    ) -> ItemAgain:
+        """The item as it goes back to the queue."""
+        check("item", self.state, state)
+        return ItemAgain(self.id, state, available_at, self.attempt, ledger, last_error, refused_by)
 
 
 @dataclass(frozen=True, slots=True)

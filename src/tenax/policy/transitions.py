@@ -1,0 +1,56 @@
+"""Which state may follow which: the one table. The schema's CHECK constraints name the same states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+Table = Mapping[str, tuple[str, ...]]
+
+EXECUTION: Final[Table] = {
+    "running": ("paused", "completed", "failed", "cancelled"),
+    "paused": ("running", "completed", "failed", "cancelled"),
+    "completed": (),
+    "failed": ("running",),
+    "cancelled": (),
+}
+STEP: Final[Table] = {
+    "pending": ("queued", "completed", "failed", "skipped", "unreachable", "cancelled"),
+    "queued": ("running", "retrying", "failed", "cancelled"),
+    "running": ("queued", "retrying", "held", "completed", "failed", "cancelled"),
+    "retrying": ("running", "retrying", "held", "failed", "cancelled"),
+    "held": ("retrying", "failed", "cancelled"),
+    "completed": (),
+    "failed": ("pending",),
+    "skipped": (),
+    "unreachable": ("pending",),
+    "cancelled": ("pending",),
+}
+ITEM: Final[Table] = {
+    "waiting": ("queued", "cancelled"),
+    "queued": ("leased", "retrying", "held", "failed", "cancelled"),
+    "leased": ("queued", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
+    "accepted": ("retrying", "held", "succeeded", "failed", "cancelled"),
+    "retrying": ("leased", "retrying", "held", "succeeded", "failed", "cancelled"),
+    "held": ("retrying", "failed", "cancelled"),
+    "succeeded": (),
+    "failed": ("retrying",),
+    "cancelled": (),
+}
+WORKER: Final[Table] = {
+    "active": ("draining", "paused", "gone"),
+    "draining": ("active", "gone"),
+    "paused": ("active", "draining", "gone"),
+    "gone": ("active",),
+}
+TRANSITIONS: Final[Mapping[str, Table]] = {"execution": EXECUTION, "step": STEP, "item": ITEM, "worker": WORKER}
+
+
+class IllegalTransition(AssertionError):
+    """A fault of Tenax itself: the transaction is given up, and nothing is written."""
+
+
+def check(what: str, before: str, after: str) -> None:
+    """Refuses a transition that the table does not have."""
+    if after not in TRANSITIONS[what][before]:
+        raise IllegalTransition(f"{what}: {before} -> {after} is not a legal transition")
