@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -84,4 +85,4 @@ if __name__ == "__main__":
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        sys.stdout.write(json.dumps(runner.run(work(sys.argv[1]))))
+        sys.stdout.write(json.dumps(runner.run(work(os.environ["TENAX_DATABASE_URL"]))))

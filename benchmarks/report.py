@@ -81,7 +81,10 @@ def table(figures: Sequence[Figure]) -> str:
     """A table of Markdown, so that it can be pasted into the docs as it is."""
     rows = [HEADER, *(_row(figure) for figure in figures)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(HEADER))]
-    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
 

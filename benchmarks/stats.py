@@ -42,5 +42,5 @@ class Tail:
 
     @classmethod
     def of_seconds(cls, seconds: Sequence[float]) -> Tail:
-        found = (percentile(seconds, percent) * 1000 for percent in (50, 99, 100))
-        return cls(*found, len(seconds))
+        p50, p99, worst = (percentile(seconds, percent) * 1000 for percent in (50, 99, 100))
+        return cls(p50, p99, worst, len(seconds))

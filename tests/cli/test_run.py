@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -73,6 +74,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("TENAX_HOME", str(tmp_path / "home"))
     return tmp_path
+
+
+@contextlib.contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A command in the background, which does not outlive the block."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*TENAX, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe
+    ) as one:
+        try:
+            yield one
+        finally:
+            one.kill()
 
 
 def tenax(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -245,8 +259,7 @@ def test_an_unknown_execution_cannot_be_resumed(folder: Path, database_url: str)
 def test_interrupted_without_a_terminal_it_leaves_and_resume_goes_on(
     folder: Path, database_url: str, number: signal.Signals
 ) -> None:
-    command = [*TENAX, "run", "waiting.yaml", "--json", "--database", database_url]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    with started(folder, "run", "waiting.yaml", "--json", "--database", database_url) as running:
         eventually((folder / "began").exists)
         running.send_signal(number)
         out, err = running.communicate(timeout=30)

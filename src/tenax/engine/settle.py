@@ -107,6 +107,10 @@ def _log_outcome(
         data["result"] = outcome.result
     elif failure is not None:
         data = {"error": failure.message, "failure": failure.as_dict()}
+        if outcome.result is not None:
+            data["result"] = outcome.result
+    if outcome.usage is not None:
+        data["usage"] = {"cost_usd": outcome.usage.cost_usd, "tokens": outcome.usage.tokens}
     if outcome.after is not None:
         data["after"] = outcome.after
     if item.started_at is not None:

@@ -1,0 +1,163 @@
+"""Where rounds take place: one PostgreSQL with durable commits, and for each round a fresh database on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+from benchmarks import gate
+from benchmarks.children import Children
+from benchmarks.raw import SCHEMA
+from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.migrate import migrate
+
+_ARRIVAL_SECONDS = 60.0
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A database with both schemas and nothing in them, the gate, and the processes that work on it."""
+
+    url: str
+    gate: Path
+    children: Children
+    connection: Any
+    """Ours, to fill the tables before and to read them afterwards."""
+
+    async def all_at_gate(self, count: int) -> None:
+        async with asyncio.timeout(_ARRIVAL_SECONDS):
+            while gate.waiting(self.gate) < count:
+                self.children.check()
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def all_registered(self, count: int) -> None:
+        async with asyncio.timeout(_ARRIVAL_SECONDS):
+            while True:
+                self.children.check()
+                if await self.connection.fetchval("select count(*) from tenax.worker") >= count:
+                    return
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def settle(self) -> None:
+        """Before the clock starts: the tables are known to the planner, and the writes of the filling are done with."""
+        await self.connection.execute("vacuum analyze")
+        await self.connection.execute("checkpoint")
+
+    def open_gate(self) -> None:
+        gate.open_gate(self.gate)
+
+    async def until_none_open(self, seconds: float) -> float:
+        """Waits for the end of all items, and returns the database's time when they were seen to be gone.
+
+        That is up to a poll too late: what is wrong with it is wrong against Tenax.
+        """
+        async with asyncio.timeout(seconds):
+            while True:
+                self.children.check()
+                open_, now = await self.connection.fetchrow(
+                    "select exists (select from tenax.item), extract(epoch from clock_timestamp())"
+                )
+                if not open_:
+                    return float(now)
+                await asyncio.sleep(_POLL_SECONDS)
+
+
+class Arena:
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self.folder = folder
+        self._run = uuid.uuid4().hex[:8]
+        self._rounds = 0
+
+    @contextlib.asynccontextmanager
+    async def template(self) -> AsyncIterator[None]:
+        """While the block lasts there is a database that rounds are cloned from."""
+        name = self._template
+        await self._execute(f"create database {name}")
+        try:
+            connection = await asyncpg.connect(self._with_database(name))
+            await migrate(connection)
+            await connection.execute(SCHEMA)
+            await connection.close()
+            yield
+        finally:
+            await self._execute(f"drop database if exists {name} with (force)")
+
+    @contextlib.asynccontextmanager
+    async def round(self) -> AsyncIterator[Round]:
+        self._rounds += 1
+        name = f"{self._template}_{self._rounds}"
+        folder = self.folder / name
+        (folder / "gate").mkdir(parents=True)
+        await self._execute(f"create database {name} template {self._template}")
+        url = self._with_database(name)
+        try:
+            connection = await asyncpg.connect(url)
+            try:
+                environment = {
+                    "TENAX_DATABASE_URL": url,
+                    gate.VARIABLE: str(folder / "gate"),
+                    "TENAX_HOME": str(folder),
+                }
+                async with Children(folder, environment) as children:
+                    yield Round(url, folder / "gate", children, connection)
+            finally:
+                await connection.close()
+        finally:
+            await self._execute(f"drop database if exists {name} with (force)")
+
+    async def facts(self) -> dict[str, str]:
+        """What PostgreSQL says of itself, as far as it matters for durable writes."""
+        connection = await asyncpg.connect(self.url)
+        try:
+            names = [
+                "server_version",
+                "fsync",
+                "synchronous_commit",
+                "full_page_writes",
+                "wal_sync_method",
+                "shared_buffers",
+            ]
+            return {name: await connection.fetchval("select current_setting($1)", name) for name in names}
+        finally:
+            await connection.close()
+
+    @property
+    def _template(self) -> str:
+        return f"tenax_bench_{self._run}"
+
+    def _with_database(self, name: str) -> str:
+        return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
+
+    async def _execute(self, statement: str) -> None:
+        connection = await asyncpg.connect(self.url)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+@contextlib.contextmanager
+def arena(database_url: str | None) -> Iterator[Arena]:
+    """On the PostgreSQL of the URL, else on an embedded one of the bench's own, made for the run and removed after it."""
+    folder = Path(tempfile.mkdtemp(prefix="tenax-bench-"))
+    folder.chmod(0o755)  # as root, PostgreSQL runs under an account of its own
+    try:
+        if database_url is not None:
+            yield Arena(database_url, folder)
+            return
+        with EmbeddedPostgres(folder / "home") as postgres:
+            yield Arena(postgres.ensure_running(), folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,108 @@
+"""How late a retry starts: `action_started` of the next attempt, less the `available_at` that was promised; from the events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks import workflows
+from benchmarks.arena import Arena, Round
+from benchmarks.contestants import Contestant, InProcess, OverHttp
+from benchmarks.plan import Plan
+from benchmarks.report import Figure, Mark
+from benchmarks.stats import Tail
+from benchmarks.throughput import first_lease
+
+MEASURE = "lateness"
+RATE = 10.0
+MARKS = {"p50": Mark("at most", 10), "p99": Mark("at most", 30)}
+
+_LATENESS = """
+select extract(epoch from s.at - (r.data ->> 'available_at')::timestamptz)::double precision as late
+  from tenax.event r
+  join tenax.event s on s.execution_id = r.execution_id and s.type = 'action_started' and s.attempt = r.attempt + 1
+ where r.type = 'step_retry'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Many jobs that fail twice, all at once."""
+
+    seconds: float
+    late: Tail
+
+
+async def measure(arena: Arena, plan: Plan) -> list[Figure]:
+    contestants: tuple[Contestant, ...] = (InProcess(1), OverHttp(2))
+    light: dict[str, list[Tail]] = {contestant.name: [] for contestant in contestants}
+    bursts: dict[str, list[Burst]] = {contestant.name: [] for contestant in contestants}
+    for n in plan.each_round(MEASURE, warm_up=False, most=3):
+        for contestant in contestants:
+            tail = await _light(arena, plan, contestant)
+            plan.say(
+                f"{MEASURE} round {n}: {contestant.name}, light: p50 {tail.p50:.2f} ms, p99 {tail.p99:.2f} ms"
+            )
+            light[contestant.name].append(tail)
+            burst = await _burst(arena, plan, contestant)
+            plan.say(
+                f"{MEASURE} round {n}: {contestant.name}, {plan.burst:,} jobs failing twice: {burst.seconds:.2f} s,"
+                f" late p50 {burst.late.p50:.1f} ms, p99 {burst.late.p99:.1f} ms"
+            )
+            bursts[contestant.name].append(burst)
+    return [*_light_figures(light), *_burst_figures(bursts, plan.burst)]
+
+
+def _light_figures(light: dict[str, list[Tail]]) -> list[Figure]:
+    return [
+        Figure(
+            MEASURE,
+            f"1 s retry at {RATE:g}/s, {name}, {part}",
+            "ms",
+            tuple(getattr(tail, part) for tail in tails),
+            mark,
+        )
+        for name, tails in light.items()
+        for part, mark in MARKS.items()
+    ]
+
+
+def _burst_figures(bursts: dict[str, list[Burst]], jobs: int) -> list[Figure]:
+    figures = []
+    for name, found in bursts.items():
+        what = f"{jobs:,} jobs failing twice, {name}"
+        figures.append(
+            Figure(
+                MEASURE,
+                f"{what}: done in",
+                "s",
+                tuple(burst.seconds for burst in found),
+                note="the floor is 2.0",
+            )
+        )
+        for part in MARKS:
+            late = tuple(getattr(burst.late, part) for burst in found)
+            figures.append(Figure(MEASURE, f"{what}: late, {part}", "ms", late))
+    return figures
+
+
+async def _light(arena: Arena, plan: Plan, contestant: Contestant) -> Tail:
+    async with arena.round() as round_:
+        await contestant.steady(round_, "FAILS_ONCE", rate=RATE, seconds=plan.seconds)
+        await round_.until_none_open(60)
+        return await _late(round_, retries=int(RATE * plan.seconds))
+
+
+async def _burst(arena: Arena, plan: Plan, contestant: Contestant) -> Burst:
+    async with arena.round() as round_:
+        await contestant.fill(round_, workflows.FAILS_TWICE, plan.burst)
+        await contestant.work(round_)
+        ended = await round_.until_none_open(120)
+        seconds = ended - await first_lease(round_, plan.burst)
+        return Burst(seconds, await _late(round_, retries=2 * plan.burst))
+
+
+async def _late(round_: Round, *, retries: int) -> Tail:
+    found = [row["late"] for row in await round_.connection.fetch(_LATENESS)]
+    assert len(found) == retries, f"{len(found)} retries where {retries} were expected"
+    assert min(found) >= 0, "a retry started before its time"
+    return Tail.of_seconds(found)

@@ -1,0 +1,60 @@
+"""The house keeps its shape: small rooms, statements in files, requirements that say what the project says."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src" / "tenax").rglob("*.py"))
+QUERIES = sorted((ROOT / "src" / "tenax" / "sql" / "queries").glob("*.sql"))
+
+
+def test_modules_are_small():
+    sizes = {str(p.relative_to(ROOT)): p.read_text().count("\n") for p in SOURCES}
+    assert {name: lines for name, lines in sizes.items() if lines > 400} == {}
+
+
+def test_functions_are_short():
+    long = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno
+                if lines > 60:
+                    long[f"{path.name}:{node.name}"] = lines
+    assert long == {}
+
+
+def test_every_statement_is_used_and_every_used_one_exists():
+    code = "\n".join(p.read_text() for p in SOURCES)
+    used = set(re.findall(r'sql\("(\w+)"\)', code)) | set(re.findall(r'"(lease_\w*items)"', code))
+    assert used == {p.stem for p in QUERIES}
+
+
+@pytest.mark.parametrize(
+    ("file", "names"), [("run", ("project", "dependencies")), ("dev", ("dependency-groups", "dev"))]
+)
+def test_the_requirements_are_those_of_the_project(file, names):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for name in names:
+        project = project[name]
+    asked = [
+        line
+        for line in (ROOT / "requirements" / f"{file}.in").read_text().splitlines()
+        if line[:1] not in "#-"
+    ]
+    assert asked == project
+
+
+@pytest.mark.parametrize("file", ["build", "run", "dev"])
+def test_requirements_are_pinned_by_hash_and_name_no_host(file):
+    text = (ROOT / "requirements" / f"{file}.txt").read_text()
+    assert "--hash=sha256:" in text
+    assert not re.search(r"https?://|--index-url|--extra-index", text)
+    pins = re.findall(r"^[a-z0-9][\w.-]*==", text, re.MULTILINE)
+    assert len(pins) == len(re.findall(r"^[a-z0-9]", text, re.MULTILINE))

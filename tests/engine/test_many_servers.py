@@ -1,0 +1,78 @@
+"""Several engines on one database, with their loops and workers: work flows, and each attempt is decided on once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from tenax import Retry, context, task
+from tenax.embed import local_worker
+from tenax.engine.engine import Engine
+from tenax.model.wire import Submission
+from tenax.settings import Settings
+from tenax.store.connect import Database
+
+SOURCE = """
+name: flaky
+workflow:
+  - {step: a, type: python, task: many_servers_flaky, retry: {max_attempts: 3, initial_delay: 10ms, jitter: 0.5}}
+  - {step: b, type: python, task: many_servers_flaky, needs: [a]}
+"""
+
+
+@task(name="many_servers_flaky")
+async def flaky() -> int:
+    seen = context()
+    if seen.step == "a" and seen.attempt < 1 + seen.execution_id % 3:
+        raise Retry("not yet")
+    return seen.attempt
+
+
+async def opened(stack: AsyncExitStack, url: str, home: Path) -> Engine:
+    settings = Settings(home=home, database_url=url)
+    database = await stack.enter_async_context(Database.open(settings))
+    return await stack.enter_async_context(Engine(database, settings).running())
+
+
+async def finished(engine: Engine, execution_id: int) -> list[dict]:
+    events: list[dict] = []
+    while not events or events[-1]["type"] not in ("execution_completed", "execution_failed"):
+        events += await engine.events(execution_id, after=len(events), wait=20)
+    return events
+
+
+def test_work_submitted_to_one_server_is_run_by_the_workers_of_another(any_database_url, tmp_path):
+    async def scene():
+        async with AsyncExitStack() as stack:
+            asked, works = [await opened(stack, any_database_url, tmp_path) for _ in range(2)]
+            await stack.enter_async_context(local_worker(works, name="far"))
+            [submitted] = await asked.submit([Submission(source=SOURCE)])
+            async with asyncio.timeout(30):
+                events = await finished(asked, submitted.id)
+            assert {e["data"]["worker"] for e in events if e["type"] == "action_started"} == {"far"}
+
+    asyncio.run(scene())
+
+
+def test_three_engines_share_the_work_and_decide_once(any_database_url, tmp_path):
+    async def scene():
+        async with AsyncExitStack() as stack:
+            engines = [await opened(stack, any_database_url, tmp_path) for _ in range(3)]
+            for n, engine in enumerate(engines):
+                await stack.enter_async_context(local_worker(engine, name=f"w{n}", slots=5))
+            ids = [s.id for e in engines for s in await e.submit([Submission(source=SOURCE)] * 50)]
+            async with asyncio.timeout(60):
+                histories = await asyncio.gather(*(finished(engines[0], id_) for id_ in ids))
+        workers: Counter[str] = Counter()
+        for id_, events in zip(ids, histories, strict=True):
+            kinds = Counter((e["type"], e["step"], e["attempt"]) for e in events)
+            assert max(kinds.values()) == 1, "nothing is decided twice"
+            started = [e for e in events if e["type"] == "action_started"]
+            assert len([e for e in started if e["step"] == "a"]) == 1 + id_ % 3
+            assert events[-1]["type"] == "execution_completed"
+            workers.update(e["data"]["worker"] for e in started)
+        assert len(workers) == 3
+
+    asyncio.run(scene())

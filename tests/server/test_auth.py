@@ -1,0 +1,209 @@
+"""Who may do what, and for how long a token lives on in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from starlette.routing import BaseRoute
+
+from tenax.engine.engine import Engine
+from tenax.errors import Unauthorized
+from tenax.server.app import create_app
+from tenax.server.auth import REMEMBERED, Doorkeeper, is_loopback
+from tenax.settings import Settings
+from tenax.store.connect import Database
+from tenax.store.tokens import ROLES, create_token, revoke_token
+
+EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}
+READERS, OPERATORS, WORKERS = {"admin", "operator", "viewer"}, {"admin", "operator"}, {"admin", "worker"}
+SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
+
+# method, path, body, who may
+ROUTES: list[tuple[str, str, Any, set[str]]] = [
+    ("GET", "/healthz", None, EVERYONE),
+    ("GET", "/readyz", None, EVERYONE),
+    ("GET", "/v1/version", None, READERS),
+    ("GET", "/openapi.json", None, READERS),
+    ("GET", "/v1/executions", None, READERS),
+    ("GET", "/v1/executions/{execution_id}", None, READERS),
+    ("GET", "/v1/executions/{execution_id}/events", None, READERS),
+    ("GET", "/v1/executions/{execution_id}/explain", None, READERS),
+    ("POST", "/v1/executions", {"source": SOURCE}, OPERATORS),
+    ("POST", "/v1/executions/batch", {"submissions": []}, OPERATORS),
+    ("POST", "/v1/executions/{execution_id}/cancel", {}, OPERATORS),
+    ("POST", "/v1/executions/{execution_id}/retry", {}, OPERATORS),
+    ("POST", "/v1/worker/register", {"worker": "w", "runtimes": ["python"]}, WORKERS),
+    (
+        "POST",
+        "/v1/worker/lease",
+        {"worker": "w", "grant": str(uuid4()), "slots": 1, "runtimes": [], "wait": 0.01},
+        WORKERS,
+    ),
+    ("POST", "/v1/worker/report", [], WORKERS),
+    ("POST", "/v1/worker/release", [], WORKERS),
+    ("POST", "/v1/worker/heartbeat", {"worker": "w"}, WORKERS),
+    ("GET", "/v1/tokens", None, NOBODY_ELSE),
+    ("POST", "/v1/tokens", {"name": "new", "role": "viewer"}, NOBODY_ELSE),
+    ("POST", "/v1/tokens/{token_id}/revoke", None, NOBODY_ELSE),
+]
+PUBLIC = {"/healthz", "/readyz"}
+
+
+def filled(path: str) -> str:
+    return path.replace("{execution_id}", "999").replace("{token_id}", "999")
+
+
+def paths_of(routes: list[BaseRoute]) -> set[tuple[str, str]]:
+    found: set[tuple[str, str]] = set()
+    for route in routes:
+        methods = getattr(route, "methods", None)
+        if methods:
+            found |= {(method, route.path) for method in methods - {"HEAD"}}
+    return found
+
+
+def test_each_role_may_do_what_it_is_for_and_nothing_else(server) -> None:
+    tokens = {role: server.token(role) for role in ROLES}
+    for role, token in tokens.items():
+        with server.http(token) as http:
+            for method, path, body, who in ROUTES:
+                status = http.request(method, filled(path), json=body).status_code
+                assert (status not in (401, 403)) == (role in who), (role, method, path, status)
+                assert status < 500, (role, method, path, status)
+
+
+def test_the_table_of_roles_names_every_route(server) -> None:
+    with server.http() as http:
+        described = http.get("/openapi.json").json()["paths"]
+    served = {(method.upper(), path) for path, operations in described.items() for method in operations}
+    assert served | {("GET", "/openapi.json")} == {(method, path) for method, path, _, _ in ROUTES}
+
+
+def test_the_app_serves_nothing_that_is_not_described(database_url: str) -> None:
+    async def go() -> None:
+        settings = Settings(database_url=database_url)
+        async with Database.open(settings) as database:
+            app = create_app(Engine(database, settings), settings)
+            every = [inner for route in app.routes for inner in getattr(route, "routes", [route])]
+            assert paths_of(every) <= {(method, path) for method, path, _, _ in ROUTES}
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "Bearer tenax_" + "x" * 5000]
+)
+def test_once_there_is_a_token_nothing_goes_without_a_right_one(server, header: str | None) -> None:
+    server.token("admin")
+    with server.http() as http:
+        for method, path, body, _ in ROUTES:
+            answer = http.request(method, filled(path), json=body, headers={"authorization": header} if header is not None else {})
+            if path in PUBLIC:
+                assert answer.status_code == 200
+            else:
+                assert answer.status_code == 401, path
+                assert answer.headers["www-authenticate"] == "Bearer"
+                assert answer.json()["type"] == "tenax:unauthorized"
+
+
+def test_a_token_revoked_over_http_is_refused_at_once(server) -> None:
+    with server.http(server.token("admin")) as admin:
+        made = admin.post("/v1/tokens", json={"name": "ci", "role": "viewer"}).json()
+        with server.http(made["token"]) as viewer:
+            assert viewer.get("/v1/executions").status_code == 200
+            [revoked] = admin.post(f"/v1/tokens/{made['id']}/revoke").json()
+            assert revoked["revoked_at"] is not None
+            answer = viewer.get("/v1/executions")
+            assert (answer.status_code, answer.json()["title"]) == (401, "the token is unknown or revoked")
+        listed = admin.get("/v1/tokens")
+        assert [(t["name"], t["role"], t["revoked_at"] is None) for t in listed.json()] == [
+            ("a-admin", "admin", True),
+            ("ci", "viewer", False),
+        ]
+        assert made["token"] not in listed.text
+
+
+def test_the_name_of_the_token_is_the_actor(server) -> None:
+    with server.http(server.token("operator", "olga")) as http:
+        id_ = http.post("/v1/executions", json={"source": SOURCE}).json()["id"]
+        http.post(f"/v1/executions/{id_}/cancel", json={"reason": "a test"})
+        events = http.get(f"/v1/executions/{id_}/events").json()
+    [action] = [e["data"] for e in events if e["type"] == "operator_action"]
+    assert action == {"action": "cancel", "actor": "olga", "reason": "a test"}
+
+
+def test_revoking_the_last_token_opens_nothing_beyond_loopback(start) -> None:
+    first = start()
+    admin = first.token("admin")
+    server = start(host="0.0.0.0")
+    address = server.url.replace("0.0.0.0", "127.0.0.1")
+    with first.http(admin) as http:
+        assert http.get(f"{address}/v1/executions").status_code == 200
+        assert http.get(f"{address}/v1/executions", headers={"authorization": ""}).status_code == 401
+        http.post("/v1/tokens/1/revoke")
+    with first.http() as http:
+        assert http.get("/v1/executions").status_code == 200
+        assert http.get(f"{address}/v1/executions").status_code == 401
+
+
+def test_a_token_is_looked_up_again_after_a_few_seconds(database_url: str) -> None:
+    async def go() -> None:
+        settings = Settings(database_url=database_url)
+        async with Database.open(settings) as database:
+            now = [100.0]
+            core = Engine(database, settings).core
+            doorkeeper = Doorkeeper(core, loopback=True, clock=lambda: now[0])
+
+            async def come(secret: str | None) -> str:
+                headers = [(b"authorization", f"Bearer {secret}".encode())] if secret else []
+                return (await doorkeeper.admit({"method": "GET", "path": "/v1/executions", "headers": headers})).name
+
+            assert await come(None) == "anonymous@loopback"
+            async with core.transaction() as tx:
+                id_, secret = await create_token(tx, "mine", "viewer")
+            assert await come(secret) == "mine"
+            assert await come(None) == "anonymous@loopback"
+            now[0] += REMEMBERED
+            with pytest.raises(Unauthorized):
+                await come(None)
+            assert await come(secret) == "mine"
+            async with core.transaction() as tx:
+                await revoke_token(tx, id_)
+            assert await come(secret) == "mine"
+            now[0] += REMEMBERED
+            with pytest.raises(Unauthorized):
+                await come(secret)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "127.0.0.1:1"}, 200),
+        ({"host": "localhost:8520"}, 200),
+        ({"host": "[::1]:8520"}, 200),
+        ({"host": "evil.example"}, 400),
+        ({"host": "127.0.0.1.evil.example"}, 400),
+        ({"host": "127.0.0.1:1", "origin": "http://evil.example"}, 403),
+        ({"host": "127.0.0.1:1", "origin": "null"}, 403),
+        ({"host": "127.0.0.1:1", "origin": "http://127.0.0.1:1"}, 200),
+    ],
+)
+def test_open_access_is_not_for_web_pages_of_others(server, headers: dict[str, str], status: int) -> None:
+    with server.http() as http:
+        assert http.get("/v1/version", headers=headers).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", True), ("127.8.9.1", True), ("::1", True), ("[::1]", True), ("localhost", True), ("LOCALHOST", True),
+        ("0.0.0.0", False), ("::", False), ("", False), ("10.0.0.1", False), ("example.org", False), ("localhost.evil", False),
+    ],
+)  # fmt: skip
+def test_loopback(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected
