@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.arena import Arena
 from benchmarks.contestants import Contestant, InProcess, OverHttp
+from benchmarks.load import steady_count
 from benchmarks.plan import Plan
 from benchmarks.report import Figure
 from benchmarks.stats import Tail
@@ -40,5 +41,5 @@ async def _waits(arena: Arena, plan: Plan, contestant: Contestant) -> list[float
         rows = await round_.connection.fetch(
             "select (result ->> 'only')::double precision as waited from tenax.execution where state = 'completed' order by id"
         )
-        assert len(rows) == int(RATE * (plan.seconds + 1))
+        assert len(rows) == steady_count(RATE, plan.seconds + 1)
         return [row["waited"] for row in rows[int(RATE) :]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from benchmarks import workflows
 from benchmarks.arena import Arena, Round
 from benchmarks.contestants import Contestant, InProcess, OverHttp
+from benchmarks.load import steady_count
 from benchmarks.plan import Plan
 from benchmarks.report import Figure, Mark
 from benchmarks.stats import Tail
@@ -89,7 +90,7 @@ async def _light(arena: Arena, plan: Plan, contestant: Contestant) -> Tail:
     async with arena.round() as round_:
         await contestant.steady(round_, "FAILS_ONCE", rate=RATE, seconds=plan.seconds)
         await round_.until_none_open(60)
-        return await _late(round_, retries=int(RATE * plan.seconds))
+        return await _late(round_, retries=steady_count(RATE, plan.seconds))
 
 
 async def _burst(arena: Arena, plan: Plan, contestant: Contestant) -> Burst:

@@ -29,14 +29,22 @@ async def submit_all(submit: Submit, source: str, jobs: int, *, batch: int) -> f
 
 
 async def submit_steadily(submit: Submit, source: str, *, rate: float, seconds: float, stamped: bool) -> int:
-    """An open loop: the n-th call starts at its time, also if the one before has not been answered."""
+    """An open loop: the n-th call starts at its time, also if the one before has not been answered.
+
+    One more job goes ahead of them: it brings the definition. Returns how many there were, that one included.
+    """
     loop = asyncio.get_running_loop()
-    begun, count = loop.time(), int(rate * seconds)
 
     async def one(at: float) -> None:
         await asyncio.sleep(at - loop.time())
         values = {"submitted": time.time()} if stamped else {}
         await submit([Submission(source=source, input=values)])
 
-    await asyncio.gather(*(one(begun + n / rate) for n in range(count)))
+    await one(loop.time())
+    begun, count = loop.time(), steady_count(rate, seconds)
+    await asyncio.gather(*(one(begun + n / rate) for n in range(1, count)))
     return count
+
+
+def steady_count(rate: float, seconds: float) -> int:
+    return int(rate * seconds) + 1

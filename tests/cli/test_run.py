@@ -134,7 +134,7 @@ class Terminal:
                 self._output += chunk
         except (BlockingIOError, OSError):  # nothing more yet; or the other side is closed
             pass
-        return self._output.decode(errors="replace")
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self._output.decode(errors="replace"))
 
 
 @pytest.fixture

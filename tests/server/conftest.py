@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from queue import Queue
 from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 import pytest
@@ -20,14 +22,6 @@ from tenax.store.tokens import create_token
 
 T = TypeVar("T")
 
-ONE_STEP = """
-name: one-step
-workflow:
-  - step: only
-    type: python
-    task: server_tests.nothing
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Served:
@@ -35,9 +29,9 @@ class Served:
     database_url: str
     stop: Callable[[], None]
 
-    def http(self, token: str | None = None, **more: Any) -> httpx2.Client:
+    def http(self, token: str | None = None) -> httpx2.Client:
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        return httpx2.Client(base_url=self.url, headers=headers, timeout=30, **more)
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=30)
 
     def token(self, role: str, name: str | None = None) -> str:
         return in_database(self.database_url, lambda tx: create_token(tx, name or f"a-{role}", role))[1]
@@ -98,3 +92,15 @@ def start(database_url: str) -> Iterator[Callable[..., Served]]:
 @pytest.fixture
 def server(start: Callable[..., Served]) -> Served:
     return start()
+
+
+@pytest.fixture(scope="module")
+def standing(embedded_server: str) -> Iterator[Served]:
+    """One server for all tests of a module: for those that leave nothing behind which others could trip over."""
+    name = f"test_{uuid.uuid4().hex[:16]}"
+    in_database(embedded_server, lambda tx: tx.execute(f"create database {name} template template_for_tests"))
+    url = urlunsplit(urlsplit(embedded_server)._replace(path=f"/{name}"))
+    server = start_server(Settings(database_url=url, port=0))
+    yield server
+    server.stop()
+    in_database(embedded_server, lambda tx: tx.execute(f"drop database {name} with (force)"))

@@ -52,12 +52,18 @@ def problem_of(answer: Any) -> dict[str, Any]:
         ("/v1/worker/report", [REPORT | {"outcome": {"status": "great"}}], "[0].outcome.status"),
         ("/v1/worker/report", [REPORT] * 1001, "at most 1000"),
         ("/v1/worker/release", [RELEASE | {"reason": "tired"}], "[0].reason"),
-        ("/v1/worker/heartbeat", {"worker": "w", "holding": [{"item_id": 0, "token": GRANT}]}, "holding[0].item_id"),
+        (
+            "/v1/worker/heartbeat",
+            {"worker": "w", "holding": [{"item_id": 0, "token": GRANT}]},
+            "holding[0].item_id",
+        ),
         ("/v1/tokens", {"name": "n", "role": "king"}, "role"),
     ],
 )
-def test_a_body_that_is_not_right_is_refused_with_its_place(server, path: str, body: Any, says: str) -> None:
-    with server.http() as http:
+def test_a_body_that_is_not_right_is_refused_with_its_place(
+    standing, path: str, body: Any, says: str
+) -> None:
+    with standing.http() as http:
         answer = http.post(path, json=body)
     assert answer.status_code == 422, answer.text
     problem = problem_of(answer)
@@ -65,22 +71,26 @@ def test_a_body_that_is_not_right_is_refused_with_its_place(server, path: str, b
     assert problem["errors"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b'{"input": ' + b"[" * 100_000, b'{"key": "\\ud800"}', b"nul"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"\xff\xfe", b'{"input": ' + b"[" * 100_000, b'{"key": "\\ud800"}', b"nul"]
+)
 @pytest.mark.parametrize("path", ["/v1/executions", "/v1/worker/lease"])
-def test_bad_json_is_refused(server, path: str, body: bytes) -> None:
-    with server.http() as http:
+def test_bad_json_is_refused(standing, path: str, body: bytes) -> None:
+    with standing.http() as http:
         answer = http.post(path, content=body, headers={"content-type": "application/json"})
     assert answer.status_code == 422
     problem_of(answer)
 
 
-def test_a_body_that_is_not_called_json_is_refused(server) -> None:
-    with server.http() as http:
+def test_a_body_that_is_not_called_json_is_refused(standing) -> None:
+    with standing.http() as http:
         answer = http.post("/v1/executions", content=b"{}", headers={"content-type": "text/plain"})
         assert answer.status_code == 415
         assert "text/plain" in problem_of(answer)["title"]
         fine = http.post(
-            "/v1/executions/batch", content=b'{"submissions":[]}', headers={"content-type": "Application/JSON; charset=utf-8"}
+            "/v1/executions/batch",
+            content=b'{"submissions":[]}',
+            headers={"content-type": "Application/JSON; charset=utf-8"},
         )
         assert fine.json() == []
 
@@ -116,15 +126,15 @@ def test_a_body_that_is_not_called_json_is_refused(server) -> None:
         ("GET", "/v1/worker/lease", 405),
     ],
 )
-def test_a_request_for_what_is_not_there_is_a_problem(server, method: str, path: str, status: int) -> None:
-    with server.http() as http:
+def test_a_request_for_what_is_not_there_is_a_problem(standing, method: str, path: str, status: int) -> None:
+    with standing.http() as http:
         answer = http.request(method, path)
     assert answer.status_code == status, answer.text
     assert problem_of(answer)["title"]
 
 
-def test_an_unknown_execution_says_what_to_do(server) -> None:
-    with server.http() as http:
+def test_an_unknown_execution_says_what_to_do(standing) -> None:
+    with standing.http() as http:
         problem = problem_of(http.get("/v1/executions/77"))
     assert problem["title"] == "there is no execution 77"
     assert "tenax list" in problem["remedy"]
@@ -135,7 +145,11 @@ def test_an_unknown_execution_says_what_to_do(server) -> None:
     [
         {"status": "snoozed", "after": 1e300},
         {"status": "failed", "after": -5.0, "facts": {"retry_after": 1e300, "message": "\0"}},
-        {"status": "failed", "usage": {"tokens": 10**30, "cost_usd": 1e300}, "facts": {"status_code": 10**30}},
+        {
+            "status": "failed",
+            "usage": {"tokens": 10**30, "cost_usd": 1e300},
+            "facts": {"status_code": 10**30},
+        },
         {"status": "succeeded", "result": {"\0": [10**40, 1e308]}},
     ],
 )
@@ -160,8 +174,8 @@ def test_a_lease_token_counts_in_any_spelling(server) -> None:
             assert answer == {"item_id": given["item_id"], "status": "applied", "verdict": "complete"}
 
 
-def test_a_lease_that_waits_for_nothing_is_answered(server) -> None:
-    with server.http() as http:
+def test_a_lease_that_waits_for_nothing_is_answered(standing) -> None:
+    with standing.http() as http:
         assert http.post("/v1/worker/lease", json=LEASE | {"wait": 0}).json() == []
 
 
@@ -173,9 +187,11 @@ def test_bodies_are_limited_in_size(start) -> None:
         for at in range(0, len(big), 1000):
             yield big[at : at + 1000]
 
-    with server.http(headers={"content-type": "application/json"}) as http:
+    with server.http() as http:
         for content in (big, chunks()):
-            answer = http.post("/v1/executions", content=content)
+            answer = http.post(
+                "/v1/executions", content=content, headers={"content-type": "application/json"}
+            )
             assert answer.status_code == 413
             assert "larger than 10,000 bytes" in problem_of(answer)["title"]
         assert http.get("/v1/executions").json() == []
@@ -194,8 +210,8 @@ def test_a_body_that_never_ends_is_cut_off(start) -> None:
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")
 
 
-def test_answers_carry_the_headers_that_keep_browsers_safe(server) -> None:
-    with server.http() as http:
+def test_answers_carry_the_headers_that_keep_browsers_safe(standing) -> None:
+    with standing.http() as http:
         for path in ("/healthz", "/nowhere", "/v1/version"):
             headers = http.get(path).headers
             assert headers["x-content-type-options"] == "nosniff"

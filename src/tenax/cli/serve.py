@@ -41,12 +41,10 @@ def server(*, host: Host = None, port: Port = None, store: Store = ANY_STORE) ->
     die_with_supervisor()
     settings = load_settings({"host": host, "port": port, "database_url": store.database, "home": store.home})
     from tenax.cli.logs import configure_logging
-    from tenax.server.app import serve
+    from tenax.server.app import run
 
     configure_logging(settings.log_level)
-    asyncio.run(
-        serve(settings, ready=lambda url: say(f"tenax server: listening on {url}", stream=sys.stderr))
-    )
+    run(settings, ready=lambda url: say(f"tenax server: listening on {url}", stream=sys.stderr))
     return 0
 
 

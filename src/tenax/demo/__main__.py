@@ -32,7 +32,7 @@ _ATTEMPTS = {"fetch_prices": len(ANSWERS) + 1, "count_prices": 1, "send_report":
 _EXPLAINED = (("fetch_prices", 3), ("send_report", 1))
 _OPENING = """\
 A workflow of three steps, and three kinds of trouble:
-  fetch_prices   calls a service that answers 503 twice, then 429 with Retry-After: 1, then 200
+  fetch_prices   calls a service that answers 503 twice, then 429 with Retry-After: 2, then 200
   count_prices   runs a process
   send_report    is a Python task; in its first attempt its worker process is killed with signal 9 (kill -9)
 Server and workers run under `tenax up`, with a PostgreSQL of their own and a lease of 3 s."""

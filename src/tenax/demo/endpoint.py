@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-ANSWERS: tuple[tuple[int, dict[str, str]], ...] = ((503, {}), (503, {}), (429, {"Retry-After": "1"}))
+ANSWERS: tuple[tuple[int, dict[str, str]], ...] = ((503, {}), (503, {}), (429, {"Retry-After": "2"}))
 """What the first requests get; all later ones get 200."""
 _PRICES = {"prices": [19, 23, 42, 7]}
 

@@ -154,6 +154,7 @@ class Dispatcher:
             self._later(self._report(broken))
         if items:
             self._core.hub.announce(executions={item.execution_id for item in items})
+            self._note_expiry(items)
         return len(items)
 
     def _give_up(self, group: list[Parked]) -> None:
@@ -162,6 +163,12 @@ class Dispatcher:
             self._doubtful.append((parked.request.worker, parked.request.grant))
             if not parked.granted.done():
                 parked.granted.set_result([])
+
+    def _note_expiry(self, items: Sequence[LeasedItem]) -> None:
+        """A short lease or timeout may run out before the timers would look again by themselves."""
+        settings = self._core.settings
+        shortest = min(item.timeout for item in items) + settings.timeout_grace
+        self._core.hub.on_due(min(settings.lease, shortest))
 
     async def _take(self, tx: Connection, group: list[Parked]) -> list[LeasedItem]:
         slots = order_slots([parked.request for parked in group], MOST_AT_ONCE)

@@ -29,8 +29,8 @@ class Timers:
         core.hub.on_due = self.note
 
     def note(self, seconds: float) -> None:
-        """Something falls due in so many seconds."""
-        if asyncio.get_running_loop().time() + seconds < self._target:
+        """Something falls due in so many seconds. What is further off is found at the next look anyway."""
+        if seconds < LONGEST and asyncio.get_running_loop().time() + seconds < self._target:
             self._earlier.set()
 
     async def run(self) -> None:

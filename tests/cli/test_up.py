@@ -1,0 +1,161 @@
+"""`tenax up`, `tenax server` and `tenax worker` as real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from processes import Household, alive
+from waiting import eventually
+
+TASKS = """
+from tenax import task
+
+@task(name="double")
+def double(n):
+    return n * 2
+"""
+DOUBLE = """
+name: double
+workflow:
+  - step: double
+    type: python
+    task: double
+    args: {n: 21}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "household_tasks.py").write_text(TASKS)
+    (tmp_path / "double.yaml").write_text(DOUBLE)
+    return tmp_path
+
+
+def stopped(process: subprocess.Popen[bytes]) -> int:
+    process.send_signal(signal.SIGTERM)
+    return process.wait(40)
+
+
+def test_up_serves_and_works_and_stops_in_order(folder: Path, database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        up = house.up("--workers", "2", "household_tasks")
+        words = house.words(up)
+        assert house.url in words
+        assert "worker-1 is process" in words
+        ran = house.run("run", "double.yaml", "--json")
+        assert ran.returncode == 0, ran.stderr
+        assert '"double": 42' in ran.stdout
+        eventually(lambda: len(house.children(up, "worker")) == 2)
+        children = [*house.children(up, "server"), *house.children(up, "worker")]
+        assert len(children) == 3
+        assert stopped(up) == 0
+        assert not [pid for pid in children if alive(pid)]
+        assert house.words(up).rstrip().endswith("tenax up: stopped")
+
+
+def test_what_dies_is_started_again(folder: Path, database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        up = house.up("--workers", "1", "household_tasks")
+        eventually(lambda: house.children(up, "worker"))
+        for kind in ("worker", "server"):
+            [killed] = house.children(up, kind)
+            os.kill(killed, signal.SIGKILL)
+            eventually(lambda kind=kind, killed=killed: house.children(up, kind) != [killed])
+            assert "was killed by signal 9; starting it again" in house.words(up)
+        house.until_ready(up)
+        ran = house.run("run", "double.yaml", "--json")
+        assert ran.returncode == 0, ran.stderr
+        assert stopped(up) == 0
+
+
+def test_children_die_with_a_supervisor_that_is_killed(folder: Path, open_folder: Path) -> None:
+    with Household(folder, open_folder) as house:
+        up = house.up("--workers", "2")
+        eventually(lambda: len(house.children(up, "worker")) == 2)
+        family = [*house.children(up, "server"), *house.children(up, "worker"), house.postmaster()]
+        up.kill()
+        up.wait()
+        eventually(lambda: not [pid for pid in family if alive(pid)])
+
+
+def test_up_works_with_tokens_in_force(folder: Path, database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        made = house.run("token", "create", "me", "--role", "operator", "--json", TENAX_SERVER="")
+        assert made.returncode == 0, made.stderr
+        secret = json.loads(made.stdout)["token"]
+        up = house.up("--workers", "1", "household_tasks")
+        refused = house.run("run", "double.yaml", "--json")
+        assert refused.returncode == 3
+        ran = house.run("run", "double.yaml", "--json", TENAX_TOKEN=secret)
+        assert ran.returncode == 0, ran.stderr
+        assert stopped(up) == 0
+        listed = house.run("token", "list", "--json", TENAX_SERVER="")
+        passes = [token for token in json.loads(listed.stdout) if token["name"].startswith("up-")]
+        assert len(passes) == 1
+        assert passes[0]["role"] == "worker"
+        assert passes[0]["revoked_at"] is not None
+
+
+def test_a_port_in_use_is_said_once(folder: Path, database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        house.server()
+        second = house.run("server")
+        assert second.returncode == 3
+        assert str(house.port) in second.stderr
+        assert "Traceback" not in second.stderr
+        up = house.run("up", "--workers", "1")
+        assert up.returncode == 3
+        assert "worker-1" not in up.stderr
+        assert "Traceback" not in up.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [("absent_module", "there is no module 'absent_module'"), ("broken_module", "ZeroDivisionError")],
+)
+def test_a_module_that_cannot_be_imported(folder: Path, database_url: str, module: str, words: str) -> None:
+    (folder / "broken_module.py").write_text("1 / 0\n")
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        worker = house.run("worker", module)
+        assert worker.returncode == 2
+        assert words in worker.stderr
+        assert "Traceback" not in worker.stderr
+        up = house.run("up", "--workers", "1", module)
+        assert up.returncode == 2
+        assert words in up.stderr
+
+
+def test_a_worker_with_a_refused_token_says_so(folder: Path, database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        house.run("token", "create", "me", "--role", "admin", TENAX_SERVER="")
+        house.server()
+        worker = house.run("worker", TENAX_TOKEN="tenax_wrong")
+        assert worker.returncode == 3
+        assert "Traceback" not in worker.stderr
+
+
+def test_an_old_schema_is_exit_code_3(folder: Path, empty_database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=empty_database_url) as house:
+        for command in ("server", "up"):
+            ended = house.run(command)
+            assert ended.returncode == 3
+            assert "tenax db migrate" in ended.stderr
+            assert "Traceback" not in ended.stderr
+
+
+def test_following_on_a_server_can_be_left_with_ctrl_c(folder: Path, database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        house.server()
+        run = house.start("run", "double.yaml")  # no worker is there: it waits
+        eventually(lambda: "enqueued" in house.words(run))
+        run.send_signal(signal.SIGINT)
+        assert run.wait(20) == 130
+        assert "detached: execution" in house.words(run)
+        house.worker("household_tasks")
+        with house.client() as client:
+            assert client.wait(1)["status"] == "completed"

@@ -1,0 +1,175 @@
+"""The process: where it may listen, how it stops, what becomes of those who wait, and a database that goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+from waiting import eventually
+
+from tenax.errors import SchemaOutdated, Unreachable, UsageError
+from tenax.server.app import serve
+from tenax.settings import Settings
+from tenax.store.connect import connect
+
+SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
+PROGRAM = """
+import sys
+from tenax.server.app import run
+from tenax.settings import Settings
+run(Settings(database_url=sys.argv[1], port=0), ready=lambda url: print(url, flush=True))
+"""
+
+
+def lease_body(**more: Any) -> dict[str, Any]:
+    return {"worker": "w", "grant": str(uuid4()), "slots": 5, "runtimes": ["python"], "wait": 60} | more
+
+
+def parked_count(server: Any) -> int:
+    """Connections that the server holds in `lease`: all that reached it and were not answered. Seen by its effects."""
+    return server
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+def test_listening_beyond_loopback_without_tokens_is_refused(start, host: str) -> None:
+    with pytest.raises(UsageError, match="there is no token yet") as raised:
+        start(host=host)
+    assert "tenax token create" in raised.value.remedy
+
+
+def test_a_port_in_use_is_said_in_plain_words(start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(Unreachable, match=f"port {port} on 127.0.0.1 is in use") as raised:
+            start(port=port)
+    assert raised.value.exit_code == 3
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.7"])
+def test_an_address_that_is_not_ours_is_said_in_plain_words(start, host: str) -> None:
+    with pytest.raises((UsageError, Unreachable), match="no address of this machine"):
+        start(host=host)
+
+
+def test_an_empty_database_is_refused(empty_database_url: str) -> None:
+    with pytest.raises(SchemaOutdated):
+        asyncio.run(serve(Settings(database_url=empty_database_url, port=0)))
+
+
+def test_readiness_follows_the_database_and_its_schema(server) -> None:
+    async def change(statement: str) -> None:
+        connection = await connect(server.database_url)
+        await connection.execute(statement)
+        await connection.close()
+
+    with server.http() as http:
+        assert http.get("/readyz").json() == {"status": "ready"}
+        asyncio.run(change("update tenax.schema_migration set version = version + 1000"))
+        answer = http.get("/readyz")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert answer.json()["type"] == "tenax:schema_outdated"
+        assert http.get("/healthz").json() == {"status": "ok"}
+
+
+def test_what_nobody_foresaw_is_a_500_with_a_number_that_the_log_has(server, capfd) -> None:
+    async def spoil() -> None:
+        connection = await connect(server.database_url)
+        await connection.execute("drop table tenax.token")
+        await connection.close()
+
+    with server.http() as http:
+        asyncio.run(spoil())
+        answer = http.get("/v1/tokens")
+    assert answer.status_code == 500
+    title = answer.json()["title"]
+    assert "incident" in title
+    assert "tenax.token" not in answer.text
+    incident = title.partition("incident ")[2].strip(")")
+    logged = "".join(capfd.readouterr())
+    assert incident in logged
+    assert "UndefinedTableError" in logged
+
+
+def start_process(database_url: str) -> tuple[subprocess.Popen[str], str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, database_url], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    return process, process.stdout.readline().strip()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_answers_those_who_wait_and_ends_the_process(database_url: str, number: int) -> None:
+    process, url = start_process(database_url)
+
+    async def go() -> tuple[httpx2.Response, httpx2.Response]:
+        async with httpx2.AsyncClient(base_url=url, timeout=30) as http:
+            id_ = (await http.post("/v1/executions", json={"source": SOURCE})).json()["id"]
+            [given] = (await http.post("/v1/worker/lease", json=lease_body())).json()
+            assert given["execution_id"] == id_
+            parked = [
+                asyncio.create_task(http.post("/v1/worker/lease", json=lease_body())),
+                asyncio.create_task(
+                    http.get(f"/v1/executions/{id_}/events", params={"after": 100, "wait": 30})
+                ),
+            ]
+            # An answer to a later request: by now the server has read the earlier ones, or will before it stops.
+            await http.get("/v1/executions")
+            os.kill(process.pid, number)
+            return await parked[0], await parked[1]
+
+    try:
+        leased, events = asyncio.run(go())
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+    for answer in (leased, events):
+        assert (answer.status_code, answer.json()) == (200, []) or answer.status_code == 503
+
+
+def test_work_goes_on_to_others_when_a_waiting_worker_goes_away(server) -> None:
+    """A request whose client is gone is granted nothing that others then wait for."""
+    with server.http() as http:
+        for _ in range(5):
+            with pytest.raises(httpx2.ReadTimeout):
+                http.post("/v1/worker/lease", json=lease_body(worker="gone"), timeout=0.2)
+        ids = {http.post("/v1/executions", json={"source": SOURCE}).json()["id"] for _ in range(3)}
+        seen: set[int] = set()
+
+        def all_seen() -> bool:
+            answer = http.post("/v1/worker/lease", json=lease_body(worker="here", wait=5))
+            seen.update(given["execution_id"] for given in answer.json())
+            return seen == ids
+
+        eventually(all_seen)
+        events = [e for id_ in ids for e in http.get(f"/v1/executions/{id_}/events").json()]
+    assert {e["data"]["worker"] for e in events if e["type"] == "action_started"} == {"here"}
+
+
+def test_lost_grants_are_handed_back_uncounted(server) -> None:
+    grant = str(uuid4())
+    with server.http() as http:
+        id_ = http.post("/v1/executions", json={"source": SOURCE}).json()["id"]
+        [first] = http.post("/v1/worker/lease", json=lease_body(grant=grant)).json()
+        [again] = http.post("/v1/worker/lease", json=lease_body(lost_grants=[grant])).json()
+        assert (again["item_id"], again["token"] != first["token"]) == (first["item_id"], True)
+        types = [e["type"] for e in http.get(f"/v1/executions/{id_}/events").json()]
+    assert types.count("lease_released") == 1
+    assert "action_error" not in types
+
+
+def test_an_open_api_document_is_served(server) -> None:
+    with server.http() as http:
+        document = json.loads(http.get("/openapi.json").content)
+    assert document["info"]["title"] == "Tenax"
+    assert document["paths"]["/v1/worker/lease"]["post"]["requestBody"]["required"] is True
