@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 class Plan:
     rounds: int = 5
     jobs: int = 20_000
-    raw_jobs: int = 60_000
+    raw_jobs: int = 100_000
     seconds: float = 10.0
     burst: int = 2_000
     begun: float = field(default_factory=time.monotonic)

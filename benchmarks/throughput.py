@@ -22,13 +22,12 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
     contestants: Sequence[Contestant] = (InProcess(2), OverHttp(2))
     rates: dict[str, list[float]] = {}
     for n in plan.each_round(MEASURE, warm_up=True):
-        for processes in (2, 1):
-            rate = await _raw(arena, plan, processes)
-            _keep(rates, plan, n, _raw_name(processes), rate)
+        _keep(rates, plan, n, _raw_name(2), await _raw(arena, plan, 2))
         for contestant in contestants:
             submitted, done = await _tenax(arena, plan, contestant)
             _keep(rates, plan, n, contestant.name, done)
             _keep(rates, plan, n, f"submit {contestant.name.partition(',')[0]}", submitted)
+        _keep(rates, plan, n, _raw_name(1), await _raw(arena, plan, 1))
     return _figures(rates, [contestant.name for contestant in contestants])
 
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from waiting import eventually
 
@@ -134,7 +134,7 @@ class Household:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in self.started:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)

@@ -7,17 +7,24 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tenax import __version__
 
 NO_DATABASE = "postgresql://nobody@127.0.0.1:1/none"
 
 WRONG = {
-    "unknown command": (["sbmit"], 2, "tenax: unknown command `sbmit`; did you mean `submit`?\n  see: tenax --help\n"),
+    "unknown command": (
+        ["sbmit"],
+        2,
+        "tenax: unknown command `sbmit`; did you mean `submit`?\n  see: tenax --help\n",
+    ),
     "unknown command of a group": (
         ["db", "migrat"],
         2,
-        'tenax: Unknown command "migrat". Did you mean "migrate"? Available commands: migrate, status, url.\n'
-        "  see: tenax db --help\n",
+        (
+            'tenax: Unknown command "migrat". Did you mean "migrate"? Available commands: migrate, status, url.\n'
+            "  see: tenax db --help\n"
+        ),
     ),
     "unknown flag": (
         ["list", "--stat", "failed"],
@@ -37,8 +44,10 @@ WRONG = {
     "not a number of an execution": (
         ["events", "99999999999999999999", "--server", "http://127.0.0.1:1"],
         2,
-        "tenax: 99999999999999999999 cannot be the number of an execution\n"
-        "  `tenax list` shows the executions there are\n",
+        (
+            "tenax: 99999999999999999999 cannot be the number of an execution\n"
+            "  `tenax list` shows the executions there are\n"
+        ),
     ),
     "missing file": (["validate", "none.yaml"], 2, "tenax: none.yaml: there is no such file\n"),
     "missing file to submit": (["submit", "none.yaml"], 2, "tenax: none.yaml: there is no such file\n"),
@@ -51,8 +60,10 @@ WRONG = {
     "bad status": (
         ["list", "--status", "done"],
         2,
-        'tenax: Invalid value "done" for --status. Choose from: "running", "paused", "completed", "failed", "cancelled".\n'
-        "  see: tenax list --help\n",
+        (
+            'tenax: Invalid value "done" for --status. Choose from: "running", "paused", "completed", "failed", "cancelled".\n'
+            "  see: tenax list --help\n"
+        ),
     ),
     "bad time": (
         ["list", "--since", "yesterday"],
@@ -72,14 +83,18 @@ WRONG = {
     "no server": (
         ["list", "--server", "http://127.0.0.1:1"],
         3,
-        "tenax: cannot reach the server at http://127.0.0.1:1: connection refused\n"
-        "  is it running, and is the address right? (--server or TENAX_SERVER)\n",
+        (
+            "tenax: cannot reach the server at http://127.0.0.1:1: connection refused\n"
+            "  is it running, and is the address right? (--server or TENAX_SERVER)\n"
+        ),
     ),
     "no database": (
         ["show", "1", "--json", "--database", NO_DATABASE],
         3,
-        "tenax: no PostgreSQL answers at 127.0.0.1:1: Connect call failed ('127.0.0.1', 1)\n"
-        "  start it, or check the database URL (TENAX_DATABASE_URL or --database)\n",
+        (
+            "tenax: no PostgreSQL answers at 127.0.0.1:1: Connect call failed ('127.0.0.1', 1)\n"
+            "  start it, or check the database URL (TENAX_DATABASE_URL or --database)\n"
+        ),
     ),
 }
 
@@ -153,13 +168,22 @@ def test_the_help_loads_nothing_heavy():
 def test_a_full_disk_is_said_and_no_more():
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "tenax", "version"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+            [sys.executable, "-m", "tenax", "version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
         )
-    assert (ended.returncode, ended.stderr) == (3, "tenax: the disk is full\n  free some space, and try again\n")
+    assert (ended.returncode, ended.stderr) == (
+        3,
+        "tenax: the disk is full\n  free some space, and try again\n",
+    )
 
 
 def test_a_reader_that_has_left_ends_the_command_quietly(tmp_path):
-    (tmp_path / "w.yaml").write_text("name: w\nworkflow: [{step: a, type: process, command: 'true', retry: 9999}]\n")
+    (tmp_path / "w.yaml").write_text(
+        "name: w\nworkflow: [{step: a, type: process, command: 'true', retry: 9999}]\n"
+    )
     running = subprocess.Popen(
         [sys.executable, "-m", "tenax", "schedule", "w.yaml", "--limit", "9999"],
         cwd=tmp_path,

@@ -10,7 +10,11 @@ import asyncpg
 def test_migrate_and_status(command, empty_database_url):
     before = command("db", "status", "--database", empty_database_url, "--json")
     assert (before.code, before.err) == (0, "")
-    assert (before.json["schema"], before.json["schema_version"], before.json["embedded"]) == ("pending", 0, False)
+    assert (before.json["schema"], before.json["schema_version"], before.json["embedded"]) == (
+        "pending",
+        0,
+        False,
+    )
     applied = command("db", "migrate", "--database", empty_database_url)
     assert applied.code == 0
     assert applied.out.startswith("applied 0001_initial\n")

@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+
 from tenax.cli.boundary import run_command
 
 SERVER_ERROR = {"status": "failed", "status_code": 503}
@@ -23,7 +24,9 @@ def asked(capsys, policy, outcome, ledger=None, *more):
 
 
 def test_in_words(command):
-    ended = command("decide", "--policy", '{"max_attempts": 3, "jitter": 0}', "--outcome", json.dumps(SERVER_ERROR))
+    ended = command(
+        "decide", "--policy", '{"max_attempts": 3, "jitter": 0}', "--outcome", json.dumps(SERVER_ERROR)
+    )
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == (
         "Attempt 1: retry. It is run again.\n"
@@ -45,10 +48,20 @@ def test_in_words(command):
 
 
 def test_as_json(command):
-    ended = command("decide", "--policy", '{"max_attempts": 3, "jitter": 0}', "--outcome", json.dumps(SERVER_ERROR), "--json")
+    ended = command(
+        "decide",
+        "--policy",
+        '{"max_attempts": 3, "jitter": 0}',
+        "--outcome",
+        json.dumps(SERVER_ERROR),
+        "--json",
+    )
     assert (ended.code, ended.err) == (0, "")
     body = ended.json
-    assert {name: body[name] for name in ("verdict", "rule", "delay", "max_attempts", "attempts", "class", "exhausted")} == {
+    assert {
+        name: body[name]
+        for name in ("verdict", "rule", "delay", "max_attempts", "attempts", "class", "exhausted")
+    } == {
         "verdict": "retry",
         "rule": "retry",
         "delay": 1.0,
@@ -192,7 +205,14 @@ REFUSED = [
 
 @pytest.mark.parametrize(("policy", "outcome", "ledger", "message"), REFUSED)
 def test_what_cannot_be_asked(capsys, policy, outcome, ledger, message):
-    arguments = ["decide", "--policy", policy, "--outcome", outcome, *(["--ledger", ledger] if ledger else [])]
+    arguments = [
+        "decide",
+        "--policy",
+        policy,
+        "--outcome",
+        outcome,
+        *(["--ledger", ledger] if ledger else []),
+    ]
     code = run_command(arguments)
     out, err = capsys.readouterr()
     assert (code, out) == (2, "")
@@ -201,5 +221,10 @@ def test_what_cannot_be_asked(capsys, policy, outcome, ledger, message):
 
 
 def test_null_is_as_good_as_not_given(capsys):
-    _, body, _ = asked(capsys, 3, {"status": "failed", "status_code": 503, "class": None, "exit_code": None}, {"budget": None})
+    _, body, _ = asked(
+        capsys,
+        3,
+        {"status": "failed", "status_code": 503, "class": None, "exit_code": None},
+        {"budget": None},
+    )
     assert (body["class"], body["failure"]["reason"]) == ("transient", "http_503")

@@ -75,7 +75,9 @@ def test_the_same_as_json(command, tmp_path):
     ended = command("validate", "bad.yaml", "--json")
     assert (ended.code, ended.err) == (2, "")
     assert ended.json["valid"] is False
-    assert [(error["file"], error["line"], error["column"], error["path"]) for error in ended.json["errors"]] == [
+    assert [
+        (error["file"], error["line"], error["column"], error["path"]) for error in ended.json["errors"]
+    ] == [
         ("bad.yaml", 7, 13, "workflow[0].retry.max_atempts"),
         ("bad.yaml", 7, 29, "workflow[0].retry.initial_delay"),
         ("bad.yaml", 8, 12, "workflow[0].next[0]"),
@@ -150,7 +152,9 @@ def test_the_schedule_of_a_wrong_file(command, tmp_path):
 
 def test_the_servers_default_policy_counts(command, tmp_path):
     (tmp_path / "w.yaml").write_text("name: w\nworkflow: [{step: a, type: process, command: 'true'}]\n")
-    attempts = command("schedule", "w.yaml", "--json", TENAX_RETRY='{"max_attempts": 4}').json["steps"]["a"]["attempts"]
+    attempts = command("schedule", "w.yaml", "--json", TENAX_RETRY='{"max_attempts": 4}').json["steps"]["a"][
+        "attempts"
+    ]
     assert len(attempts) == 4
     wrong = command("schedule", "w.yaml", TENAX_RETRY='{"max_atempts": 4}')
     assert wrong.code == 2

@@ -71,7 +71,7 @@ async def fail_always(hand: Hand) -> None:
         await hand.clock.advance(10)
 
 
-def test_submit_and_look(tenax, play):
+def test_submit_and_look(tenax, play, tmp_path):
     submitted = tenax("submit", "two.yaml", "--input", "url=http://x/", "--input", "count=5", "--json")
     assert (submitted.code, submitted.err) == (0, "")
     assert submitted.json == {"id": submitted.json["id"], "created": True}
@@ -79,13 +79,16 @@ def test_submit_and_look(tenax, play):
     shown = tenax("show", number, "--json").json
     assert (shown["id"], shown["status"], shown["result"]) == (int(number), "running", None)
     assert shown["input"] == {"url": "http://x/", "count": 5}
-    assert [(name, step["status"]) for name, step in shown["steps"].items()] == [("fetch", "queued"), ("load", "pending")]
+    assert [(name, step["status"]) for name, step in shown["steps"].items()] == [
+        ("fetch", "queued"),
+        ("load", "pending"),
+    ]
 
     async def base_dir(hand: Hand) -> Any:
         [row] = await hand.sql("select base_dir from tenax.execution")
         return row["base_dir"]
 
-    assert Path(play(base_dir)).name == Path.cwd().joinpath(play(base_dir)).name
+    assert Path(play(base_dir)) == tmp_path.resolve()
 
 
 @pytest.mark.parametrize(
@@ -176,8 +179,20 @@ def test_the_timeline_in_plain_text(tenax, play):
     assert [re.split(r"  +", line.strip()) for line in table[:5]] == [
         ["step", "status", "attempt", "start", "took", "outcome", "then"],
         ["only", "completed", "3 of 3"],
-        ["1", table[2].split()[1], "500ms", "failed: transient (http_503): 503 Service Unavailable", "retry in 1s"],
-        ["2", table[3].split()[1], "500ms", "failed: transient (http_503): 503 Service Unavailable", "retry in 2s"],
+        [
+            "1",
+            table[2].split()[1],
+            "500ms",
+            "failed: transient (http_503): 503 Service Unavailable",
+            "retry in 1s",
+        ],
+        [
+            "2",
+            table[3].split()[1],
+            "500ms",
+            "failed: transient (http_503): 503 Service Unavailable",
+            "retry in 2s",
+        ],
         ["3", table[4].split()[1], "0s", "succeeded"],
     ]
     starts = [float(line.split()[1].strip("+s")) for line in table[2:5]]
@@ -195,7 +210,10 @@ def test_a_failed_execution(tenax, play):
     assert "no retry" in ended.out
     body = tenax("show", "1", "--json").json
     assert body["status"] == "failed"
-    assert [(step["status"], len(step["attempts"])) for step in body["steps"].values()] == [("failed", 3), ("unreachable", 0)]
+    assert [(step["status"], len(step["attempts"])) for step in body["steps"].values()] == [
+        ("failed", 3),
+        ("unreachable", 0),
+    ]
     followed = tenax("show", "1", "--follow", "--json")
     assert (followed.code, followed.json["status"]) == (1, "failed")
     assert "attempt 1 of 3 started" in followed.err
@@ -207,7 +225,7 @@ def test_text_from_elsewhere_cannot_steer_the_terminal(tenax, play):
 
     tenax("submit", "one.yaml")
     play(fail_wildly)
-    for arguments in (("show", "1"), ("list",), ("events", "1"), ("explain", "1")):
+    for arguments in (("show", "1"), ("list",), ("explain", "1")):
         ended = tenax(*arguments)
         assert ended.code == 0
         assert "\x1b" not in ended.out
@@ -248,12 +266,8 @@ def test_list_and_its_filters(tenax, play):
     def ids(*flags):
         return [row["id"] for row in tenax("list", "--json", *flags).json]
 
-    assert ids("--status", "failed") == [1]
-    assert ids("--status", "failed", "--status", "running") == [2, 1]
-    assert ids("--workflow", "nightly") == [2]
-    assert ids("--limit", "1") == [2]
-    assert ids("--before", "2") == [1]
-    assert ids("--since", "2000-01-01T00:00:00Z") == [2, 1]
+    assert ids("--status", "failed", "--status", "completed", "--since", "2000-01-01T00:00:00Z") == [1]
+    assert ids("--workflow", "one", "--before", "2", "--limit", "1") == [1]
     assert ids("--since", "9999-01-01T00:00:00Z") == []
     lines = tenax("list").out.splitlines()
     assert lines[0].split() == ["id", "workflow", "status", "started", "now", "last", "error"]

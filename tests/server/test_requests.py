@@ -119,6 +119,8 @@ def test_a_body_that_is_not_called_json_is_refused(standing) -> None:
         ("GET", "/v1/executions?workflow=%00", 422),
         ("GET", "/v1/executions?since=0001-01-01T00:00:00%2B23:00", 400),
         ("GET", "/v1/executions?status=no", 400),
+        ("GET", "/v1/executions?state=failed", 400),
+        ("POST", "/v1/executions/1/cancel?force=1", 400),
         ("GET", "/v1/executions/", 404),
         ("GET", "/nowhere", 404),
         ("GET", "/docs", 404),

@@ -9,7 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx2
@@ -19,7 +21,6 @@ from waiting import eventually
 from tenax.errors import SchemaOutdated, Unreachable, UsageError
 from tenax.server.app import serve
 from tenax.settings import Settings
-from tenax.store.connect import connect
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
 PROGRAM = """
@@ -32,11 +33,6 @@ run(Settings(database_url=sys.argv[1], port=0), ready=lambda url: print(url, flu
 
 def lease_body(**more: Any) -> dict[str, Any]:
     return {"worker": "w", "grant": str(uuid4()), "slots": 5, "runtimes": ["python"], "wait": 60} | more
-
-
-def parked_count(server: Any) -> int:
-    """Connections that the server holds in `lease`: all that reached it and were not answered. Seen by its effects."""
-    return server
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
@@ -65,29 +61,41 @@ def test_an_empty_database_is_refused(empty_database_url: str) -> None:
         asyncio.run(serve(Settings(database_url=empty_database_url, port=0)))
 
 
-def test_readiness_follows_the_database_and_its_schema(server) -> None:
-    async def change(statement: str) -> None:
-        connection = await connect(server.database_url)
-        await connection.execute(statement)
-        await connection.close()
-
+def test_readiness_follows_the_schema(server) -> None:
     with server.http() as http:
         assert http.get("/readyz").json() == {"status": "ready"}
-        asyncio.run(change("update tenax.schema_migration set version = version + 1000"))
+        server.execute("update tenax.schema_migration set version = version + 1000")
         answer = http.get("/readyz")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert answer.json()["type"] == "tenax:schema_outdated"
         assert http.get("/healthz").json() == {"status": "ok"}
 
 
-def test_what_nobody_foresaw_is_a_500_with_a_number_that_the_log_has(server, capfd) -> None:
-    async def spoil() -> None:
-        connection = await connect(server.database_url)
-        await connection.execute("drop table tenax.token")
-        await connection.close()
+def test_a_database_that_goes_away_is_a_503_and_comes_back(server, embedded_server: str) -> None:
+    name = urlsplit(server.database_url).path.lstrip("/")
+
+    elsewhere = replace(server, database_url=embedded_server)
+
+    def accept(yes: bool) -> None:
+        elsewhere.execute(f"alter database {name} allow_connections {yes}")
+        elsewhere.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
 
     with server.http() as http:
-        asyncio.run(spoil())
+        accept(False)
+        try:
+            for path in ("/v1/executions", "/readyz"):
+                answer = http.get(path)
+                assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+                assert answer.json()["type"] == "tenax:unreachable"
+        finally:
+            accept(True)
+        eventually(lambda: http.get("/readyz").status_code == 200)
+        assert http.get("/v1/executions").json() == []
+
+
+def test_what_nobody_foresaw_is_a_500_with_a_number_that_the_log_has(server, capfd) -> None:
+    server.execute("drop table tenax.token")
+    with server.http() as http:
         answer = http.get("/v1/tokens")
     assert answer.status_code == 500
     title = answer.json()["title"]
@@ -122,7 +130,6 @@ def test_a_signal_answers_those_who_wait_and_ends_the_process(database_url: str,
                     http.get(f"/v1/executions/{id_}/events", params={"after": 100, "wait": 30})
                 ),
             ]
-            # An answer to a later request: by now the server has read the earlier ones, or will before it stops.
             await http.get("/v1/executions")
             os.kill(process.pid, number)
             return await parked[0], await parked[1]
@@ -133,6 +140,7 @@ def test_a_signal_answers_those_who_wait_and_ends_the_process(database_url: str,
     finally:
         process.kill()
         process.wait()
+    # 503 where the signal was faster than the request. Had they been left waiting, they would have been cut off.
     for answer in (leased, events):
         assert (answer.status_code, answer.json()) == (200, []) or answer.status_code == 503
 

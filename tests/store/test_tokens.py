@@ -74,7 +74,7 @@ def test_names_that_could_not_be_told_apart_are_refused(run, name: str) -> None:
 def test_a_name_is_free_again_once_its_token_is_revoked(run) -> None:
     async def scene(tx: Any) -> None:
         first, _ = await create_token(tx, "ci", "viewer")
-        with pytest.raises(Conflict, match="tenax token revoke ci|named 'ci'"):
+        with pytest.raises(Conflict, match="there is a token named 'ci' already"):
             await create_token(tx, "ci", "viewer")
         assert await any_live_token(tx)
         assert [token.id for token in await revoke_token(tx, "ci")] == [first]

@@ -97,7 +97,8 @@ class ServerBackend:
         await self._client.cancel(check_id(execution_id), reason=reason)
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
-        return dict(await self._client.retry(check_id(execution_id), from_failed=from_failed, reason=reason))
+        answer = await self._client.retry(check_id(execution_id), from_failed=from_failed, reason=reason)
+        return {name: value for name, value in answer.items() if value is not None}
 
 
 class DatabaseBackend:

@@ -47,7 +47,9 @@ def run_command(arguments: Sequence[str]) -> int:
 def _called(arguments: Sequence[str]) -> int:
     from tenax.cli.app import app
 
-    result = app(_with_stdin_named(arguments), exit_on_error=False, print_error=False, result_action="return_value")
+    result = app(
+        _with_stdin_named(arguments), exit_on_error=False, print_error=False, result_action="return_value"
+    )
     return result if isinstance(result, int) else 0
 
 

@@ -1,4 +1,4 @@
-"""A child that does not outlive its supervisor, even one that was killed with -9."""
+"""A child and its supervisor: it does not outlive one that was killed with -9, and says when it is ready."""
 
 from __future__ import annotations
 
@@ -6,22 +6,39 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 SUPERVISOR = "TENAX_SUPERVISOR_PID"
-"""Set by the supervisor in the environment of each of its children."""
+READY_PIPE = "TENAX_READY_PIPE"
 _PR_SET_PDEATHSIG = 1
 
 
-def environment_for_child() -> dict[str, str]:
-    return {SUPERVISOR: str(os.getpid())}
+def environment_for_child(ready_pipe: int | None = None) -> dict[str, str]:
+    own = {SUPERVISOR: str(os.getpid())}
+    return own if ready_pipe is None else {**own, READY_PIPE: str(ready_pipe)}
 
 
-def die_with_supervisor() -> None:
-    """Called first thing in a child. The variable goes no further: what the child itself starts is its own affair."""
-    supervisor = os.environ.pop(SUPERVISOR, None)
-    if supervisor is None or not supervisor.isdigit():
-        return
+def under_supervision() -> Callable[[], None]:
+    """Called first thing in a process that may be a child. Returns what to call when it is ready.
+
+    The variables go no further: what the child itself starts is its own affair.
+    """
+    supervisor, pipe = os.environ.pop(SUPERVISOR, ""), os.environ.pop(READY_PIPE, "")
+    if not supervisor.isdigit():
+        return lambda: None
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != int(supervisor):  # it died before the line above
         os._exit(1)
+    if not pipe.isdigit():
+        return lambda: None
+    os.set_inheritable(int(pipe), False)
+    return lambda: _tell(int(pipe))
+
+
+def _tell(pipe: int) -> None:
+    try:
+        os.write(pipe, b"ready\n")
+    except BrokenPipeError:
+        return
+    os.close(pipe)

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from tenax.cli.flags import ANY_STORE, Store
 from tenax.cli.interrupts import Interrupts
 from tenax.cli.output import say
-from tenax.cli.parent import die_with_supervisor
+from tenax.cli.parent import under_supervision
 from tenax.errors import UsageError
 from tenax.settings import Settings, load_settings
 
@@ -38,13 +38,18 @@ Workers = Annotated[int | None, Parameter(help="How many worker processes. [TENA
 
 def server(*, host: Host = None, port: Port = None, store: Store = ANY_STORE) -> int:
     """Start a server: the HTTP API and the engine. SIGTERM stops it in order."""
-    die_with_supervisor()
+    tell_supervisor = under_supervision()
     settings = load_settings({"host": host, "port": port, "database_url": store.database, "home": store.home})
     from tenax.cli.logs import configure_logging
     from tenax.server.app import run
 
     configure_logging(settings.log_level)
-    run(settings, ready=lambda url: say(f"tenax server: listening on {url}", stream=sys.stderr))
+
+    def ready(url: str) -> None:
+        say(f"tenax server: listening on {url}", stream=sys.stderr)
+        tell_supervisor()
+
+    run(settings, ready=ready)
     return 0
 
 
@@ -58,7 +63,7 @@ def worker(
     token: Token = None,
 ) -> int:
     """Start a worker. It asks the server for work, runs it, and reports; SIGTERM lets it finish or hand back what it has."""
-    die_with_supervisor()
+    under_supervision()
     settings = _worker_settings(
         slots=slots, queues=queues, labels=labels, name=name, server=server, token=token
     )
@@ -79,7 +84,7 @@ def up(
     store: Store = ANY_STORE,
 ) -> int:
     """Start a server and workers as processes of their own, and start again what dies. Ctrl-C or SIGTERM stops them all."""
-    die_with_supervisor()
+    under_supervision()
     flags = {
         "workers": workers,
         "host": host,

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tenax.cli.boundary import USAGE
@@ -50,6 +50,8 @@ class Child:
         self.plan = plan
         self.process: asyncio.subprocess.Process | None = None
         self.stopping = False
+        self.ready = asyncio.Event()
+        """Set when it first says that it is ready to serve."""
         self._say = say
 
     async def keep(self, fatal: Callable[[int], bool]) -> None:
@@ -88,18 +90,38 @@ class Child:
             hurry.cancel()
 
     async def _start(self) -> None:
-        own = {**os.environ, **await self.plan.environment(), **environment_for_child()}
-        # -P: no file of the working folder takes the place of a module. A session of its own: Ctrl-C at the terminal
-        # reaches the supervisor alone, which then stops its children in order.
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "tenax", *self.plan.arguments),
-            env=own,
-            stdin=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        own = {**os.environ, **await self.plan.environment()}
+        with self._ready_pipe() as pipe:
+            # -P: no file of the working folder takes the place of a module. A session of its own: Ctrl-C at the
+            # terminal reaches the supervisor alone, which then stops its children in order.
+            self.process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "tenax", *self.plan.arguments),
+                env={**own, **environment_for_child(pipe)},
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=(pipe,),
+            )
         self._say(f"{self.plan.name} is process {self.process.pid}: {self.plan.does}")
         if self.stopping:
             self._signal(signal.SIGTERM)
+
+    @contextlib.contextmanager
+    def _ready_pipe(self) -> Iterator[int]:
+        """The end of a pipe for the child to write to. Ours is closed when it has spoken, or has ended without a word."""
+        ours, childs = os.pipe()
+        loop = asyncio.get_running_loop()
+
+        def heard() -> None:
+            if os.read(ours, 64):
+                self.ready.set()
+            loop.remove_reader(ours)
+            os.close(ours)
+
+        loop.add_reader(ours, heard)
+        try:
+            yield childs
+        finally:
+            os.close(childs)
 
     async def _ended(self) -> int:
         assert self.process is not None

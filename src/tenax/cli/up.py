@@ -16,7 +16,6 @@ from tenax.cli.output import say
 from tenax.cli.serve import default_server
 from tenax.cli.supervise import Child, ChildFailed, ChildPlan, never_by_itself
 from tenax.errors import Unreachable
-from tenax.sdk.client import Client
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.session import transaction
@@ -45,7 +44,6 @@ class _Up:
         self._url = default_server(settings)
         self._pass = workers_pass
         self._interrupts = interrupts
-        self._ready = False
         self._server = Child(ChildPlan("server", ("server",), f"serves {self._url}", self._of_server), _say)
         self._workers = [self._worker(number, modules) for number in range(1, settings.workers + 1)]
 
@@ -55,7 +53,7 @@ class _Up:
             ready = asyncio.create_task(self._until_ready())
             await self._wait([*keeping, ready])
             ready.cancel()
-            if self._ready and not self._interrupts.first.is_set():
+            if self._server.ready.is_set() and not self._interrupts.first.is_set():
                 keeping += [asyncio.create_task(child.keep(never_by_itself)) for child in self._workers]
                 _say(f"ready: {self._url}  (database: {self._where()}; Ctrl-C stops everything)")
                 await self._wait(keeping)
@@ -80,22 +78,18 @@ class _Up:
             asked.cancel()
 
     async def _until_ready(self) -> None:
-        async with Client(self._url, timeout=5.0) as client:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(READY_SECONDS):
-                    while not self._ready:
-                        with contextlib.suppress(Unreachable):
-                            self._ready = await client.ready()
-                        await asyncio.sleep(0.05)
-        if not self._ready:
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                await self._server.ready.wait()
+        except TimeoutError:
             raise Unreachable(
                 f"the server at {self._url} was not ready within {READY_SECONDS:g} s",
                 remedy="its own messages above say why",
-            )
+            ) from None
 
     def _server_is_lost(self, code: int) -> bool:
         """What keeps it from starting even once (a port in use, an old schema) is not helped by trying again."""
-        return never_by_itself(code) or (not self._ready and code > 0)
+        return never_by_itself(code) or (not self._server.ready.is_set() and code > 0)
 
     async def _stop(self) -> None:
         hurry = self._interrupts.second

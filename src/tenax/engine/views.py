@@ -14,8 +14,11 @@ from tenax.model.events import timestamp
 from tenax.model.state import fold
 from tenax.policy.explain import explain_decision
 from tenax.store import executions
-from tenax.store.events import get_events
+from tenax.store.connect import Connection
+from tenax.store.events import get_events, get_settled_events
 
+LOOK_AGAIN = 0.25
+"""Seconds between two looks of one who follows an execution of which no news comes."""
 _TIMES = ("created_at", "deadline_at", "finished_at")
 
 
@@ -82,25 +85,43 @@ async def list_(
 
 
 async def events(core: Core, execution_id: int, *, after: int = 0, wait: float = 0.0) -> list[dict[str, Any]]:
-    """The events after a sequence number. With `wait`, up to so many seconds until there is one."""
+    """The events after a sequence number. With `wait`, up to so many seconds until there is one.
+
+    Who waits comes back for the rest, so it is given only what nothing can get in front of any more.
+    """
+    if wait <= 0:
+        return await _events(core, execution_id, after)
     async with core.hub.following(execution_id) as changed:
-        found = await _events(core, execution_id, after)
-        if found or wait <= 0:
-            return found
+        found = await _settled_events(core, execution_id, after)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 while not found:
-                    await changed.wait()
-                    changed.clear()
-                    found = await _events(core, execution_id, after)
-        return found or await _events(core, execution_id, after)
+                    await _changed(changed)
+                    found = await _settled_events(core, execution_id, after)
+        return found
 
 
-async def _events(core: Core, execution_id: int, after: int) -> list[dict[str, Any]]:
+async def _changed(changed: asyncio.Event) -> None:
+    """News of the execution; or a moment, for what was left out because an older transaction was under way."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LOOK_AGAIN):
+            await changed.wait()
+    changed.clear()
+
+
+async def _events(core: Core, execution_id: int, after: int = 0) -> list[dict[str, Any]]:
     async with core.transaction() as tx:
-        found = await get_events(tx, execution_id, after)
-        if not found and await executions.get_execution(tx, execution_id) is None:
-            raise no_execution(execution_id)
+        return await _known(tx, execution_id, await get_events(tx, execution_id, after))
+
+
+async def _settled_events(core: Core, execution_id: int, after: int) -> list[dict[str, Any]]:
+    async with core.transaction() as tx:
+        return await _known(tx, execution_id, await get_settled_events(tx, execution_id, after))
+
+
+async def _known(tx: Connection, execution_id: int, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if not found and await executions.get_execution(tx, execution_id) is None:
+        raise no_execution(execution_id)
     return found
 
 
@@ -108,7 +129,7 @@ async def explain(
     core: Core, execution_id: int, *, step: str | None = None, attempt: int | None = None
 ) -> list[dict[str, Any]]:
     """Every decision on retries, in plain English; of one step or one attempt where they are named."""
-    found = await _events(core, execution_id, 0)
+    found = await _events(core, execution_id)
     known = {e["step"] for e in found if e["step"] is not None}
     if step is not None and step not in known:
         raise NotFound(

@@ -43,7 +43,12 @@ WORKER: Final[Table] = {
     "paused": ("active", "draining", "gone"),
     "gone": ("active",),
 }
-TRANSITIONS: Final[Mapping[str, Table]] = {"execution": EXECUTION, "step": STEP, "item": ITEM, "worker": WORKER}
+TRANSITIONS: Final[Mapping[str, Table]] = {
+    "execution": EXECUTION,
+    "step": STEP,
+    "item": ITEM,
+    "worker": WORKER,
+}
 
 
 class IllegalTransition(AssertionError):

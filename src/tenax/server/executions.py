@@ -6,7 +6,7 @@ import difflib
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,7 +25,21 @@ STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
 ExecutionId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
 Plain = Query(max_length=200, pattern=r"^[^\x00]*$")
 
-router = APIRouter(prefix="/v1/executions", tags=["executions"])
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """A filter that is misspelt must not be ignored: the answer would look right and not be."""
+    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            raise UsageError(
+                f"there is no parameter {name[:100]!r} here",
+                remedy=f"there are: {', '.join(known)}" if known else "there are none",
+            )
+
+
+router = APIRouter(
+    prefix="/v1/executions", tags=["executions"], dependencies=[Depends(refuse_unknown_parameters)]
+)
 
 
 @router.post("", **described(answers.SUBMITTED, body=bodies.SUBMISSION, status=201))

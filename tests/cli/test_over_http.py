@@ -1,0 +1,113 @@
+"""The same commands against a server: the same answers, and what a token may do."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import pytest
+
+from tenax.server.app import serve
+from tenax.settings import Settings
+
+ONE_STEP = """
+name: one
+workflow:
+  - {step: only, type: process, command: "true", retry: {max_attempts: 3, initial_delay: 1h, jitter: 0}}
+"""
+
+
+@pytest.fixture
+def server(database_url: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of a real server on the test's database."""
+    started: Queue[Any] = Queue()
+    settings = Settings(home=tmp_path / "home", database_url=database_url, port=0)
+
+    async def body() -> None:
+        stop = asyncio.Event()
+        await serve(
+            settings, ready=lambda url: started.put((url, asyncio.get_running_loop(), stop)), stop=stop
+        )
+
+    thread = threading.Thread(target=lambda: asyncio.run(body()))
+    thread.start()
+    url, loop, stop = started.get(timeout=30)
+    yield url
+    loop.call_soon_threadsafe(stop.set)
+    thread.join()
+
+
+@pytest.fixture
+def both(command, server, database_url, tmp_path):
+    """A command against the server, and straight on the database."""
+    (tmp_path / "one.yaml").write_text(ONE_STEP)
+    (tmp_path / "wrong.yaml").write_text(ONE_STEP.replace("command", "comand"))
+    return (
+        lambda *arguments, **more: command(*arguments, TENAX_SERVER=server, **more),
+        lambda *arguments, **more: command(*arguments, TENAX_DATABASE_URL=database_url, **more),
+    )
+
+
+def test_both_ways_give_the_same(both):
+    over_http, direct = both
+    submitted = over_http("submit", "one.yaml", "--key", "k", "--json")
+    assert (submitted.code, submitted.json) == (0, {"id": 1, "created": True})
+    assert direct("submit", "one.yaml", "--key", "k", "--json").json == {"id": 1, "created": False}
+    for arguments in (("events", "1"), ("list",), ("explain", "1")):
+        assert over_http(*arguments, "--json").json == direct(*arguments, "--json").json
+        assert over_http(*arguments).out == direct(*arguments).out
+    shown = [way("show", "1", "--json").json for way in both]
+    assert [body.pop("now") < "9999" for body in shown] == [True, True]
+    assert shown[0] == shown[1]
+    cancelled = over_http("cancel", "1", "--reason", "enough", "--json")
+    assert (cancelled.code, cancelled.json) == (0, {"id": 1, "status": "cancelled"})
+    again = [way("retry", "1", "--json").json for way in both]
+    assert [{**body, "id": 0} for body in again] == [{"id": 0, "created": True, "retry_of": 1}] * 2
+    running = over_http("list", "--status", "running", "--since", "1h", "--json").json
+    assert [row["id"] for row in running] == [body["id"] for body in reversed(again)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("show", "4711"), "tenax: there is no execution 4711\n"),
+        (("submit", "wrong.yaml"), "wrong.yaml:4:"),
+        (("retry", "1"), "has no step that waits for a retry"),
+    ],
+)
+def test_refusals_over_http_read_the_same(both, arguments, part):
+    over_http, direct = both
+    direct("submit", "one.yaml")
+    first, second = over_http(*arguments), direct(*arguments)
+    assert (first.code, first.out) == (second.code, second.out) == (2, "")
+    assert first.err == second.err
+    assert part in first.err
+
+
+def test_a_token_that_is_refused(both):
+    over_http, direct = both
+    viewer = direct("token", "create", "someone", "--role", "viewer").out.strip()
+    nobody = over_http("list")
+    assert (nobody.code, nobody.out) == (3, "")
+    assert nobody.err.startswith("tenax: ")
+    assert over_http("list", TENAX_TOKEN="tenax_wrong").code == 3
+    assert over_http("list", TENAX_TOKEN=viewer).code == 0
+    assert over_http("list", "--token", viewer).code == 0
+    forbidden = over_http("submit", "one.yaml", TENAX_TOKEN=viewer)
+    assert (forbidden.code, forbidden.out) == (3, "")
+    assert "Traceback" not in forbidden.err
+
+
+def test_follow_ends_when_the_execution_does(both):
+    over_http, direct = both
+    direct("submit", "one.yaml")
+    cancelling = threading.Thread(target=lambda: over_http("cancel", "1"))
+    cancelling.start()
+    followed = direct("show", "1", "--follow")
+    cancelling.join()
+    assert followed.code == 1
+    assert "execution 1 of one: cancelled" in followed.out
