@@ -38,6 +38,12 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
 
 
 @pytest.fixture
+def environment(tmp_path: Path) -> Callable[..., dict[str, str]]:
+    """The variables that a command of this test runs with, and some more."""
+    return lambda **more: clean_environment(tmp_path / "home", **more)
+
+
+@pytest.fixture
 def command(tmp_path: Path) -> Command:
     """`command("list", "--json", TENAX_SERVER="...")`: arguments, and variables of the environment."""
 

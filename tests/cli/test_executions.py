@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from hand import Hand, hand_on
 
@@ -140,6 +145,24 @@ def test_a_server_can_start_after_a_command_was_first(tenax, play):
     assert row["count"] == 0
 
 
+def test_the_servers_hear_of_a_submission(tenax, database_url):
+    """A command ends before any loop of the engine would have told them."""
+
+    async def heard() -> str:
+        listening = await asyncpg.connect(database_url)
+        messages: asyncio.Queue[str] = asyncio.Queue()
+        await listening.add_listener("tenax_news", lambda *told: messages.put_nowait(told[3]))
+        try:
+            ended = await asyncio.to_thread(tenax, "submit", "one.yaml")
+            assert ended.code == 0
+            async with asyncio.timeout(20):
+                return await messages.get()
+        finally:
+            await listening.close()
+
+    assert json.loads(asyncio.run(heard()))["ready"] is True
+
+
 def test_the_events_of_a_step_that_fails_twice(tenax, play):
     tenax("submit", "one.yaml")
     play(fail_twice_then_succeed)
@@ -208,6 +231,7 @@ def test_a_failed_execution(tenax, play):
     assert ended.code == 0
     assert "failure: transient (http_503): 503 Service Unavailable" in ended.out
     assert "no retry" in ended.out
+    assert re.search(r"^load +unreachable +- +because of fetch$", ended.out, re.MULTILINE)
     body = tenax("show", "1", "--json").json
     assert body["status"] == "failed"
     assert [(step["status"], len(step["attempts"])) for step in body["steps"].values()] == [
@@ -217,6 +241,22 @@ def test_a_failed_execution(tenax, play):
     followed = tenax("show", "1", "--follow", "--json")
     assert (followed.code, followed.json["status"]) == (1, "failed")
     assert "attempt 1 of 3 started" in followed.err
+
+
+def test_ctrl_c_ends_a_follower_quietly(tenax, database_url, environment):
+    tenax("submit", "one.yaml")
+    following = subprocess.Popen(
+        [sys.executable, "-m", "tenax", "show", "1", "--follow"],
+        env=environment(TENAX_DATABASE_URL=database_url),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert following.stdout is not None
+    assert following.stdout.readline() == "execution 1 of workflow one\n"
+    following.send_signal(signal.SIGINT)
+    _, err = following.communicate(timeout=60)
+    assert (following.returncode, err) == (130, "")
 
 
 def test_text_from_elsewhere_cannot_steer_the_terminal(tenax, play):

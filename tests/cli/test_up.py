@@ -44,9 +44,7 @@ def stopped(process: subprocess.Popen[bytes]) -> int:
 def test_up_serves_and_works_and_stops_in_order(folder: Path, database_url: str) -> None:
     with Household(folder, folder / "home", database_url=database_url) as house:
         up = house.up("--workers", "2", "household_tasks")
-        words = house.words(up)
-        assert house.url in words
-        assert "worker-1 is process" in words
+        assert house.url in house.words(up)
         ran = house.run("run", "double.yaml", "--json")
         assert ran.returncode == 0, ran.stderr
         assert '"double": 42' in ran.stdout

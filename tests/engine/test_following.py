@@ -51,3 +51,15 @@ def test_waiting_ends_with_the_first_news_or_with_the_time(play):
         assert news["type"] == "action_started"
 
     play(scene)
+
+
+def test_a_month_that_began_without_its_partition_stays_in_the_default_one(play):
+    async def scene(hand: Hand):
+        [row] = await hand.sql("select to_char(statement_timestamp(), 'YYYYMM') as month")
+        await hand.sql(f"drop table tenax.log_{row['month']}")
+        id_ = await hand.submit()
+        await hand.engine.prepare()
+        await hand.succeed(await hand.lease_one())
+        assert (await hand.types(id_))[-1] == "execution_completed"
+
+    play(scene)

@@ -7,11 +7,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from starlette.routing import BaseRoute
 
 from tenax.engine.engine import Engine
 from tenax.errors import Unauthorized
-from tenax.server.app import create_app
 from tenax.server.auth import REMEMBERED, Doorkeeper, is_loopback
 from tenax.settings import Settings
 from tenax.store.connect import Database
@@ -56,15 +54,6 @@ def filled(path: str) -> str:
     return path.replace("{execution_id}", "999").replace("{token_id}", "999")
 
 
-def paths_of(routes: list[BaseRoute]) -> set[tuple[str, str]]:
-    found: set[tuple[str, str]] = set()
-    for route in routes:
-        methods = getattr(route, "methods", None)
-        if methods:
-            found |= {(method, route.path) for method in methods - {"HEAD"}}
-    return found
-
-
 def test_each_role_may_do_what_it_is_for_and_nothing_else(server) -> None:
     tokens = {role: server.token(role) for role in ROLES}
     for role, token in tokens.items():
@@ -80,17 +69,6 @@ def test_the_table_of_roles_names_every_route(standing) -> None:
         described = http.get("/openapi.json").json()["paths"]
     served = {(method.upper(), path) for path, operations in described.items() for method in operations}
     assert served | {("GET", "/openapi.json")} == {(method, path) for method, path, _, _ in ROUTES}
-
-
-def test_the_app_serves_nothing_that_is_not_described(database_url: str) -> None:
-    async def go() -> None:
-        settings = Settings(database_url=database_url)
-        async with Database.open(settings) as database:
-            app = create_app(Engine(database, settings), settings)
-            every = [inner for route in app.routes for inner in getattr(route, "routes", [route])]
-            assert paths_of(every) <= {(method, path) for method, path, _, _ in ROUTES}
-
-    asyncio.run(go())
 
 
 def test_once_there_is_a_token_nothing_goes_without_a_right_one(server) -> None:

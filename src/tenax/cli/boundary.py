@@ -86,6 +86,8 @@ def _in_words(error: Exception, arguments: Sequence[str]) -> tuple[str, str | No
             return _unknown_command(error), "see: tenax --help", USAGE
         case CycloptsError():
             return " ".join(str(error).split()), _see_help(error, arguments), USAGE
+        case UnicodeEncodeError():
+            return "an argument, or the name of a file, is not UTF-8 text", None, USAGE
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             return _disk_full(error), "free some space, and try again", UNREACHABLE
         case OSError():

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend import open_backend, run_async
+from tenax.cli.backend import check_id, open_backend, run_async
 from tenax.cli.boundary import FAILED
 from tenax.cli.flags import ANYWHERE, ExecutionId, Inputs, Json, Where
 from tenax.cli.inputs import STDIN, parse_inputs, read_definition
@@ -93,6 +93,8 @@ def list_(
     """List executions, the newest first."""
     if not 1 <= limit <= MOST_LISTED:
         raise UsageError(f"--limit {limit}: expected a number from 1 to {MOST_LISTED}")
+    if before is not None:
+        check_id(before)
     found = run_async(_listed(where, status, workflow, parse_since(since), before, limit))
     if json:
         print_json(found)
@@ -124,11 +126,11 @@ def parse_since(text: str | None) -> datetime | None:
         pass
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise UsageError(
             f"--since {shorten(text)}: expected a duration such as 2h or 1d, or a time such as 2026-01-31T12:00:00Z"
         ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _list_table(found: Sequence[dict[str, Any]]) -> Any:

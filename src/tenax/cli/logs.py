@@ -41,7 +41,7 @@ def configure_logging(level: str, *, who: str | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for chatty in ("httpx2", "httpcore2", "httpx", "httpcore", "asyncio"):
+    for chatty in ("httpx2", "httpcore2", "uvicorn", "asyncio"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
 
 

@@ -95,7 +95,8 @@ def _rows(name: str, step: Mapping[str, Any], execution: Mapping[str, Any]) -> I
     first = Text("")
     cause = step["failure"] if not attempts else None
     if cause:
-        first = Text(one_line(failure_words(cause), _LONGEST_FAILURE), style="dim")
+        words = f"because of {cause['cause']}" if "cause" in cause else failure_words(cause)
+        first = Text(one_line(words, _LONGEST_FAILURE), style="dim")
     yield (
         Text(name, style="bold"),
         status,
@@ -149,5 +150,5 @@ def _result(value: Any) -> str:
 
 
 def _seconds(begin: str, end: str) -> float:
-    """Between two times of the database's clock. A clock that was set back gives no negative time."""
-    return max((moment(end) - moment(begin)).total_seconds(), 0.0)
+    """Between two times of the database's clock, to the millisecond. A clock that was set back gives no negative time."""
+    return max(round((moment(end) - moment(begin)).total_seconds(), 3), 0.0)

@@ -170,6 +170,7 @@ class Engine:
             await release(self.core, releases)
 
     async def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer:
+        self.dispatcher.presence.heard(beat.worker)
         if beat.lost_grants:
             await release_grants(self.core, beat.worker, beat.lost_grants)
         items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenax.engine.core import Core
+from tenax.engine.presence import Presence
 from tenax.engine.progress import step_scope
 from tenax.engine.report import release_grants
 from tenax.errors import Unreachable
@@ -49,6 +50,7 @@ class Dispatcher:
         self._refusals = True
         self._doubtful: list[tuple[str, str]] = []
         self._background: set[asyncio.Task[Any]] = set()
+        self.presence = Presence(core, self.wake)
         core.hub.on_ready = self._wake.set
         core.hub.on_refused = self._expect_refusals
 
@@ -81,6 +83,7 @@ class Dispatcher:
         return await self._unpark(parked)
 
     def _park(self, request: LeaseRequest) -> Parked:
+        self.presence.heard(request.worker)
         parked = Parked(request, asyncio.get_running_loop().create_future())
         self._parked.append(parked)
         return parked
@@ -108,9 +111,11 @@ class Dispatcher:
         """One round: each group of like requests gets what is ready for it. Returns how many items were leased."""
         taken, self._parked = self._parked, []
         groups: dict[Any, list[Parked]] = defaultdict(list)
-        for parked in taken:
-            groups[able(parked.request)].append(parked)
         try:
+            silent = await self.presence.silent(parked.request.worker for parked in taken)
+            for parked in taken:
+                if parked.request.worker not in silent:
+                    groups[able(parked.request)].append(parked)
             await self._release_doubtful()
             return sum([await self._serve(group) for group in groups.values()])
         finally:

@@ -147,14 +147,23 @@ begin
     for n in 0..months loop
         name := 'log_' || to_char(month, 'YYYYMM');
         if to_regclass('tenax.' || name) is null then
-            execute format(
-                'create table tenax.%I partition of tenax.log for values from (%L) to (%L)',
-                name, month::timestamp at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
+            begin
+                execute format(
+                    'create table tenax.%I partition of tenax.log for values from (%L) to (%L)',
+                    name, month::timestamp at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
+            exception
+                -- The default partition holds rows of that month already (no server ran when it began): it keeps the rest.
+                when check_violation then null;
+                -- Another server was quicker.
+                when duplicate_table then null;
+            end;
         end if;
         month := (month + interval '1 month')::date;
     end loop;
 end
 $$;
+
+select tenax.ensure_log_partitions(3);
 
 -- One row for each event.
 create view tenax.event as

@@ -22,3 +22,7 @@ async def register_worker(tx: Connection, who: Registration) -> None:
 
 async def find_able_workers(tx: Connection, runtime: str, queue: str, alive_within: float) -> list[str]:
     return [row["name"] for row in await tx.fetch(sql("find_able_workers"), runtime, queue, alive_within)]
+
+
+async def find_silent_workers(tx: Connection, names: list[str], seconds: float) -> list[str]:
+    return [row["name"] for row in await tx.fetch(sql("find_silent_workers"), names, seconds)]

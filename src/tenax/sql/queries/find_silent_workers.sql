@@ -1,0 +1,5 @@
+-- Of these workers, those that have sent heartbeats and then none for $2 seconds. One that never began to is not silent.
+select name
+  from tenax.worker
+ where name = any($1::text[]) and last_heartbeat > registered_at
+   and last_heartbeat <= tenax.now() - make_interval(secs => $2::double precision)
