@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
-_SECONDS_IN = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
+_SECONDS_IN = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
 _BYTES_IN = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _TRUTH = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
@@ -38,7 +38,8 @@ def seconds(value: Any) -> float:
     found = _DURATION.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
     if found is None:
         raise ValueError("expected a duration, such as 250ms, 30s, 5m, 2h or a number of seconds")
-    return float(found[1]) * _SECONDS_IN[found[2]]
+    # Divided, since 700 * 0.001 is not 0.7.
+    return float(found[1]) / 1000 if found[2] == "ms" else float(found[1]) * _SECONDS_IN[found[2]]
 
 
 def positive_seconds(value: Any) -> float:

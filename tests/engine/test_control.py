@@ -61,8 +61,10 @@ def test_a_finished_execution_is_run_anew_linked_to_the_first(play):
     async def scene(hand: Hand):
         id_ = await waiting_in_b(hand)
         await hand.engine.cancel(id_, actor="ann")
-        told = await hand.engine.retry(id_, actor="ann")
+        told = await hand.engine.retry(id_, actor="ann", reason="fixed it")
         assert told["created"]
+        [who] = [e for e in await hand.engine.events(told["id"]) if e["type"] == "operator_action"]
+        assert (who["data"]["actor"], who["data"]["reason"]) == ("ann", "fixed it")
         second = await hand.engine.get(told["id"])
         assert (second["retry_of"], second["original_execution"]) == (id_, id_)
         assert (await hand.lease_one()).step == "a"

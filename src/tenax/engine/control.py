@@ -64,7 +64,9 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
     return [item.step for item in items]
 
 
-async def retry_anew(core: Core, execution_id: int, *, from_failed: bool) -> Start:
+async def retry_anew(
+    core: Core, execution_id: int, *, actor: str, reason: str | None, from_failed: bool
+) -> Start:
     """A finished execution as a new one, linked to it; with `from_failed` the steps that succeeded stay done."""
     async with core.transaction() as tx:
         row, _ = await _locked(tx, execution_id)
@@ -81,6 +83,7 @@ async def retry_anew(core: Core, execution_id: int, *, from_failed: bool) -> Sta
             base_dir=row.base_dir,
             retry_of=execution_id,
             original_execution=row.original_execution or execution_id,
+            operator={"action": "retry", "actor": actor, "reason": reason, "from_failed": from_failed},
             carried=tuple(done) if from_failed else (),
         )
 

@@ -148,7 +148,9 @@ class Engine:
                 )
             steps = await control.retry_now(self.core, execution_id, actor=actor, reason=reason)
             return {"id": execution_id, "created": False, "steps": steps}
-        start = await control.retry_anew(self.core, execution_id, from_failed=from_failed)
+        start = await control.retry_anew(
+            self.core, execution_id, actor=actor, reason=reason, from_failed=from_failed
+        )
         [submitted] = await self._submit([start])
         return {"id": submitted.id, "created": True, "retry_of": execution_id}
 

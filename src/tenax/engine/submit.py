@@ -30,6 +30,8 @@ class Start:
     base_dir: str | None = None
     retry_of: int | None = None
     original_execution: int | None = None
+    operator: Mapping[str, Any] | None = None
+    """Who asked for it and why, where a person did."""
     carried: tuple[StepRow, ...] = ()
     """Steps whose results are taken over from the execution that this one retries."""
 
@@ -109,6 +111,8 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
             "reason": "manual_retry",
         }
     journal.log(row.id, event("execution_started", data=data))
+    if start.operator is not None:
+        journal.log(row.id, event("operator_action", data=dict(start.operator)))
     turn = Turn(row, plan)
     for step in start.carried:
         kept = {"carried_from": start.retry_of, "attempts": 0}

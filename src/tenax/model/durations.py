@@ -10,7 +10,9 @@ from email.utils import parsedate_to_datetime
 LONGEST = 100 * 365.25 * 86400.0
 """A hundred years: whatever is longer is a mistake of units, and would overflow a timestamp."""
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PER_SECOND = {"ms": 1000.0}
+"""Divided by, since 700 * 0.001 is not 0.7."""
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)", re.ASCII)
 _WHOLE = re.compile(rf"(?:{_PART.pattern}\s*)+", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?", re.ASCII)
@@ -47,7 +49,11 @@ def _from_text(text: str) -> float:
         raise ValueError(f"{_show(text)} is negative; a duration is 0 or more")
     if not _WHOLE.fullmatch(stripped):
         raise ValueError(f"{_show(text)} is not a duration: {_EXAMPLES}")
-    return math.fsum(float(number) * _UNITS[unit] for number, unit in _PART.findall(stripped))
+    return math.fsum(_seconds(float(number), unit) for number, unit in _PART.findall(stripped))
+
+
+def _seconds(number: float, unit: str) -> float:
+    return number / _PER_SECOND[unit] if unit in _PER_SECOND else number * _UNITS[unit]
 
 
 def _show(value: object) -> str:

@@ -12,7 +12,6 @@ from tenax.store.connect import Connection, Database
 
 _GONE = (
     asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
     asyncpg.InternalClientError,  # seen when the server is killed within a statement
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -33,14 +32,26 @@ _FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
 @asynccontextmanager
 async def transaction(database: Database) -> AsyncIterator[Connection]:
     """One transaction. A database that is gone or full is `Unreachable`: nothing was written, try again later."""
+    opened: Connection | None = None
     try:
-        async with database.pool.acquire() as connection, connection.transaction():
-            yield connection
+        async with database.pool.acquire() as connection:
+            opened = connection
+            async with connection.transaction():
+                yield connection
     except _FULL as error:
         raise Unreachable(
             f"PostgreSQL cannot write: {error}", remedy="free some space on its disk"
         ) from error
     except _BUSY as error:
         raise Unreachable(f"PostgreSQL could not do it in time: {error}") from error
+    except asyncpg.InterfaceError as error:
+        # Also what asyncpg says of a wrong call, which is our own fault and must not look like an outage.
+        if opened is not None and not opened.is_closed():
+            raise
+        raise _gone(error) from error
     except (*_GONE, FileNotFoundError) as error:
-        raise Unreachable(f"the connection to PostgreSQL is gone: {error or type(error).__name__}") from error
+        raise _gone(error) from error
+
+
+def _gone(error: Exception) -> Unreachable:
+    return Unreachable(f"the connection to PostgreSQL is gone: {error or type(error).__name__}")
