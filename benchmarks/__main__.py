@@ -38,6 +38,11 @@ def main() -> int:
     except (ChildFailed, TenaxError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
+    except TimeoutError:
+        sys.stderr.write(
+            "a round did not end in time: is the machine overloaded? `--quick` runs shorter rounds\n"
+        )
+        return 1
     file = options.results / f"{run.started.replace(':', '')}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(run.as_dict(), indent=2) + "\n")

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
-
 from benchmarks import gate
 from benchmarks.children import Children
 from benchmarks.raw import SCHEMA
+from tenax.store.connect import connect
 from tenax.store.embedded import EmbeddedPostgres
 from tenax.store.migrate import migrate
 
@@ -86,7 +85,7 @@ class Arena:
         name = self._template
         await self._execute(f"create database {name}")
         try:
-            connection = await asyncpg.connect(self._with_database(name))
+            connection = await connect(self._with_database(name))
             await migrate(connection)
             await connection.execute(SCHEMA)
             await connection.close()
@@ -103,7 +102,7 @@ class Arena:
         await self._execute(f"create database {name} template {self._template}")
         url = self._with_database(name)
         try:
-            connection = await asyncpg.connect(url)
+            connection = await connect(url)
             try:
                 environment = {
                     "TENAX_DATABASE_URL": url,
@@ -119,7 +118,7 @@ class Arena:
 
     async def facts(self) -> dict[str, str]:
         """What PostgreSQL says of itself, as far as it matters for durable writes."""
-        connection = await asyncpg.connect(self.url)
+        connection = await connect(self.url)
         try:
             names = [
                 "server_version",
@@ -141,7 +140,7 @@ class Arena:
         return urlunsplit(urlsplit(self.url)._replace(path=f"/{name}"))
 
     async def _execute(self, statement: str) -> None:
-        connection = await asyncpg.connect(self.url)
+        connection = await connect(self.url)
         try:
             await connection.execute(statement)
         finally:

@@ -104,7 +104,12 @@ class Children:
                 try:
                     async with asyncio.timeout(_END_SECONDS):
                         await child.process.wait()
-                except (TimeoutError, asyncio.CancelledError):
+                except TimeoutError as late:
+                    await self._kill()
+                    raise ChildFailed(
+                        f"{child.name} did not end within {_END_SECONDS:g} s of SIGTERM"
+                    ) from late
+                except asyncio.CancelledError:
                     await self._kill()
                     raise
 

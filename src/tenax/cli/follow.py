@@ -31,8 +31,11 @@ class Source(Protocol):
 
 
 async def follow(source: Source, execution_id: int, view: View) -> dict[str, Any]:
-    """Tells the view every event. Returns the execution once it has ended."""
-    view.begin(await _patiently(view, partial(source.get, execution_id)))
+    """Tells the view every event. Returns the execution once it has ended.
+
+    Whoever cannot be reached at the beginning is an error at once; patience is for those who were there.
+    """
+    view.begin(await source.get(execution_id))
     ticking = asyncio.create_task(view.tick())
     try:
         after = 0

@@ -30,6 +30,8 @@ class Interrupts:
     @contextlib.contextmanager
     def caught(self, signals: Sequence[signal.Signals] = STOPPING) -> Iterator[Interrupts]:
         loop = asyncio.get_running_loop()
+        # Under `nohup` SIGHUP is ignored, and stays so.
+        signals = [n for n in signals if n != signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
         for number in signals:
             loop.add_signal_handler(number, self._heard, number)
         try:

@@ -62,6 +62,10 @@ class View(Protocol):
         """Runs beside everything else, for as long as the view is needed."""
         ...
 
+    def pause(self, *, paused: bool) -> None:
+        """While a question stands, nothing may be drawn over it."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -96,6 +100,9 @@ class PlainView:
     async def tick(self) -> None:
         """Lines need no refreshing."""
 
+    def pause(self, *, paused: bool) -> None:
+        """Lines follow each other, whatever stands between them."""
+
     def close(self) -> None:
         """There is nothing to take away."""
 
@@ -114,6 +121,7 @@ class LiveView:
         self._began = ""
         self._skew = 0.0
         self._live: Live | None = None
+        self._paused = False
 
     def begin(self, execution: Mapping[str, Any]) -> None:
         self._limits = {name: step.get("max_attempts") for name, step in execution["steps"].items()}
@@ -122,10 +130,7 @@ class LiveView:
         self._began = execution["created_at"]
         # Countdowns are to times of the database's clock, which need not be this machine's.
         self._skew = moment(execution["now"]).timestamp() - time.time()
-        self._live = Live(
-            get_renderable=self._render, console=self._console, auto_refresh=False, transient=True
-        )
-        self._live.start(refresh=True)
+        self._draw()
 
     def event(self, event: Event) -> None:
         apply(self._state, event)
@@ -139,7 +144,26 @@ class LiveView:
             await asyncio.sleep(REFRESH_SECONDS)
             self._refresh()
 
+    def pause(self, *, paused: bool) -> None:
+        if paused == self._paused:
+            return
+        self._paused = paused
+        if paused:
+            self._wipe()
+        elif self._began:
+            self._draw()
+
     def close(self) -> None:
+        self._wipe()
+        self._began = ""
+
+    def _draw(self) -> None:
+        self._live = Live(
+            get_renderable=self._render, console=self._console, auto_refresh=False, transient=True
+        )
+        self._live.start(refresh=True)
+
+    def _wipe(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None

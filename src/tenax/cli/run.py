@@ -183,7 +183,9 @@ async def _until_the_end(
             if worker is not None and worker.done():
                 worker.result()  # it only ends by itself with an error
                 return None
+            view.pause(paused=True)
             answer = await _ask(execution_id, following, interrupts) if cancel else "leave"
+            view.pause(paused=False)
             if answer == "leave":
                 return None
             if answer == "cancel":

@@ -145,19 +145,26 @@ def _load(modules: tuple[str, ...]) -> None:
 
 
 async def _work(settings: Settings) -> None:
+    import structlog
+
     from tenax import __version__
     from tenax.worker.loop import Worker
     from tenax.worker.transport import HttpTransport
 
-    transport = HttpTransport(settings.server or default_server(settings), settings.token)
+    url = settings.server or default_server(settings)
+    name = settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"
+    transport = HttpTransport(url, settings.token)
     one = Worker(
         transport,
-        name=settings.worker_name or f"{socket.gethostname()}-{os.getpid()}",
+        name=name,
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,
         drain=settings.drain,
         version=__version__,
+    )
+    structlog.get_logger("tenax.worker").info(
+        "the worker starts", name=name, server=url, queues=list(settings.queues), slots=settings.slots
     )
     interrupts = Interrupts()
     with interrupts.caught():

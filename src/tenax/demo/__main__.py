@@ -50,6 +50,9 @@ def main() -> int:
         if error.remedy:
             print(f"  {error.remedy}", file=sys.stderr)
         return error.exit_code or 1
+    except OSError as error:  # no room for its folder, no port
+        print(f"demo: {error}", file=sys.stderr)
+        return 3
     took = time.monotonic() - started
     screen.print(
         Text(f"The demo is over after {took:.0f} s; no process is left, PostgreSQL is stopped.", "green")

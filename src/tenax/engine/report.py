@@ -135,7 +135,7 @@ async def _others(tx: Connection, core: Core, item: ItemRow, refused: tuple[str,
 def _no_handler(item: ItemRow, back: Release) -> Outcome:
     message = back.detail or f"no live worker has a handler for step {item.step}"
     return Outcome(
-        "failed", facts=Facts(failure_class="not_found", reason="handler_not_found", message=message)
+        "failed", facts=Facts(failure_class="not_found", reason="unknown_handler", message=message)
     )
 
 

@@ -1,0 +1,56 @@
+"""The tables of the docs that are made from the code: `make docs` writes them, a test fails where they differ.
+
+A block stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `generate_*`, beside this file
+
+import generate_cli
+import generate_policy
+import generate_reference
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    **generate_policy.BLOCKS,
+    **generate_reference.BLOCKS,
+    **generate_cli.BLOCKS,
+}
+
+
+def pages() -> list[Path]:
+    """Every page that a reader of the docs can come to."""
+    return [
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs/decisions").glob("*.md")),
+    ]
+
+
+def rendered(text: str) -> str:
+    """The page with all its blocks made anew."""
+    return BLOCK.sub(lambda found: f"{found[1]}\n{BLOCKS[found[2]]().strip()}\n\n{found[3]}", text)
+
+
+def used(texts: Iterable[str]) -> set[str]:
+    return {found[2] for text in texts for found in BLOCK.finditer(text)}
+
+
+def main() -> None:
+    for page in pages():
+        before = page.read_text("utf-8")
+        after = rendered(before)
+        if after != before:
+            page.write_text(after, "utf-8")
+            print(f"wrote {page.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Tables about what people and programs call: commands, settings, routes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from cyclopts import App
+from markdown import code, codes, table
+
+from tenax.cli.app import COMMAND_NAMES, app
+from tenax.server import executions, health, tokens, workers
+from tenax.server.auth import PUBLIC, may
+from tenax.settings import describe_settings
+from tenax.store.tokens import Role
+
+GROUPS = ("db", "token")
+_WHERE = ("--server", "--token", "--database", "--home")
+_VARIABLE = re.compile(r"\[(TENAX_[A-Z_]+)")
+
+
+def _commands() -> Iterator[tuple[str, App]]:
+    for name in COMMAND_NAMES:
+        if name not in GROUPS:
+            yield name, app[name]
+            continue
+        for below in app[name]:
+            if not below.startswith("-"):
+                yield f"{name} {below}", app[name][below]
+
+
+def commands() -> str:
+    return "\n\n".join(_described(name, command) for name, command in _commands())
+
+
+def _described(name: str, command: App) -> str:
+    rows, where = [], []
+    usage = [f"tenax {name}"]
+    for argument in command.assemble_argument_collection():
+        if not argument.show:
+            continue
+        if argument.name in _WHERE and "worker" not in name:
+            where.append(argument.name)
+            continue
+        if not argument.name.startswith("-"):
+            usage.append(_placed(argument))
+        rows.append((code(argument.name), _words(argument)))
+    lines = [f"### `{' '.join(usage)}`", "", str(command.help).splitlines()[0]]
+    if rows:
+        lines += ["", table(("argument or option", ""), rows)]
+    if where:
+        lines += ["", f"Where: {codes(where)}."]
+    return "\n".join(lines)
+
+
+def _placed(argument: Any) -> str:
+    many = "..." if argument.field_info.kind.name == "VAR_POSITIONAL" else ""
+    return f"{argument.name}{many}" if argument.required else f"[{argument.name}{many}]"
+
+
+def _words(argument: Any) -> str:
+    choices = argument.get_choices()
+    words = str(argument.parameter.help)
+    if choices:
+        words += f" One of {codes(choices)}."
+    return f"{words} **Required.**" if argument.required else words
+
+
+def settings() -> str:
+    flags = _flags()
+    rows = [
+        (code(s.name), code(s.variable), codes(flags.get(s.variable, ()), none=""), s.default, s.doc)
+        for s in describe_settings()
+    ]
+    return table(("in `tenax.toml`", "variable", "option", "default", "meaning"), rows)
+
+
+def _flags() -> dict[str, list[str]]:
+    """The options that set a setting: they name its variable in their help."""
+    found: dict[str, list[str]] = {}
+    for _, command in _commands():
+        for argument in command.assemble_argument_collection():
+            if match := _VARIABLE.search(str(argument.parameter.help)):
+                known = found.setdefault(match[1], [])
+                if argument.name not in known:
+                    known.append(argument.name)
+    return found
+
+
+def routes() -> str:
+    rows = []
+    for module in (executions, workers, tokens, health):
+        for route in module.router.routes:
+            [method] = route.methods  # type: ignore[attr-defined]  # all of them are APIRoute
+            words = (route.endpoint.__doc__ or "the server's version").splitlines()[0]  # type: ignore[attr-defined]
+            rows.append((code(f"{method} {route.path}"), _roles(method, route.path), words))  # type: ignore[attr-defined]
+    return table(("route", "roles", ""), rows)
+
+
+def _roles(method: str, path: str) -> str:
+    if path in PUBLIC:
+        return "anyone, without a token"
+    return ", ".join(role for role in get_args(Role) if may(role, method, path))
+
+
+BLOCKS = {"commands": commands, "settings": settings, "routes": routes}

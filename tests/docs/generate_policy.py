@@ -1,0 +1,187 @@
+"""Tables about policies, failures and decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, get_args
+
+from markdown import code, codes, table
+
+from tenax.model.durations import format_duration
+from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, NEVER_RETRIED, RETRIED_BY_DEFAULT, Facts
+from tenax.model.policy import Backoff, Policy
+from tenax.model.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS
+from tenax.model.retry_fields import RULE_FIELDS
+from tenax.policy.backoff import bounds
+from tenax.policy.classify import PROGRAMMING_ERRORS, classify
+from tenax.policy.rules import RULES
+from tenax.policy.schedule import schedule
+
+_DURATIONS = frozenset({"initial_delay", "max_delay", "give_up_after", "max_retry_after"})
+_FIELDS: Mapping[str, str] = {
+    "max_attempts": "**total** counted attempts, the first included; `unlimited` is allowed, 0 is refused. Where no level gives a policy: 1",
+    "retryable": "`false`: the first attempt runs, nothing after it, whatever `max_attempts` says",
+    "backoff": "the curve: " + codes(get_args(Backoff)),
+    "initial_delay": "the delay before the second attempt",
+    "backoff_multiplier": "growth of `exponential`; at least 1",
+    "max_delay": "the cap of the curve, after jitter too. Where it is not set and `initial_delay` is longer: `initial_delay`",
+    "jitter": "`false` or 0: none; a factor from 0 to 1; `full`; `equal`; `true` is 0.5",
+    "retry_when": "a [condition](conditions.md): decides instead of the failure's class",
+    "stop_when": "a condition: where it is true, there is no retry",
+    "retry_on": "classes or reasons that are retried besides the defaults; `budget` and `cancelled` are refused here",
+    "never_on": "classes or reasons that are not retried. Beats `retry_on`; a reason beats a class",
+    "rules": "what certain failures get instead: see [rules](#rules)",
+    "infra_attempts": "so many attempts lost to infrastructure are not counted. No effect with `unlimited`",
+    "give_up_after": "total time since the first enqueue; a retry that would start later is not made",
+    "honor_retry_after": "the callee's `Retry-After` is a floor for the delay",
+    "max_retry_after": "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured",
+    "attempt_cost": "what an attempt that reports no usage is charged against a budget. Budgets cannot be set in a workflow file yet: only `tenax decide` shows this field at work",
+    "max_snoozes": "how often a handler may snooze; beyond it a snooze counts as a transient failure",
+}
+_CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("the attempt outlived its `timeout`", {"timed_out": True}, "failed"),
+    ("`Fatal`, or `success: false`", {"fatal": True}, "failed"),
+    ("`NotCompleted`", {}, "not_completed"),
+    ("result file says `failed`", {"result_file": "failed", "exit_code": 1}, "failed"),
+    ("result file says `budget_exceeded`", {"result_file": "budget_exceeded", "exit_code": 1}, "failed"),
+    ("exit 0, result file unreadable", {"result_file": "unreadable", "exit_code": 0}, "failed"),
+    ("exit 7, no result file", {"result_file": "missing", "exit_code": 7}, "failed"),
+    ("exit 7, result file unreadable", {"result_file": "unreadable", "exit_code": 7}, "failed"),
+    ("killed by signal 9", {"signal": 9, "result_file": "missing"}, "failed"),
+    ("killed for memory", {"signal": 9, "oom_killed": True}, "failed"),
+    ("connection refused", {"connection": "refused"}, "failed"),
+    ("host name not found", {"connection": "dns"}, "failed"),
+    ("HTTP 302 that is not followed", {"status_code": 302}, "failed"),
+    ("HTTP 400", {"status_code": 400}, "failed"),
+    ("HTTP 401", {"status_code": 401}, "failed"),
+    ("HTTP 403", {"status_code": 403}, "failed"),
+    ("HTTP 404", {"status_code": 404}, "failed"),
+    ("HTTP 408", {"status_code": 408}, "failed"),
+    ("HTTP 425", {"status_code": 425}, "failed"),
+    ("HTTP 429", {"status_code": 429}, "failed"),
+    ("HTTP 500", {"status_code": 500}, "failed"),
+    ("HTTP 503", {"status_code": 503}, "failed"),
+    ("`ValueError` itself", {"exception": "ValueError"}, "failed"),
+    (
+        "`json.JSONDecodeError` (a subclass of it)",
+        {"exception": "json.decoder.JSONDecodeError", "exception_bases": ("builtins.ValueError",)},
+        "failed",
+    ),
+    ("`PermissionError`", {"exception": "PermissionError"}, "failed"),
+    ("`ConnectionResetError`", {"exception": "ConnectionResetError"}, "failed"),
+    (
+        "a `ValidationError` of any library",
+        {"exception": "pydantic_core.ValidationError", "exception_bases": ("builtins.ValueError",)},
+        "failed",
+    ),
+    ("`RuntimeError`, or any other exception", {"exception": "RuntimeError"}, "failed"),
+    ("nothing is known", {}, "failed"),
+)
+
+
+def policy_fields() -> str:
+    """Every field has its line here, and its default is the code's."""
+    defaults = Policy()
+    names = [f.name for f in fields(Policy)]
+    assert set(names) == set(_FIELDS), "a field of the policy has no description"
+    return table(
+        ("field", "default", "meaning"),
+        [(code(name), _default(name, getattr(defaults, name)), _FIELDS[name]) for name in names],
+    )
+
+
+def _default(name: str, value: Any) -> str:
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return format_duration(value) if name in _DURATIONS else str(value)
+
+
+def rule_fields() -> str:
+    return codes(RULE_FIELDS)
+
+
+def curves() -> str:
+    """The nominal delay before each attempt, from 1 s with a cap of 20 s."""
+    base = Policy(max_attempts=8, initial_delay=1.0, max_delay=20.0, jitter=0.0)
+    names = [name for name in get_args(Backoff) if name != "decorrelated"]
+    columns = {name: schedule(replace(base, backoff=name)) for name in names}
+    rows = [
+        (n + 1, *(format_duration(columns[name][n].nominal) for name in names))
+        for n in range(base.max_attempts or 0)
+    ]
+    return table(("attempt", *map(code, names)), rows)
+
+
+def default_schedule() -> str:
+    """The default policy with six attempts: what `tenax schedule` prints."""
+    rows = schedule(Policy(max_attempts=6))
+    shown = [
+        (row.attempt, *(format_duration(t) for t in (row.least, row.nominal, row.most, row.cumulative_nominal)))
+        for row in rows
+    ]
+    return table(("attempt", "least", "nominal", "most", "cumulative"), shown)
+
+
+def jitter_ranges() -> str:
+    """Around a curve of 10 s: far from the cap, and at it."""
+    kinds = (("0", 0.0), ("0.2", 0.2), ("true", 0.5), ("full", "full"), ("equal", "equal"))
+    rows = [(code(name), *(_range(10.0, jitter, cap) for cap in (300.0, 10.0))) for name, jitter in kinds]
+    return table(("`jitter`", "curve 10s, cap 300s", "curve 10s, cap 10s"), rows)
+
+
+def _range(delay: float, jitter: Any, cap: float) -> str:
+    least, most = bounds(delay, jitter, cap)
+    return format_duration(least) if least == most else f"{format_duration(least)} to {format_duration(most)}"
+
+
+def decision_rules() -> str:
+    return table(
+        ("", "rule", "what it says"),
+        [(n, code(name), words) for n, (name, words) in enumerate(RULES.items(), 1)],
+    )
+
+
+def failure_classes() -> str:
+    rows = [
+        (
+            code(name),
+            "never" if name in NEVER_RETRIED else ("yes" if name in RETRIED_BY_DEFAULT else "no"),
+            "yes" if name in INFRASTRUCTURE else "",
+            code(REASON_OF_CLASS[name]),
+        )
+        for name in FAILURE_CLASSES
+    ]
+    return table(("class", "retried by default", "infrastructure", "reason where nothing more is known"), rows)
+
+
+def reasons() -> str:
+    return table(("reason", "meaning"), [(code(n), words) for n, words in (*REASONS.items(), *REASON_PATTERNS.items())])
+
+
+def classification() -> str:
+    rows = []
+    for words, facts, status in _CASES:
+        failure = classify(Facts(**facts), status=status)  # type: ignore[arg-type]  # a literal, from the table above
+        rows.append((words, code(failure.failure_class), code(failure.reason)))
+    return table(("what was seen", "class", "reason"), rows)
+
+
+def programming_errors() -> str:
+    return codes(sorted(name.removeprefix("builtins.") for name in PROGRAMMING_ERRORS))
+
+
+BLOCKS = {
+    "policy-fields": policy_fields,
+    "rule-fields": rule_fields,
+    "curves": curves,
+    "default-schedule": default_schedule,
+    "jitter-ranges": jitter_ranges,
+    "decision-rules": decision_rules,
+    "failure-classes": failure_classes,
+    "reasons": reasons,
+    "classification": classification,
+    "programming-errors": programming_errors,
+}
