@@ -6,7 +6,7 @@ RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test check format bench lock clean
+.PHONY: help install demo up test check format docs bench lock clean
 
 help: ## the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ check: $(DEV_STAMP) ## format, lint, types, layers
 format: $(DEV_STAMP) ## puts the code into its form
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+docs: $(DEV_STAMP) ## writes the generated tables of the docs anew
+	@$(BIN)/python tests/docs/generate.py
 
 bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL, in the same run
 	@$(BIN)/python -m benchmarks $(ONLY)

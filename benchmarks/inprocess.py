@@ -12,6 +12,7 @@ import benchmarks.tasks  # noqa: F401 -- imported for the tasks it registers
 from benchmarks import workflows
 from benchmarks.gate import wait_at_gate
 from benchmarks.load import submit_steadily
+from tenax.cli.parent import under_supervision
 from tenax.embed import local_worker, open_engine
 from tenax.settings import load_settings
 
@@ -39,6 +40,7 @@ async def work(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
+    under_supervision()
     parser = argparse.ArgumentParser()
     parser.add_argument("--slots", type=int, default=500)
     parser.add_argument("--source")

@@ -16,6 +16,7 @@ from typing import Any
 import asyncpg
 
 from benchmarks.gate import wait_at_gate
+from tenax.cli.parent import under_supervision
 
 BATCH = 100
 
@@ -84,5 +85,6 @@ async def work(url: str) -> dict[str, Any]:
 if __name__ == "__main__":
     import uvloop
 
+    under_supervision()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         sys.stdout.write(json.dumps(runner.run(work(os.environ["TENAX_DATABASE_URL"]))))

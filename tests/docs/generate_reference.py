@@ -41,7 +41,7 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     "step_skipped": ("its `when` is false", "when"),
     "step_unreachable": ("a step it needs has failed", "cause: that step"),
     "action_started": ("a worker has leased an attempt", "worker, retry: attempt, max_attempts, is_retry"),
-    "action_completed": ("the attempt succeeded", "result, worker, seconds, decision"),
+    "action_completed": ("the attempt succeeded", "result, seconds, decision; usage, where it was reported"),
     "action_error": ("the attempt failed, or outlived its timeout", "error, failure, worker, seconds"),
     "action_not_completed": ("the handler asks to be run again; counts", "error, failure, worker, seconds"),
     "action_snoozed": ("the handler asks to be run later; does not count", "worker, seconds"),

@@ -15,7 +15,7 @@ from tenax.model.parse import parse_workflow
 from tenax.model.step_keys import LATER_STEP_KEYS, STEP_KEYS
 from tenax.model.step_types import SPEC_KEYS
 
-GENEROUS = 2.0
+GENEROUS = 20.0
 """Seconds. A guard against hanging and no measure: each is a matter of milliseconds."""
 
 LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(

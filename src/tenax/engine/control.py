@@ -33,7 +33,11 @@ async def cancel(core: Core, execution_id: int, *, actor: str, reason: str | Non
             was = {"was": item.state} | ({"worker": item.worker} if item.worker else {})
             journal.log(row.id, event("item_cancelled", item.step, item=item.item_no, data=was))
         row.become("cancelled")
-        failure = {"class": "cancelled", "reason": "cancelled_on_request", "message": reason or f"cancelled by {actor}"}
+        failure = {
+            "class": "cancelled",
+            "reason": "cancelled_on_request",
+            "message": reason or f"cancelled by {actor}",
+        }
         journal.execution(row, failure=failure)
         journal.log(row.id, event("execution_cancelled", data={"actor": actor, "reason": reason}))
         await journal.write(tx)
