@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from cyclopts import App
-from markdown import code, codes, table
+from tables import code, codes, table
 
 from tenax.cli.app import COMMAND_NAMES, app
 from tenax.server import executions, health, tokens, workers

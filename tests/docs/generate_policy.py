@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, get_args
 
-from markdown import code, codes, table
+from tables import code, codes, table
 
 from tenax.model.durations import format_duration
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, NEVER_RETRIED, RETRIED_BY_DEFAULT, Facts
@@ -119,7 +119,10 @@ def default_schedule() -> str:
     """The default policy with six attempts: what `tenax schedule` prints."""
     rows = schedule(Policy(max_attempts=6))
     shown = [
-        (row.attempt, *(format_duration(t) for t in (row.least, row.nominal, row.most, row.cumulative_nominal)))
+        (
+            row.attempt,
+            *(format_duration(t) for t in (row.least, row.nominal, row.most, row.cumulative_nominal)),
+        )
         for row in rows
     ]
     return table(("attempt", "least", "nominal", "most", "cumulative"), shown)
@@ -154,11 +157,15 @@ def failure_classes() -> str:
         )
         for name in FAILURE_CLASSES
     ]
-    return table(("class", "retried by default", "infrastructure", "reason where nothing more is known"), rows)
+    return table(
+        ("class", "retried by default", "infrastructure", "reason where nothing more is known"), rows
+    )
 
 
 def reasons() -> str:
-    return table(("reason", "meaning"), [(code(n), words) for n, words in (*REASONS.items(), *REASON_PATTERNS.items())])
+    return table(
+        ("reason", "meaning"), [(code(n), words) for n, words in (*REASONS.items(), *REASON_PATTERNS.items())]
+    )
 
 
 def classification() -> str:

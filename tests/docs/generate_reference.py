@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from markdown import code, codes, table
+from tables import code, codes, table
 
 import tenax
 from tenax.errors import TenaxError
@@ -24,7 +24,10 @@ from tenax.policy.values import FILTERS, TESTS, TEXT_LIMIT, Function
 _EVENTS: Mapping[str, tuple[str, str]] = {
     "execution_started": ("an execution begins", "workflow, input; retry_of, original_execution, reason"),
     "execution_activated": ("recovery found it without work and repaired it", "reason"),
-    "execution_completed": ("every step has ended, no goal was lost", "result, where the workflow has `outputs`"),
+    "execution_completed": (
+        "every step has ended, no goal was lost",
+        "result, where the workflow has `outputs`",
+    ),
     "execution_failed": ("a goal is lost, or the deadline passed", "failure"),
     "execution_cancelled": ("someone cancelled it", "actor, reason"),
     "execution_paused": ("", ""),
@@ -58,7 +61,10 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     "late_result": ("a report with an old lease token: recorded, not applied", "status, result or failure"),
     "budget_exceeded": ("", ""),
     "operator_action": ("a person did something", "action, actor, reason"),
-    "worker_registered": ("a worker said who it is; belongs to no execution", "worker, runtimes, queues, slots, ..."),
+    "worker_registered": (
+        "a worker said who it is; belongs to no execution",
+        "worker, runtimes, queues, slots, ...",
+    ),
     "worker_health_changed": ("", ""),
     "worker_lost": ("", ""),
 }
@@ -177,7 +183,7 @@ def not_yet() -> str:
         ("fields of a policy", codes(["vary"])),
         ("in templates", codes(["item", "index", "steps.NAME.failures"])),
     ]
-    return table(("what", "refused with \"is not supported by this version yet\""), rows)
+    return table(("what", 'refused with "is not supported by this version yet"'), rows)
 
 
 def errors() -> str:

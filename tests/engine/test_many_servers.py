@@ -76,3 +76,16 @@ def test_three_engines_share_the_work_and_decide_once(any_database_url, tmp_path
         assert len(workers) == 3
 
     asyncio.run(scene())
+
+
+def test_the_first_submissions_of_a_definition_may_come_all_at_once(any_database_url, tmp_path):
+    async def scene():
+        async with AsyncExitStack() as stack:
+            engines = [await opened(stack, any_database_url, tmp_path) for _ in range(3)]
+            sources = [SOURCE.replace("name: flaky", f"name: flaky{n}") for n in range(10)]
+            calls = [
+                e.submit([Submission(source=source)]) for source in sources for e in engines for _ in range(3)
+            ]
+            assert len({s.id for [s] in await asyncio.gather(*calls)}) == len(calls)
+
+    asyncio.run(scene())

@@ -26,7 +26,8 @@ Queues = Annotated[
     tuple[str, ...], Parameter(name="--queue", help="A queue to serve. Repeatable. [TENAX_QUEUES: default]")
 ]
 Labels = Annotated[
-    tuple[str, ...], Parameter(name="--label", help="What the worker offers, NAME=VALUE. Repeatable.")
+    tuple[str, ...],
+    Parameter(name="--label", help="What the worker offers, NAME=VALUE. Repeatable. [TENAX_LABELS]"),
 ]
 Name = Annotated[
     str | None, Parameter(help="The worker's name. [TENAX_WORKER_NAME: its host and process id]")
@@ -71,7 +72,10 @@ def worker(
 
     configure_logging(settings.log_level)
     _load(modules)
-    asyncio.run(_work(settings))
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_work(settings))
     return 0
 
 

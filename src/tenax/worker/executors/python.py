@@ -34,6 +34,7 @@ class PythonExecutor:
         self._guardian = guardian
         self._threads = Threads()
         self._handlers: dict[tuple[str, str | None], Handler] = {}
+        self._searches: dict[tuple[str, str | None], asyncio.Future[Handler | Outcome | NoHandler]] = {}
         self._on_slot_freed = on_slot_freed
         self.overdue = 0
 
@@ -63,17 +64,13 @@ class PythonExecutor:
     async def _find(self, key: tuple[str, str | None]) -> Handler | Outcome:
         """In a thread: importing a module may take longer than a heartbeat may wait."""
 
-        def find() -> Handler | Outcome | NoHandler:
-            try:
-                return find_handler(*key)
-            except NoHandler as none:
-                return none
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything at all
-                return outcome_of(error)
-
-        found = await asyncio.shield(self._threads.call(find))
+        search = self._searches.get(key)
+        if search is None:  # one for all the attempts that wait for the same function
+            search = self._searches[key] = self._threads.call(lambda: _find(key))
+            search.add_done_callback(lambda _: self._searches.pop(key, None))
+        found = await asyncio.shield(search)
         if isinstance(found, NoHandler):
-            raise found
+            raise NoHandler(*found.args)
         return found
 
     async def _in_loop(
@@ -155,3 +152,12 @@ def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
             stderr_tail=readable(ended.stderr_tail) or None,
         )
         return Outcome("failed", facts=facts)
+
+
+def _find(key: tuple[str, str | None]) -> Handler | Outcome | NoHandler:
+    try:
+        return find_handler(*key)
+    except NoHandler as none:
+        return none
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything at all
+        return outcome_of(error)

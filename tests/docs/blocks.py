@@ -1,0 +1,32 @@
+"""The code blocks of the docs, each with its place and with the mark that stands before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from generate import ROOT, pages
+
+_BLOCK = re.compile(r"(?:<!-- (run[^>]*?) -->\n)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    place: str
+    """`docs/policy.md:51`."""
+    mark: str | None
+    language: str
+    text: str
+
+
+def blocks(language: str) -> list[Block]:
+    return [block for block in _all() if block.language == language]
+
+
+def _all() -> Iterator[Block]:
+    for page in pages():
+        text = page.read_text("utf-8")
+        for found in _BLOCK.finditer(text):
+            line = text.count("\n", 0, found.start(2)) + 1
+            yield Block(f"{page.relative_to(ROOT)}:{line}", found[1], found[2], found[3])

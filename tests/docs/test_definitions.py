@@ -1,0 +1,75 @@
+"""Workflows, policies and Python in the docs are right."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blocks import Block, blocks
+from generate import ROOT
+
+from tenax.model.retry_fields import parse_retry
+from tenax.model.yaml_source import read_source
+from tenax.policy.check import load_workflow
+from tenax.policy.resolve import resolve_policy
+from tenax.settings import Settings, load_settings
+
+
+def _cases(language: str) -> list[Any]:
+    return [pytest.param(block, id=block.place) for block in blocks(language)]
+
+
+@pytest.mark.parametrize("block", _cases("yaml"))
+def test_yaml_is_a_valid_workflow_or_policy(block: Block) -> None:
+    data = read_source(block.text, filename=block.place).data
+    if "workflow" in data:
+        load_workflow(block.text, filename=block.place)
+        return
+    assert set(data) == {"retry"}, "neither a whole workflow nor a policy"
+    patch, findings = parse_retry(data["retry"], ("retry",))
+    assert findings == []
+    resolve_policy([patch])
+
+
+@pytest.mark.parametrize("block", _cases("json"))
+def test_json_can_be_read(block: Block) -> None:
+    json.loads(block.text)
+
+
+@pytest.mark.parametrize("block", _cases("toml"))
+def test_toml_is_valid_settings(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "tenax.toml").write_text(block.text)
+    settings = load_settings(env={"TENAX_HOME": str(tmp_path)}, cwd=tmp_path)
+    assert set(settings.sources) - {"home"} == set(tomllib.loads(block.text))
+
+
+@pytest.mark.parametrize("block", _cases("python"))
+def test_python_runs(
+    block: Block, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it defines can be defined; where it is marked so, its tests are run on a database."""
+    names: dict[str, Any] = {"__name__": f"docs_{abs(hash(block.place))}"}
+    exec(compile(block.text, block.place, "exec"), names)
+    if block.mark != "run: database":
+        return
+    monkeypatch.chdir(ROOT)
+    settings = Settings(home=tmp_path, database_url=request.getfixturevalue("database_url"))
+    tests = [value for name, value in names.items() if name.startswith("test_")]
+    assert tests
+    for test in tests:
+        assert inspect.iscoroutinefunction(test)
+        asyncio.run(test(settings))
+
+
+def test_there_is_something_to_look_at() -> None:
+    """A pattern that finds nothing would pass every test above."""
+    assert len(blocks("yaml")) >= 5
+    assert len(blocks("python")) >= 4
+    assert any(block.mark == "run: database" for block in blocks("python"))
+    assert os.environ.get("TENAX_SERVER") is None

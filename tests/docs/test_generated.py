@@ -1,0 +1,40 @@
+"""What the docs say of the code is what the code says of itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import generate
+import pytest
+
+import tenax
+from tenax.model.reasons import is_known_reason
+
+
+@pytest.mark.parametrize("page", generate.pages(), ids=lambda page: str(page.relative_to(generate.ROOT)))
+def test_every_generated_block_is_current(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert text == generate.rendered(text), "run `make docs`"
+
+
+def test_every_block_there_is_stands_in_some_page() -> None:
+    assert generate.used(page.read_text("utf-8") for page in generate.pages()) == set(generate.BLOCKS)
+
+
+def test_an_old_block_is_noticed() -> None:
+    text = "before\n<!-- generated: rule-fields -->\nold\n<!-- end -->\nafter\n"
+    assert "`max_attempts`" in generate.rendered(text)
+    assert "old" not in generate.rendered(text)
+
+
+def test_every_reason_that_the_code_gives_is_published() -> None:
+    given = (
+        r'failure_class="\w+",\s+reason="(\w+)"',
+        r'"class": "\w+",\s+"reason": "(\w+)"',
+        r'refused\(\s*"\w+",\s+"(\w+)"',
+    )
+    sources = [path.read_text("utf-8") for path in Path(tenax.__file__).parent.rglob("*.py")]
+    found = {name for source in sources for pattern in given for name in re.findall(pattern, source)}
+    assert {"unknown_handler", "cancelled_on_request", "invalid_result"} <= found
+    assert {name for name in found if not is_known_reason(name)} == set()
