@@ -18,7 +18,7 @@ _END_SECONDS = 10.0
 _POLL_SECONDS = 0.01
 
 
-class ChildFailed(Exception):  # noqa: N818 - it says what happened
+class ChildFailed(Exception):
     """A process of the bench ended before its time."""
 
 

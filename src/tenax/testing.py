@@ -34,10 +34,8 @@ class Workbench:
 
     async def run(self, file: str | Path, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
         """A workflow from its file. Modules beside the file are found, as with `tenax run`."""
-        path = Path(file).resolve()
-        return await self.run_text(
-            path.read_text("utf-8"), filename=str(file), base_dir=str(path.parent), input=input
-        )
+        source, folder = _read(Path(file))
+        return await self.run_text(source, filename=str(file), base_dir=folder, input=input)
 
     async def run_text(
         self,
@@ -77,6 +75,10 @@ async def workbench(settings: Settings, **worker: Any) -> AsyncIterator[Workbenc
             local_worker(engine, name="workbench", **worker),
         ):
             yield Workbench(engine, clock)
+
+
+def _read(file: Path) -> tuple[str, str]:
+    return file.read_text("utf-8"), str(file.resolve().parent)
 
 
 def _all_wait_until(execution: Mapping[str, Any]) -> datetime | None:

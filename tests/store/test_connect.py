@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
+from waiting import eventually
 
 from tenax.errors import SchemaOutdated, TenaxError, Unreachable, UsageError
 from tenax.settings import Settings
@@ -21,7 +22,6 @@ from tenax.store import connect
 from tenax.store.connect import Database, connection_lost, open_pool
 from tenax.store.migrate import status
 from tenax.store.postmaster import postmaster_of, processes_of
-from waiting import eventually
 
 
 def refused(url: str) -> TenaxError:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from waiting import eventually
 
 from tenax.errors import Unreachable
 from tenax.store import postmaster
@@ -21,7 +22,6 @@ from tenax.store.connect import connection_lost
 from tenax.store.embedded import EmbeddedPostgres
 from tenax.store.embedded_place import existing_place
 from tenax.store.postgres_binaries import Installation, choose, wheel_installations
-from waiting import eventually
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
 as_user = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -34,7 +34,7 @@ class ChildPlan:
     """What is added to our own, asked for at each start."""
 
 
-class ChildFailed(Exception):  # noqa: N818 - an event of the supervisor's, not an error of the user's
+class ChildFailed(Exception):
     """A child ended in a way that starting it again cannot help."""
 
     def __init__(self, name: str, code: int) -> None:

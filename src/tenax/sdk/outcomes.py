@@ -1,7 +1,5 @@
 """What a handler may raise to say how its attempt ended. Everything else it raises is an ordinary failure."""
 
-# ruff: noqa: N818 - these are outcomes that a handler raises, not errors
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,7 +1,5 @@
 """Every error of the API is a problem (RFC 9457), in words for the person who reads it."""
 
-# ruff: noqa: N818 - named as their kin in tenax.errors
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 
-class Unserialisable(Exception):  # noqa: N818 - the vocabulary's word
+class Unserialisable(Exception):
     """A value that has no JSON form."""
 
 

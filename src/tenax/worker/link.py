@@ -19,7 +19,7 @@ LONGEST_PAUSE = 5.0
 log = logging.getLogger("tenax.worker")
 
 
-class LinkDown(Exception):  # noqa: N818 - a state, not an error
+class LinkDown(Exception):
     """The call did not get through; try again later. Never leaves the worker."""
 
 

@@ -22,7 +22,7 @@ _IMPORTING = threading.RLock()
 """`sys.path` is the whole process's: one import at a time may change it."""
 
 
-class NoHandler(Exception):  # noqa: N818 - the vocabulary's word
+class NoHandler(Exception):
     """This worker has no such handler. Another may: the lease is handed back, uncounted."""
 
 

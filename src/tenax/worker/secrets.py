@@ -14,7 +14,7 @@ from tenax.model.wire import Assignment, Release, SecretSlot
 PREFIX = "TENAX_SECRET_"
 
 
-class SecretMissing(Exception):  # noqa: N818 - the vocabulary's word
+class SecretMissing(Exception):
     """The definition asks for a secret that this worker does not have."""
 
     def __init__(self, name: str) -> None:

@@ -23,7 +23,7 @@ RESULT_LIMIT = 8_000_000
 _STATUSES = ("completed", "failed", "budget_exceeded")
 
 
-class _Unreadable(Exception):  # noqa: N818 - the vocabulary's word
+class _Unreadable(Exception):
     pass
 
 
