@@ -186,6 +186,21 @@ def test_a_failed_execution_is_exit_code_1(folder: Path, database_url: str) -> N
     assert "attempts are used up: 2 of 2" in ended.stderr
 
 
+def test_what_runs_when_the_execution_fails_may_finish(folder: Path, database_url: str) -> None:
+    (folder / "half.yaml").write_text(
+        "name: half\nworkflow:\n"
+        f"  - {{step: fails, type: process, cwd: {folder}, command: 'while ! test -e began; do sleep 0.05; done; exit 3'}}\n"
+        f"  - {{step: runs, type: process, cwd: {folder}, command: 'touch began; sleep 1; echo done'}}\n"
+    )
+    ended = tenax(folder, "run", "half.yaml", "--json", "--database", database_url)
+    execution = json.loads(ended.stdout)
+    assert (ended.returncode, execution["status"]) == (1, "failed")
+    assert {name: step["status"] for name, step in execution["steps"].items()} == {
+        "fails": "failed",
+        "runs": "completed",
+    }
+
+
 def test_the_same_key_is_the_same_execution(folder: Path, database_url: str) -> None:
     one, two = (
         json.loads(

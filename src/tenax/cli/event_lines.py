@@ -54,7 +54,10 @@ def failure_words(failure: Mapping[str, Any] | None) -> str:
 
 
 def attempt_of(number: int, limit: int | None) -> str:
-    return f"{number}" if limit is None else f"{number} of {limit}"
+    if limit is None:
+        return f"{number}"
+    # Attempts that do not count (snoozed, handed back, forgiven) have numbers too.
+    return f"{number} of {limit}" if number <= limit else f"{number} (at most {limit} count)"
 
 
 def _left(number: int | None, limit: int | None) -> str:

@@ -106,9 +106,9 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
 
         interrupts = Interrupts()
         with interrupts.caught():
-            async with _own_worker(engine, execution_id, settings) as worker:
-                ended = await _until_the_end(engine, execution_id, view, interrupts, worker, cancel)
-            return ended or await engine.get(execution_id)
+            async with _own_worker(engine, execution_id, settings, interrupts.first) as worker:
+                await _until_the_end(engine, execution_id, view, interrupts, worker, cancel)
+            return await engine.get(execution_id)
 
 
 async def _begin(engine: Any, wish: Wish) -> int:
@@ -122,9 +122,9 @@ async def _begin(engine: Any, wish: Wish) -> int:
 
 @contextlib.asynccontextmanager
 async def _own_worker(
-    engine: Any, execution_id: int, settings: Settings
+    engine: Any, execution_id: int, settings: Settings, interrupted: asyncio.Event
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """Stopped without patience: what still runs when the block ends is handed back, uncounted, and nothing is lost."""
+    """What still runs when the execution has ended may finish. After Ctrl-C it is handed back at once, uncounted."""
     from tenax.embed import LocalTransport
     from tenax.worker.loop import Worker
 
@@ -134,11 +134,11 @@ async def _own_worker(
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,
-        drain=0.0,
+        drain=settings.drain,
         execution_id=execution_id,
     )
     stop = asyncio.Event()
-    working = asyncio.create_task(worker.run(stop))
+    working = asyncio.create_task(worker.run(stop, at_once=interrupted))
     try:
         yield working
     finally:

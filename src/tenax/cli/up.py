@@ -19,7 +19,7 @@ from tenax.errors import Unreachable
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.session import transaction
-from tenax.store.tokens import any_live_token, create_token, list_tokens, revoke_token
+from tenax.store.tokens import create_token, list_tokens, revoke_token
 
 READY_SECONDS = 120.0
 SERVER_STOP_SECONDS = 10.0
@@ -113,7 +113,7 @@ class _Up:
                 **self._of_settings(),
                 **named,
                 "TENAX_SERVER": self._url,
-                **({"TENAX_TOKEN": token} if token else {}),
+                "TENAX_TOKEN": token,
             }
 
         return Child(ChildPlan(f"worker-{number}", ("worker", *modules), what, environment), _say)
@@ -137,15 +137,15 @@ class _Up:
 
 
 class _Pass:
-    """The workers' token, made when the server asks for tokens at all, and revoked when `up` ends."""
+    """The workers' token, revoked when `up` ends. They have it even while none is asked for: one may be at any time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._name = f"{_pass_prefix()}{os.getpid()}"
         self._secret: str | None = None
 
-    async def secret(self) -> str | None:
-        """Asked for at each start of a worker: tokens may have come into force since the last one."""
+    async def secret(self) -> str:
+        """Asked for at each start of a worker: someone may have revoked it since the last one."""
         async with transaction(self._database) as tx:
             live = {token.name for token in await list_tokens(tx) if token.revoked_at is None}
             if self._name in live and self._secret is not None:
@@ -153,8 +153,7 @@ class _Pass:
             self._secret = None
             for name in _orphans(live):
                 await revoke_token(tx, name)
-            if await any_live_token(tx):
-                _, self._secret = await create_token(tx, self._name, "worker")
+            _, self._secret = await create_token(tx, self._name, "worker")
         return self._secret
 
     async def revoke(self) -> None:
