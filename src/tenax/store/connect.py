@@ -26,6 +26,7 @@ _COMMAND_SECONDS = 90.0
 """Beyond the server's own limit below: for a server that no longer answers at all."""
 _SESSION = {
     "jit": "off",
+    "random_page_cost": "1.1",  # the live rows are in memory: without it small tables are read whole for each batch
     "timezone": "UTC",
     "plan_cache_mode": "force_custom_plan",
     "statement_timeout": "60s",
