@@ -47,7 +47,9 @@ class Hand:
 
     async def report(self, assignment: Assignment, outcome: Outcome) -> Any:
         a = assignment
-        [answer] = await self.engine.report([Report(a.execution_id, a.item_id, a.attempt, a.token, outcome)])
+        [answer] = await self.engine.report(
+            [Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step)]
+        )
         return answer
 
     async def succeed(self, assignment: Assignment, result: Any = None) -> Any:

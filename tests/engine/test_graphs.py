@@ -234,3 +234,25 @@ def test_a_wide_graph_joins_and_fans_out_again(play):
         assert len(execution["result"]) == 300
 
     play(scene)
+
+
+def test_nothing_is_left_queued_by_a_transition_that_fails_the_execution(play):
+    source = """
+name: doomed
+workflow:
+  - {step: a, type: python, task: "t:t", when: "{{ input.nope.deeper > 'x' + 1 }}"}
+  - {step: b, type: python, task: "t:t"}
+input: {nope: {type: object, default: {deeper: 1}}}
+"""
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        events = await hand.engine.events(id_)
+        assert [(e["type"], e["step"]) for e in events][-3:] == [
+            ("step_enqueued", "b"),
+            ("item_cancelled", "b"),
+            ("execution_failed", None),
+        ]
+        assert await hand.lease() == []
+
+    play(scene)

@@ -24,6 +24,7 @@ def test_a_lost_worker_is_retried_and_its_report_is_late(play):
         assert answer.status == "late"
         events = await hand.engine.events(id_)
         assert events[-1]["type"] == "late_result"
+        assert events[-1]["step"] == "only"
         assert events[-1]["data"]["result"] == "too late"
         again = await hand.succeed(lost, "too late")
         assert again.status == "late"
@@ -102,11 +103,112 @@ def test_after_a_gap_in_service_no_lease_expires_for_a_full_lease(play):
         await hand.clock.advance(3600)
         await hand.engine.beat()
         assert await hand.engine.reap() == 0, "the worker could not have sent its heartbeat"
-        await hand.clock.advance(10)
-        await hand.engine.beat()
+        await hand.pass_time(20)
         assert await hand.engine.reap() == 0
-        await hand.clock.advance(20)
+        await hand.pass_time(10)
         assert await hand.engine.reap() == 1
+
+    play(scene)
+
+
+def test_a_gap_is_seen_before_anything_is_reaped_even_if_no_server_has_said_that_it_is_back(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        held = await hand.lease_one()
+        await hand.clock.advance(200)
+        await hand.engine.timers.tick()
+        assert "lease_expired" not in await hand.types(id_)
+        assert (await hand.beat(held)).revoked == ()
+        assert (await hand.succeed(held)).verdict == "complete"
+
+    play(scene)
+
+
+def test_a_worker_that_was_lost_before_its_timeout_is_lost_however_late_that_is_seen(play):
+    source = ONE_STEP.replace("jitter: 0}", 'jitter: 0, retry_when: "{{ status_code >= 500 }}"}')
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        await hand.lease_one("gone")
+        await hand.clock.advance(600)
+        await hand.engine.beat()
+        await hand.pass_time(30)
+        assert await hand.engine.reap() == 1
+        assert (await hand.types(id_))[-2:] == ["lease_expired", "step_retry"]
+
+    play(scene)
+
+
+def test_a_report_of_an_attempt_does_not_pass_for_another_of_the_same_grant(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        grant = str(uuid.uuid4())
+        request = LeaseRequest("w1", grant, 1, ("python",))
+        [first] = await hand.engine.dispatcher.lease_now(request)
+        await hand.fail(first)
+        await hand.clock.advance(1)
+        [second] = await hand.engine.dispatcher.lease_now(request)
+        assert second.token != first.token
+        assert (await hand.succeed(first)).verdict == "retry", "the same token again: the first answer"
+        assert await hand.status(id_) == "running"
+
+    play(scene)
+
+
+def test_a_worker_cannot_say_that_it_was_lost(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit(ONE_STEP.replace("jitter: 0}", "jitter: 0, infra_attempts: 5}"))
+        await hand.fail(await hand.lease_one(), failure_class="worker_lost", message="poor me")
+        [error] = [e for e in await hand.engine.events(id_) if e["type"] == "action_error"]
+        assert error["data"]["failure"]["class"] == "transient"
+
+    play(scene)
+
+
+def test_a_worker_that_comes_back_is_asked_again_for_what_it_refused(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        await hand.register("w1")
+        await hand.register("w2")
+        a = await hand.lease_one("w1")
+        await hand.engine.release([Release(id_, a.item_id, a.attempt, a.token, "no_handler")])
+        await hand.register("w1")
+        assert len(await hand.lease("w1")) == 1
+
+    play(scene)
+
+
+def test_what_the_last_live_workers_have_refused_is_not_found(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        await hand.register("w1")
+        await hand.register("w2")
+        a = await hand.lease_one("w1")
+        await hand.engine.release([Release(id_, a.item_id, a.attempt, a.token, "no_handler")])
+        await hand.pass_time(40)
+        await hand.beat(worker="w1")
+        await hand.engine.sweep()
+        assert (await hand.engine.get(id_))["failure"]["class"] == "not_found"
+
+    play(scene)
+
+
+def test_workers_that_leave_or_fall_silent_are_gone(play):
+    async def scene(hand: Hand):
+        for name in ("polite", "silent", "lives"):
+            await hand.register(name)
+        await hand.engine.heartbeat(Heartbeat("polite", leaving=True))
+        await hand.pass_time(100)
+        await hand.beat(worker="lives")
+        await hand.engine.sweep()
+        states = {row["name"]: row["state"] for row in await hand.sql("select name, state from tenax.worker")}
+        assert states == {"polite": "gone", "silent": "gone", "lives": "active"}
+        lost = await hand.sql("select data from tenax.event where type = 'worker_lost'")
+        assert [row["data"].count("silent") for row in lost] == [1]
+        await hand.pass_time(10)
+        await hand.clock.advance(8 * 86400)
+        await hand.engine.sweep()
+        assert len(await hand.sql("select from tenax.worker where name <> 'lives'")) == 0
 
     play(scene)
 

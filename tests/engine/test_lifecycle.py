@@ -6,6 +6,7 @@ import pytest
 from hand import ONE_STEP, Hand
 
 from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Release
 
 FAILS_TWICE = [
     ("execution_started", None),
@@ -156,5 +157,37 @@ def test_results_that_postgresql_cannot_hold_are_kept_as_far_as_they_can_be(play
         assert result["nul"] == "a\ufffdb"
         assert result["slash"] == "\\u0000"
         assert result["big"] == 2**70
+
+    play(scene)
+
+
+@pytest.mark.parametrize(("limit", "exhausted"), [(1, []), (2, [(2, 2)])])
+def test_a_rule_that_is_used_up_says_so_by_its_own_limit(play, limit, exhausted):
+    rules = f"jitter: 0, rules: [{{on: [http_503], max_attempts: {limit}}}]}}"
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(ONE_STEP.replace("jitter: 0}", rules))
+        for _ in range(limit):
+            await hand.fail(await hand.lease_one())
+            await hand.clock.advance(10)
+        events = await hand.engine.events(id_)
+        told = [e["data"] for e in events if e["type"] == "step_retry_exhausted"]
+        assert [(data["attempts"], data["max_attempts"]) for data in told] == exhausted
+        assert events[-1]["type"] == "execution_failed"
+
+    play(scene)
+
+
+def test_an_attempt_handed_back_makes_no_retry(play):
+    async def scene(hand: Hand):
+        await hand.submit()
+        a = await hand.lease_one()
+        await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
+        a = await hand.lease_one()
+        assert (a.attempt, a.is_retry) == (2, False)
+        await hand.fail(a)
+        await hand.clock.advance(1)
+        a = await hand.lease_one()
+        assert (a.attempt, a.is_retry) == (3, True)
 
     play(scene)

@@ -37,10 +37,12 @@ async def opened(stack: AsyncExitStack, url: str, home: Path) -> Engine:
 
 
 async def finished(engine: Engine, execution_id: int) -> list[dict]:
-    events: list[dict] = []
-    while not events or events[-1]["type"] not in ("execution_completed", "execution_failed"):
-        events += await engine.events(execution_id, after=len(events), wait=20)
-    return events
+    cursor = None
+    while True:
+        news = await engine.news(execution_id, cursor=cursor, wait=20)
+        if any(e["type"] in ("execution_completed", "execution_failed") for e in news["events"]):
+            return list(await engine.events(execution_id))
+        cursor = news["cursor"]
 
 
 def test_work_submitted_to_one_server_is_run_by_the_workers_of_another(any_database_url, tmp_path):

@@ -40,9 +40,11 @@ class Backend(Protocol):
         limit: int,
     ) -> list[dict[str, Any]]: ...
 
-    async def events(
-        self, execution_id: int, *, after: int = 0, wait: float = 0.0
-    ) -> Sequence[dict[str, Any]]: ...
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]: ...
+
+    async def news(
+        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
+    ) -> dict[str, Any]: ...
 
     async def explain(
         self, execution_id: int, *, step: str | None, attempt: int | None
@@ -83,10 +85,13 @@ class ServerBackend:
         )
         return list(found)
 
-    async def events(
-        self, execution_id: int, *, after: int = 0, wait: float = 0.0
-    ) -> Sequence[dict[str, Any]]:
-        return await self._client.events(check_id(execution_id), after=after, wait=wait)
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
+        return await self._client.events(check_id(execution_id), after=after)
+
+    async def news(
+        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
+    ) -> dict[str, Any]:
+        return await self._client.news(check_id(execution_id), cursor=cursor, wait=wait)
 
     async def explain(
         self, execution_id: int, *, step: str | None, attempt: int | None
@@ -130,10 +135,13 @@ class DatabaseBackend:
             states=list(states) or None, workflow=workflow, since=since, before=before, limit=limit
         )
 
-    async def events(
-        self, execution_id: int, *, after: int = 0, wait: float = 0.0
-    ) -> Sequence[dict[str, Any]]:
-        return await self._engine.events(check_id(execution_id), after=after, wait=wait)
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
+        return await self._engine.events(check_id(execution_id), after=after)
+
+    async def news(
+        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
+    ) -> dict[str, Any]:
+        return await self._engine.news(check_id(execution_id), cursor=cursor, wait=wait)
 
     async def explain(
         self, execution_id: int, *, step: str | None, attempt: int | None
@@ -167,7 +175,7 @@ class DatabaseBackend:
 
 @contextlib.asynccontextmanager
 async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIterator[Backend]:
-    """`follow`: hear at once of what happens to an execution, for `events(wait=...)`."""
+    """`follow`: hear at once of what happens to an execution, for `news(wait=...)`."""
     if settings.server:
         from tenax.sdk.client import Client
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -25,9 +25,9 @@ class Source(Protocol):
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
-    async def events(
-        self, execution_id: int, *, after: int = 0, wait: float = 0
-    ) -> Sequence[dict[str, Any]]: ...
+    async def news(
+        self, execution_id: int, *, cursor: str | None = None, wait: float = 0
+    ) -> dict[str, Any]: ...
 
 
 async def follow(source: Source, execution_id: int, view: View) -> dict[str, Any]:
@@ -38,14 +38,14 @@ async def follow(source: Source, execution_id: int, view: View) -> dict[str, Any
     view.begin(await source.get(execution_id))
     ticking = asyncio.create_task(view.tick())
     try:
-        after = 0
+        cursor: str | None = None
         while True:
-            events = await _patiently(
-                view, partial(source.events, execution_id, after=after, wait=PARK_SECONDS)
+            told = await _patiently(
+                view, partial(source.news, execution_id, cursor=cursor, wait=PARK_SECONDS)
             )
+            events, cursor = told["events"], told["cursor"]
             for event in events:
                 view.event(event)
-                after = event["seq"]
             if not events or any(event["type"] in _ENDS for event in events):
                 execution = await _patiently(view, partial(source.get, execution_id))
                 if execution["status"] in FINISHED:

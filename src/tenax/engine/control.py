@@ -9,6 +9,7 @@ from tenax.engine.core import Core, no_execution
 from tenax.engine.submit import Start
 from tenax.errors import Conflict
 from tenax.model.events import event
+from tenax.policy.transitions import check
 from tenax.store import executions, queue
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -62,6 +63,7 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
         for item in items:
             journal.log(row.id, event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt,
                                       data={"available_at": now.isoformat(), "actor": actor}))  # fmt: skip
+            check("item", item.state, "retrying")
             journal.items_again.append(ItemAgain(item.id, "retrying", now, item.attempt))
         await journal.write(tx)
     core.hub.announce(ready=True, executions=[execution_id])
@@ -78,10 +80,10 @@ async def retry_anew(
             raise Conflict(f"execution {execution_id} is {row.state}: only a finished one can be run anew")
         if from_failed and row.state == "completed":
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
-        await core.plans.load(tx, [row.plan_id])
+        plans = await core.plans.load(tx, [row.plan_id])
         done = [s for s in await ended_steps(tx, execution_id) if s.state in ("completed", "skipped")]
         return Start(
-            plan=core.plans[row.plan_id],
+            plan=plans[row.plan_id],
             plan_id=row.plan_id,
             input=decode(row.input) or {},
             base_dir=row.base_dir,

@@ -27,16 +27,18 @@ class PlanCache:
         self._by_id: OrderedDict[int, Plan] = OrderedDict()
         self._ids: OrderedDict[str, int] = OrderedDict()
 
-    def __getitem__(self, plan_id: int) -> Plan:
-        return self._by_id[plan_id]
-
-    async def load(self, tx: Connection, plan_ids: Iterable[int]) -> None:
-        """Brings these plans into memory."""
+    async def load(self, tx: Connection, plan_ids: Iterable[int]) -> dict[int, Plan]:
+        """These plans, for the caller to hold: the cache itself may let go of any of them at the next await."""
+        held: dict[int, Plan] = {}
         for plan_id in set(plan_ids):
-            if plan_id in self._by_id:
-                self._by_id.move_to_end(plan_id)
+            plan = self._by_id.get(plan_id)
+            if plan is None:
+                plan = await plans.load_plan(tx, plan_id)
+                self.keep(plan_id, plan)
             else:
-                self.keep(plan_id, await plans.load_plan(tx, plan_id))
+                self._by_id.move_to_end(plan_id)
+            held[plan_id] = plan
+        return held
 
     def id_of(self, plan: Plan) -> int | None:
         return self._ids.get(plan.hash)

@@ -18,7 +18,7 @@ from tenax.engine.core import Core
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
 from tenax.engine.recover import recover
-from tenax.engine.report import release, release_grants, report
+from tenax.engine.report import give_up_unwanted, release, release_grants, report
 from tenax.engine.submit import Start, submit
 from tenax.engine.timers import Timers
 from tenax.errors import NotFound, Unreachable, UsageError
@@ -43,6 +43,8 @@ from tenax.settings import Settings
 from tenax.store import plans, queue, service, workers
 from tenax.store.connect import Database
 
+WORKER_REMEMBERED = 7 * 86400.0
+"""Seconds for which a worker that is gone is still listed."""
 _log = structlog.get_logger("tenax.engine")
 
 
@@ -57,7 +59,7 @@ class Engine:
         self._report = GroupCommit[Report, ReportAnswer](lambda reports: report(self.core, reports))
         self.dispatcher = Dispatcher(self.core, self._report)
         self._reaper = Reaper(self.core)
-        self.timers = Timers(self.core, self.dispatcher, self.reap)
+        self.timers = Timers(self.core, self.dispatcher, self._reaper)
         self._loops: list[asyncio.Task[None]] = []
 
     @contextlib.asynccontextmanager
@@ -124,10 +126,14 @@ class Engine:
             self.core, states=states, workflow=workflow, since=since, before=before, limit=limit
         )
 
-    async def events(
-        self, execution_id: int, *, after: int = 0, wait: float = 0.0
-    ) -> Sequence[dict[str, Any]]:
-        return await views.events(self.core, execution_id, after=after, wait=wait)
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
+        return await views.events(self.core, execution_id, after=after)
+
+    async def news(
+        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
+    ) -> dict[str, Any]:
+        """`{"events": [...], "cursor": ...}`: what has happened since the cursor; waits for it, if told to."""
+        return await views.news(self.core, execution_id, cursor=cursor, wait=wait)
 
     async def explain(
         self, execution_id: int, *, step: str | None = None, attempt: int | None = None
@@ -178,6 +184,8 @@ class Engine:
         items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]
         async with self.core.transaction() as tx:
             extended = await queue.extend_leases(tx, beat.worker, items, tokens, self.core.settings.lease)
+            if beat.leaving:
+                await workers.end_worker(tx, beat.worker)
         return HeartbeatAnswer(tuple(held for held in beat.holding if held.item_id not in extended))
 
     # -- what keeps it all going
@@ -187,6 +195,14 @@ class Engine:
 
     async def recover(self) -> Sequence[int]:
         return await recover(self.core)
+
+    async def sweep(self) -> None:
+        """What is looked after now and then: work that was left behind, workers that went away, room in the log."""
+        await self.recover()
+        await give_up_unwanted(self.core)
+        async with self.core.transaction() as tx:
+            await workers.end_lost_workers(tx, 3 * self.core.settings.lease, WORKER_REMEMBERED)
+            await service.ensure_log_partitions(tx)
 
     async def beat(self) -> None:
         """Says that a server is alive; after a gap, no lease expires for a full lease."""
@@ -207,12 +223,7 @@ class Engine:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(self.core.settings.sweep)
-            await self._safely(self.recover())
-            await self._safely(self._keep_partitions())
-
-    async def _keep_partitions(self) -> None:
-        async with self.core.transaction() as tx:
-            await service.ensure_log_partitions(tx)
+            await self._safely(self.sweep())
 
     async def _safely(self, work: Coroutine[Any, Any, object]) -> None:
         try:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from tenax.engine.assign import Assigning
 from tenax.engine.core import Core
 from tenax.engine.presence import Presence
-from tenax.engine.progress import step_scope
 from tenax.engine.report import release_grants
 from tenax.errors import Unreachable
-from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, LeaseRequest, Report, SecretSlot
+from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.assign import able, order_slots
-from tenax.policy.expressions import EvaluationError
 from tenax.store import queue
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode, encode
+from tenax.store.json_text import encode
 from tenax.store.rows import LeasedItem
-from tenax.store.steps import load_step_results
 
 MOST_AT_ONCE = 500
 PAUSE = 0.5
@@ -138,19 +134,17 @@ class Dispatcher:
         try:
             async with self._core.transaction() as tx:
                 items = await self._take(tx, group)
-                await self._core.plans.load(tx, {item.plan_id for item in items})
-                scopes = await self._step_scopes(tx, items)
+                assigning = await Assigning.prepare(tx, self._core, items)
         except Unreachable:
             self._give_up(group)
             raise
         broken: list[Report] = []
         for item in items:
-            try:
-                grants[str(item.lease_token)].append(
-                    self._assignment(item, scopes.get(item.execution_id, {}))
-                )
-            except EvaluationError as error:
-                broken.append(_unrendered(item, error))
+            made = assigning.make(item)
+            if isinstance(made, Assignment):
+                grants[str(item.lease_grant)].append(made)
+            else:
+                broken.append(made)
         for parked in group:
             if (assignments := grants.get(parked.request.grant)) and not parked.granted.done():
                 parked.granted.set_result(assignments)
@@ -175,13 +169,16 @@ class Dispatcher:
         self._core.hub.on_due(min(settings.lease, shortest))
 
     async def _take(self, tx: Connection, group: list[Parked]) -> list[LeasedItem]:
-        slots = order_slots([parked.request for parked in group], MOST_AT_ONCE)
-        items = await self._lease(tx, slots, refused=False)
-        if not items and self._refusals and group[0].request.execution_id is None:
-            for parked in group:
-                items += await self._lease(tx, order_slots([parked.request], MOST_AT_ONCE), refused=True)
+        requests = [parked.request for parked in group]
+        items: list[LeasedItem] = []
+        if self._refusals and requests[0].execution_id is None:
+            for request in requests:
+                items += await self._lease(tx, order_slots([request], MOST_AT_ONCE), refused=True)
             self._refusals = await queue.any_refused(tx)
-        return items
+        used = Counter(str(item.lease_grant) for item in items)
+        free = [replace(r, slots=r.slots - used[r.grant]) for r in requests] if items else requests
+        slots = order_slots(free, MOST_AT_ONCE)
+        return items + (await self._lease(tx, slots, refused=False) if slots else [])
 
     async def _lease(self, tx: Connection, slots: list[LeaseRequest], *, refused: bool) -> list[LeasedItem]:
         one = slots[0]
@@ -198,44 +195,6 @@ class Dispatcher:
             tx, free, lease=settings.lease, grace=settings.timeout_grace, refused=refused
         )
 
-    async def _step_scopes(self, tx: Connection, items: Sequence[LeasedItem]) -> dict[int, dict[str, Any]]:
-        keys = {
-            (item.execution_id, name)
-            for item in items
-            for name in self._core.plans[item.plan_id].steps[item.step].reads
-        }
-        scopes: dict[int, dict[str, Any]] = {}
-        for (execution_id, step), row in (await load_step_results(tx, sorted(keys)) if keys else {}).items():
-            scopes.setdefault(execution_id, {})[step] = step_scope(row)
-        return scopes
-
-    def _assignment(self, item: LeasedItem, steps: dict[str, Any]) -> Assignment:
-        plan = self._core.plans[item.plan_id]
-        planned = plan.steps[item.step]
-        spec: dict[str, Any] = dict(planned.step.spec)
-        secrets: tuple[SecretSlot, ...] = ()
-        if not planned.spec.is_static:
-            scope = {"input": decode(item.input) or {}, "steps": steps, "execution_id": item.execution_id,
-                     "attempt": item.attempt}  # fmt: skip
-            rendered = planned.spec.render(scope)
-            spec, secrets = rendered.value, rendered.secrets
-        return Assignment(
-            execution_id=item.execution_id,
-            item_id=item.id,
-            attempt=item.attempt,
-            token=str(item.lease_token),
-            step=item.step,
-            runtime=planned.step.type,
-            spec=spec,
-            timeout=item.timeout,
-            receipt=receipt(self._core.secret, item.id),
-            workflow=plan.workflow.name,
-            max_attempts=item.max_attempts,
-            base_dir=item.base_dir,
-            dependency=planned.step.dependency,
-            secrets=secrets,
-        )
-
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:
             # A lease that cannot be reported now runs out by itself, and is decided then.
@@ -245,15 +204,3 @@ class Dispatcher:
         task = asyncio.create_task(run())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-
-def receipt(secret: bytes, item_id: int) -> str:
-    """The item's receipt token: the same over all its attempts, and not to be guessed."""
-    return hashlib.blake2b(b"item %d" % item_id, key=secret, digest_size=16).hexdigest()
-
-
-def _unrendered(item: LeasedItem, error: EvaluationError) -> Report:
-    facts = Facts(failure_class="invalid", reason="template_error", message=str(error))
-    return Report(
-        item.execution_id, item.id, item.attempt, str(item.lease_token), Outcome("failed", facts=facts)
-    )

@@ -42,7 +42,7 @@ async def advance_executions(tx: Connection, journal: Journal, turns: Sequence[T
             _end_single(turn)
         else:
             await _advance_graph(tx, journal, turn, states)
-    await cancel_waiting(tx, journal, [turn for turn in graphs if turn.failure is not None])
+    await cancel_waiting(tx, journal, [turn.row.id for turn in graphs if turn.failure is not None])
     await render_results(tx, journal, [turn for turn in turns if turn.complete])
     for turn in turns:
         if turn.failure is not None:
@@ -74,17 +74,19 @@ def fail_execution(journal: Journal, row: ExecutionRow, failure: Failure) -> Non
     journal.log(row.id, event("execution_failed", data={"failure": failure}))
 
 
-async def cancel_waiting(tx: Connection, journal: Journal, turns: Sequence[Turn]) -> None:
+async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[int]) -> None:
     """An execution that fails takes along what waits. What runs may finish, and is recorded."""
-    if not turns:
+    if not executions:
         return
     going = set(journal.ended_items)
-    for item in await queue.lock_open_items(tx, [turn.row.id for turn in turns], leased_too=False):
+    for item in await queue.lock_open_items(tx, executions, leased_too=False):
         if item.id not in going:
             journal.ended_items.append(item.id)
             journal.log(item.execution_id, event("item_cancelled", item.step, item=item.item_no))
-    again = {turn.row.id for turn in turns}
-    journal.new_items = [item for item in journal.new_items if item.execution_id not in again]
+    for new in journal.new_items:
+        if new.execution_id in executions:
+            journal.log(new.execution_id, event("item_cancelled", new.step))
+    journal.new_items = [new for new in journal.new_items if new.execution_id not in executions]
 
 
 async def _stored_states(tx: Connection, graphs: Sequence[Turn]) -> dict[StepKey, StepRow]:
@@ -126,7 +128,7 @@ async def _advance_graph(
         for name, left in progress.waiting.items():
             if left > 0 and name not in closed:
                 journal.step(StepRow(row.id, name, "pending", left))
-        fresh = await start_steps(tx, journal, turn, progress.ready)
+        fresh = await start_steps(tx, journal, turn, progress.ready) if turn.failure is None else []
         turn.ended.extend(fresh)
         await _load_missing(tx, turn, fresh, waiting, closed)
     if turn.failure is None and row.open_steps == 0:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import structlog
 
 from tenax.engine.core import Core
-from tenax.engine.progress import Turn, cancel_waiting, fail_execution
+from tenax.engine.progress import cancel_waiting, fail_execution
 from tenax.engine.settle import EndedAttempt, settle
 from tenax.errors import Unreachable
 from tenax.model.durations import format_duration
@@ -30,6 +30,11 @@ class Reaper:
         self._core = core
         self._broken: dict[int, float] = {}
 
+    @property
+    def broken(self) -> list[int]:
+        """Items that are left alone for now."""
+        return list(self._broken)
+
     async def reap(self) -> int:
         """Decides on everything that has run out by now. Returns how much that was."""
         count = 0
@@ -40,7 +45,11 @@ class Reaper:
     async def _reap_items(self) -> int:
         now = time.monotonic()
         self._broken = {item_id: until for item_id, until in self._broken.items() if until > now}
+        lease = self._core.settings.lease
         async with self._core.transaction() as tx:
+            await queue.beat_service(
+                tx, lease / 2, lease
+            )  # a gap in service is seen before anything is given up
             found = await queue.find_expired_items(tx, BATCH, list(self._broken))
         try:
             return await _reap_batch(self._core, found)
@@ -83,7 +92,9 @@ def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
         message = f"not leased within {format_duration(item.queue_ttl or 0.0)} (queue_ttl)"
         facts = Facts(failure_class="queue_timeout", reason="queue_ttl_expired", message=message)
         return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
-    if item.timeout_at is not None and item.timeout_at <= journal.now:
+    assert item.timeout_at is not None
+    assert item.lease_until is not None
+    if item.timeout_at <= min(item.lease_until, journal.now):
         facts = Facts(
             timed_out=True, message="the attempt outlived its timeout, and its worker did not say so"
         )
@@ -96,21 +107,19 @@ def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
 async def _reap_executions(core: Core) -> int:
     async with core.transaction() as tx:
         found = await queue.find_expired_executions(tx, BATCH)
-        if not found:
+    return sum([await _reap_execution(core, execution_id) for execution_id in found])
+
+
+async def _reap_execution(core: Core, execution_id: int) -> int:
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [execution_id])
+        if now is None or not executions[execution_id].open:
             return 0
-        executions, now = await queue.lock_executions(tx, found)
-        assert now is not None
-        open_ones = [row for row in executions.values() if row.open]
-        await core.plans.load(tx, [row.plan_id for row in open_ones])
-        journal = Journal(now)
-        turns = [Turn(row, core.plans[row.plan_id]) for row in open_ones]
-        await cancel_waiting(tx, journal, turns)
-        for turn in turns:
-            deadline = format_duration(turn.plan.workflow.deadline or 0.0)
-            message = f"the execution did not end within its deadline of {deadline}"
-            fail_execution(
-                journal, turn.row, {"class": "timeout", "reason": "execution_deadline", "message": message}
-            )
+        row, journal = executions[execution_id], Journal(now)
+        await cancel_waiting(tx, journal, [row.id])
+        limit = (row.deadline_at - row.created_at).total_seconds() if row.deadline_at is not None else 0.0
+        message = f"the execution did not end within its deadline of {format_duration(limit)}"
+        fail_execution(journal, row, {"class": "timeout", "reason": "execution_deadline", "message": message})
         await journal.write(tx)
-    core.hub.announce(executions=executions)
-    return len(open_ones)
+    core.hub.announce(executions=[execution_id])
+    return 1

@@ -66,8 +66,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
         if now is None or items or rows[execution_id].state != "running":
             return False
         row = rows[execution_id]
-        await core.plans.load(tx, [row.plan_id])
-        plan = core.plans[row.plan_id]
+        plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
         state = fold(await get_events(tx, execution_id), list(plan.steps))
         journal = Journal(now)
         journal.log(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core
-from tenax.engine.settle import EndedAttempt, outcome_token, settle
+from tenax.engine.settle import EndedAttempt, settle
 from tenax.model.decision import Decision
 from tenax.model.events import event
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.outcome import INFRASTRUCTURE, Facts, Outcome
 from tenax.model.wire import Release, Report, ReportAnswer
 from tenax.policy.classify import classify
 from tenax.store import queue, workers
@@ -32,7 +33,7 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
             held = {(item.id, str(item.lease_token)): item for item in items}
             current = {key: r for r in reports if (key := (r.item_id, r.token)) in held}
             journal = Journal(now)
-            ended = [EndedAttempt(held[key], r.outcome) for key, r in current.items()]
+            ended = [EndedAttempt(held[key], _believed(r.outcome)) for key, r in current.items()]
             decisions = await settle(tx, core, journal, executions, ended) if ended else []
             for key, decision in zip(current, decisions, strict=True):
                 answers[key] = ReportAnswer(key[0], "applied", decision.verdict)
@@ -45,9 +46,17 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]
 
 
+def _believed(outcome: Outcome) -> Outcome:
+    """A worker cannot know that it was lost: such a class is the server's to give, and would be forgiven."""
+    facts = outcome.facts
+    if facts is None or facts.failure_class not in INFRASTRUCTURE:
+        return outcome
+    return replace(outcome, facts=replace(facts, failure_class=None, reason=None))
+
+
 async def _answer_late(tx: Connection, now: datetime, late: Report) -> ReportAnswer:
     """The same report again gets the first answer. Any other is recorded as late."""
-    token = outcome_token(late.item_id, late.token)
+    token = late.token
     earlier = await find_outcome(tx, late.execution_id, token)
     if earlier is not None:
         verdict = _verdict(earlier, token)
@@ -58,7 +67,9 @@ async def _answer_late(tx: Connection, now: datetime, late: Report) -> ReportAns
     else:
         data["failure"] = classify(late.outcome.facts or Facts(), status=late.outcome.status).as_dict()
     journal = Journal(now)
-    journal.log(late.execution_id, event("late_result", attempt=late.attempt, token=token, data=data))
+    journal.log(
+        late.execution_id, event("late_result", late.step, attempt=late.attempt, token=token, data=data)
+    )
     await journal.write(tx)
     return ReportAnswer(late.item_id, "late")
 
@@ -105,7 +116,7 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
                 else ()
             )
             if refused and not await _others(tx, core, item, refused):
-                unknown.append(EndedAttempt(item, _no_handler(item, back)))
+                unknown.append(EndedAttempt(item, _no_handler(item, back.detail)))
             elif executions[item.execution_id].open:
                 _hand_back(journal, item, back, refused or tuple(item.refused_by or ()))
             else:
@@ -126,17 +137,32 @@ def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[st
 
 
 async def _others(tx: Connection, core: Core, item: ItemRow, refused: tuple[str, ...]) -> bool:
-    await core.plans.load(tx, [item.plan_id])
-    step = core.plans[item.plan_id].steps[item.step].step
-    able = await workers.find_able_workers(tx, step.type, step.queue, core.settings.lease)
+    able = await workers.find_able_workers(tx, item.id, core.settings.lease)
     return bool(set(able) - set(refused))
 
 
-def _no_handler(item: ItemRow, back: Release) -> Outcome:
-    message = back.detail or f"no live worker has a handler for step {item.step}"
+def _no_handler(item: ItemRow, detail: str | None) -> Outcome:
+    message = detail or f"no live worker has a handler for step {item.step}"
     return Outcome(
         "failed", facts=Facts(failure_class="not_found", reason="unknown_handler", message=message)
     )
+
+
+async def give_up_unwanted(core: Core) -> int:
+    """Items that every live worker has refused, and whose other workers are gone: nobody is left to run them."""
+    async with core.transaction() as tx:
+        found = await queue.find_unwanted_items(tx, core.settings.lease)
+        executions, now = await queue.lock_executions(tx, [item.execution_id for item in found])
+        if now is None:
+            return 0
+        journal = Journal(now)
+        items = await queue.lock_unwanted_items(tx, [item.id for item in found])
+        for item in items:
+            item.attempt += 1
+        ended = [EndedAttempt(item, _no_handler(item, None), "unwanted") for item in items]
+        decisions = await settle(tx, core, journal, executions, ended)
+    _announce(core, journal, decisions)
+    return len(items)
 
 
 async def release_grants(core: Core, worker: str, grants: Sequence[str]) -> None:

@@ -16,12 +16,13 @@ from tenax.model.decision import Controls, Decision
 from tenax.model.events import EventType, event, timestamp
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.decide import decide, read_failure
+from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.json_text import decode, encode
 from tenax.store.rows import ExecutionRow, ItemRow, StepRow, ledger_from
 
-How = Literal["reported", "timed_out", "lease_expired", "queue_expired"]
+How = Literal["reported", "timed_out", "unwanted", "lease_expired", "queue_expired"]
 ERROR_SHOWN = 500
 """How much of an error's message the queue keeps; the log has all of it."""
 
@@ -41,9 +42,14 @@ async def settle(
     ended: Sequence[EndedAttempt],
 ) -> list[Decision]:
     """Decides on each ended attempt and writes all that follows. The executions are locked, and so are the items."""
-    await core.plans.load(tx, {attempt.item.plan_id for attempt in ended})
+    plans = await core.plans.load(tx, {attempt.item.plan_id for attempt in ended})
     turns: dict[int, Turn] = {}
-    decisions = [_settle_one(core, journal, executions, turns, attempt) for attempt in ended]
+    decisions = [
+        _settle_one(
+            core, journal, executions[attempt.item.execution_id], plans[attempt.item.plan_id], turns, attempt
+        )
+        for attempt in ended
+    ]
     await advance_executions(tx, journal, [turn for turn in turns.values() if turn.ended])
     await journal.write(tx)
     return decisions
@@ -52,12 +58,12 @@ async def settle(
 def _settle_one(
     core: Core,
     journal: Journal,
-    executions: dict[int, ExecutionRow],
+    row: ExecutionRow,
+    plan: Plan,
     turns: dict[int, Turn],
     attempt: EndedAttempt,
 ) -> Decision:
     item, outcome = attempt.item, attempt.outcome
-    row, plan = executions[item.execution_id], core.plans[item.plan_id]
     planned = plan.steps[item.step]
     elapsed = max(0.0, (journal.now - item.created_at).total_seconds())
     ledger = ledger_from(decode(item.ledger), elapsed)
@@ -119,18 +125,13 @@ def _log_outcome(
         data["worker"] = item.worker
     if record is not None:
         data["decision"] = record
-    token = outcome_token(item.id, item.lease_token) if attempt.how == "reported" else None
+    token = str(item.lease_token) if attempt.how == "reported" else None
     journal.log(
         item.execution_id,
         event(
             _event_type(attempt), item.step, item=item.item_no, attempt=item.attempt, token=token, data=data
         ),
     )
-
-
-def outcome_token(item_id: int, token: object) -> str:
-    """What an attempt's end is known by in the log: the same report again finds it."""
-    return f"{item_id}:{token}"
 
 
 def _event_type(attempt: EndedAttempt) -> EventType:
@@ -215,10 +216,11 @@ def _log_failure(
     journal: Journal, item: ItemRow, decision: Decision, record: dict[str, Any], failure: Failure | None
 ) -> None:
     final = failure.as_dict() if failure is not None else None
-    if decision.exhausted and decision.max_attempts != 1:
+    saw = decision.checks[-1].saw  # of the limit that was reached: the policy's, or that of one of its rules
+    if decision.exhausted and saw["max_attempts"] != 1:
         data = {
-            "attempts": decision.after.counted,
-            "max_attempts": decision.max_attempts,
+            "attempts": saw.get("ended_in_rule", decision.after.counted),
+            "max_attempts": saw["max_attempts"],
             "final_error": failure.message if failure is not None else None,
         }
         journal.log(

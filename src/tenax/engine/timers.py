@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from tenax.engine.core import Core
 from tenax.engine.lease import Dispatcher
+from tenax.engine.reap import Reaper
 from tenax.errors import Unreachable
 from tenax.store import queue
 from tenax.store.queue import Wake
@@ -20,10 +20,10 @@ SHORTEST = 0.05
 
 
 class Timers:
-    def __init__(self, core: Core, dispatcher: Dispatcher, reap: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, core: Core, dispatcher: Dispatcher, reaper: Reaper) -> None:
         self._core = core
         self._dispatcher = dispatcher
-        self._reap = reap
+        self._reaper = reaper
         self._earlier = asyncio.Event()
         self._target = float("inf")
         core.hub.on_due = self.note
@@ -44,13 +44,12 @@ class Timers:
         """Does what is due. Returns the seconds until something else will be."""
         self._earlier.clear()
         self._target = float("inf")  # until it is known when to wake, anything new may be earlier
+        self._dispatcher.wake()
         async with self._core.transaction() as tx:
-            wake = await queue.next_wake(tx)
+            wake = await queue.next_wake(tx, self._reaper.broken)
         over = _earliest(wake.queue, wake.deadline, _expiry(wake))
         if over is not None and over <= wake.now:
-            await self._reap()
-            return SHORTEST if over == wake.expiry else 0.0
-        self._dispatcher.wake()
+            return 0.0 if await self._reaper.reap() else SHORTEST
         next_due = _earliest(wake.retry, over)
         return LONGEST if next_due is None else min(LONGEST, (next_due - wake.now).total_seconds())
 

@@ -15,10 +15,8 @@ from tenax.model.state import fold
 from tenax.policy.explain import explain_decision
 from tenax.store import executions
 from tenax.store.connect import Connection
-from tenax.store.events import get_events, get_settled_events
+from tenax.store.events import get_events, get_new_events
 
-LOOK_AGAIN = 0.25
-"""Seconds between two looks of one who follows an execution of which no news comes."""
 _TIMES = ("created_at", "deadline_at", "finished_at")
 
 
@@ -28,9 +26,8 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         row = await executions.get_execution(tx, execution_id)
         if row is None:
             raise no_execution(execution_id)
-        await core.plans.load(tx, [row["plan_id"]])
+        plan = (await core.plans.load(tx, [row["plan_id"]]))[row["plan_id"]]
         events = await get_events(tx, execution_id)
-    plan = core.plans[row["plan_id"]]
     state = fold(events, list(plan.steps))
     steps = {name: step.as_dict() for name, step in state.steps.items()}
     for name, planned in plan.steps.items():
@@ -84,52 +81,49 @@ async def list_(
     ]
 
 
-async def events(core: Core, execution_id: int, *, after: int = 0, wait: float = 0.0) -> list[dict[str, Any]]:
-    """The events after a sequence number. With `wait`, up to so many seconds until there is one.
+async def events(core: Core, execution_id: int, *, after: int = 0) -> list[dict[str, Any]]:
+    """The events after a sequence number, as they stand now."""
+    async with core.transaction() as tx:
+        found = await get_events(tx, execution_id, after)
+        await _check_known(tx, execution_id, found)
+    return found
 
-    Who waits comes back for the rest, so it is given only what nothing can get in front of any more.
+
+async def news(
+    core: Core, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
+) -> dict[str, Any]:
+    """The events since the cursor (all, without one), and the next cursor: who comes back with it misses nothing.
+
+    With `wait`, up to so many seconds until there is one.
     """
-    if wait <= 0:
-        return await _events(core, execution_id, after)
     async with core.hub.following(execution_id) as changed:
-        found = await _settled_events(core, execution_id, after)
+        found, cursor = await _news(core, execution_id, cursor)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):
-                while not found:
-                    await _changed(changed)
-                    found = await _settled_events(core, execution_id, after)
-        return found
+                while not found and wait > 0:
+                    await changed.wait()
+                    changed.clear()
+                    found, cursor = await _news(core, execution_id, cursor)
+    return {"events": found, "cursor": cursor}
 
 
-async def _changed(changed: asyncio.Event) -> None:
-    """News of the execution; or a moment, for what was left out because an older transaction was under way."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(LOOK_AGAIN):
-            await changed.wait()
-    changed.clear()
-
-
-async def _events(core: Core, execution_id: int, after: int = 0) -> list[dict[str, Any]]:
+async def _news(core: Core, execution_id: int, cursor: str | None) -> tuple[list[dict[str, Any]], str]:
     async with core.transaction() as tx:
-        return await _known(tx, execution_id, await get_events(tx, execution_id, after))
+        found, cursor = await get_new_events(tx, execution_id, cursor)
+        await _check_known(tx, execution_id, found)
+    return found, cursor
 
 
-async def _settled_events(core: Core, execution_id: int, after: int) -> list[dict[str, Any]]:
-    async with core.transaction() as tx:
-        return await _known(tx, execution_id, await get_settled_events(tx, execution_id, after))
-
-
-async def _known(tx: Connection, execution_id: int, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+async def _check_known(tx: Connection, execution_id: int, found: list[dict[str, Any]]) -> None:
     if not found and await executions.get_execution(tx, execution_id) is None:
         raise no_execution(execution_id)
-    return found
 
 
 async def explain(
     core: Core, execution_id: int, *, step: str | None = None, attempt: int | None = None
 ) -> list[dict[str, Any]]:
     """Every decision on retries, in plain English; of one step or one attempt where they are named."""
-    found = await _events(core, execution_id)
+    found = await events(core, execution_id)
     known = {e["step"] for e in found if e["step"] is not None}
     if step is not None and step not in known:
         raise NotFound(

@@ -17,7 +17,7 @@ class LeaseRequest:
 
     worker: str
     grant: str
-    """A new UUID for each request: it becomes the lease token of whatever is granted."""
+    """A new UUID for each request: what the request was granted is known by it, should the answer be lost."""
     slots: int
     runtimes: tuple[str, ...]
     queues: tuple[str, ...] = ("default",)
@@ -50,6 +50,8 @@ class Assignment:
     """The folder of the workflow's file, where it was submitted from one."""
     dependency: str | None = None
     secrets: tuple[SecretSlot, ...] = ()
+    is_retry: bool = False
+    """An earlier attempt of it ended in a failure; one that was only handed back or snoozed did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Report:
     attempt: int
     token: str
     outcome: Outcome
+    step: str | None = None
+    """For the record of a report that comes too late, when the item may be gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class Release:
     item_id: int
     attempt: int
     token: str
-    reason: Literal["draining", "no_handler", "no_slot"]
+    reason: Literal["draining", "no_handler"]
     detail: str | None = None
 
 
@@ -98,6 +102,8 @@ class Heartbeat:
     worker: str
     holding: tuple[Held, ...] = ()
     lost_grants: tuple[str, ...] = ()
+    leaving: bool = False
+    """The worker stops, in good order: this is its last word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,15 +65,20 @@ class Client:
         query = {"status": status, "workflow": workflow, "since": since, "limit": limit, "before": before}
         return await self._call("GET", "/v1/executions", query=query)
 
-    async def events(self, execution_id: int, *, after: int = 0, wait: float = 0) -> Sequence[dict[str, Any]]:
-        """The events with a sequence number beyond `after`; waits up to `wait` seconds for the first of them."""
-        answer = await self._call(
-            "GET",
-            f"/v1/executions/{execution_id}/events",
-            query={"after": after, "wait": wait or None},
-            timeout=self._timeout + wait,
-        )
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
+        """The events with a sequence number beyond `after`, as they stand now."""
+        answer = await self._call("GET", f"/v1/executions/{execution_id}/events", query={"after": after})
         return cast("Sequence[dict[str, Any]]", answer)
+
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0) -> dict[str, Any]:
+        """`{"events": [...], "cursor": ...}`: what has happened since the cursor (all, without one).
+
+        Waits up to `wait` seconds for the first event. Who comes back with the new cursor misses nothing.
+        """
+        query = {"cursor": cursor, "wait": wait or None}
+        path = f"/v1/executions/{execution_id}/news"
+        answer = await self._call("GET", path, query=query, timeout=self._timeout + wait)
+        return cast("dict[str, Any]", answer)
 
     async def explain(self, execution_id: int, *, step: str | None = None, attempt: int | None = None) -> Any:
         return await self._call(
@@ -90,13 +95,12 @@ class Client:
 
     async def wait(self, execution_id: int) -> dict[str, Any]:
         """The execution once it is finished. Waits for as long as that takes; bound it with `asyncio.timeout`."""
-        seen = 0
+        cursor: str | None = None
         while True:
             execution = await self.get(execution_id)
             if execution["status"] in FINISHED:
                 return execution
-            events = await self.events(execution_id, after=seen, wait=PARK_SECONDS)
-            seen = max((event["seq"] for event in events), default=seen)
+            cursor = (await self.news(execution_id, cursor=cursor, wait=PARK_SECONDS))["cursor"]
 
     async def healthy(self) -> bool:
         return await self._answers("/healthz")

@@ -55,7 +55,8 @@ class TaskContext:
 
     @property
     def is_retry(self) -> bool:
-        return self._assignment.attempt > 1
+        """An earlier attempt failed. One that was only handed back or snoozed makes no retry."""
+        return self._assignment.is_retry
 
     @property
     def receipt(self) -> str:

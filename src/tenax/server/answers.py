@@ -68,6 +68,12 @@ class Event:
     data: dict[str, Any]
 
 
+@dataclass
+class News:
+    events: list[Event]
+    cursor: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """One decision on a retry: the rule that gave it, what it saw, and the same in plain English."""
@@ -147,6 +153,7 @@ class Problem:
 EXECUTION = TypeAdapter(Execution)
 EXECUTIONS = TypeAdapter(list[ExecutionSummary])
 EVENTS = TypeAdapter(list[Event])
+NEWS = TypeAdapter(News)
 EXPLANATIONS = TypeAdapter(list[Explanation])
 SUBMITTED = TypeAdapter(Submitted)
 SUBMITTED_MANY = TypeAdapter(list[Submitted])

@@ -167,6 +167,7 @@ class ReportBody(Report):
     attempt: Attempt
     token: LeaseToken
     outcome: OutcomeBody
+    step: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ class ReleaseBody(Release):
     item_id: Id
     attempt: Attempt
     token: LeaseToken
-    reason: Literal["draining", "no_handler", "no_slot"]
+    reason: Literal["draining", "no_handler"]
     detail: str | None = None
 
 

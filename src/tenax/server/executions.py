@@ -19,7 +19,9 @@ from tenax.server.describe import described
 from tenax.server.services import actor, engine, services
 from tenax.store.tokens import LARGEST_ID
 
-LONGEST_EVENTS_WAIT = 30.0
+LONGEST_NEWS_WAIT = 30.0
+CURSOR = r"^\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?$"
+"""A snapshot of PostgreSQL, as the last answer gave it."""
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
 
 ExecutionId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
@@ -88,12 +90,24 @@ async def events(
     request: Request,
     execution_id: ExecutionId,
     after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
-    wait: Annotated[float, Query(ge=0, le=LONGEST_EVENTS_WAIT)] = 0.0,
 ) -> Response:
-    """The events with a sequence number beyond `after`; waits up to `wait` seconds for the first of them."""
-    found = engine(request).events(execution_id, after=after, wait=wait)
+    """The events with a sequence number beyond `after`, as they stand now."""
+    return answer(await engine(request).events(execution_id, after=after))
+
+
+@router.get("/{execution_id}/news", **described(answers.NEWS))
+async def news(
+    request: Request,
+    execution_id: ExecutionId,
+    cursor: Annotated[str | None, Query(max_length=4000, pattern=CURSOR)] = None,
+    wait: Annotated[float, Query(ge=0, le=LONGEST_NEWS_WAIT)] = 0.0,
+) -> Response:
+    """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""
+    found = engine(request).news(execution_id, cursor=cursor, wait=wait)
     if wait > 0:
-        return answer(await services(request).parking.wait(request, found) or [])
+        return answer(
+            await services(request).parking.wait(request, found) or {"events": [], "cursor": cursor}
+        )
     return answer(await found)
 
 

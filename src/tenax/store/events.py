@@ -22,9 +22,12 @@ async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[
     return [_event(row) for row in rows]
 
 
-async def get_settled_events(tx: Connection, execution_id: int, after: int) -> list[dict[str, Any]]:
-    """As `get_events`, for a reader that goes on from the last one: what could still be preceded is left for later."""
-    return [_event(row) for row in await tx.fetch(sql("get_settled_events"), execution_id, after)]
+async def get_new_events(
+    tx: Connection, execution_id: int, cursor: str | None
+) -> tuple[list[dict[str, Any]], str]:
+    """What has come since the cursor (all, without one), and the cursor to come back with."""
+    rows = await tx.fetch(sql("get_new_events"), execution_id, cursor)
+    return [_event(row) for row in rows if row["id"] is not None], rows[0]["cursor"]
 
 
 def _event(row: Any) -> dict[str, Any]:

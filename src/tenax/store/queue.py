@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from tenax.store.connect import Connection
 from tenax.store.json_text import encode
-from tenax.store.rows import ExecutionRow, ItemRow, LeasedItem, NewItem, OpenItem
+from tenax.store.rows import ExecutionRow, ItemRow, LeasedItem, NewItem, OpenItem, RefusedItem
 from tenax.store.statements import sql
 
 
@@ -25,23 +26,23 @@ class Slots:
     execution_id: int | None = None
 
 
+@cache
+def _leasing(pick: str) -> str:
+    """Which items, and what is done with them, as one statement."""
+    return "with picked as materialized (\n" + pick + "),\n" + sql("lease_picked_items")
+
+
 async def lease_items(
     tx: Connection, slots: Slots, *, lease: float, grace: float, refused: bool
 ) -> list[LeasedItem]:
-    arguments: list[Any] = [
-        slots.queues,
-        slots.runtimes,
-        slots.labels,
-        slots.workers,
-        slots.grants,
-        lease,
-        grace,
-    ]
-    name = "lease_refused_items" if refused else "lease_items"
+    arguments = [slots.queues, slots.runtimes, slots.labels, slots.workers, slots.grants, lease, grace]
     if slots.execution_id is not None:
-        name = "lease_own_items"
-        arguments.append(slots.execution_id)
-    return [LeasedItem(*row) for row in await tx.fetch(sql(name), *arguments)]
+        rows = await tx.fetch(_leasing(sql("pick_own_items")), *arguments, slots.execution_id)
+    elif refused:
+        rows = await tx.fetch(_leasing(sql("pick_refused_items")), *arguments)
+    else:
+        rows = await tx.fetch(_leasing(sql("pick_ready_items")), *arguments)
+    return [LeasedItem(*row) for row in rows]
 
 
 async def any_refused(tx: Connection) -> bool:
@@ -51,7 +52,7 @@ async def any_refused(tx: Connection) -> bool:
 async def lock_executions(
     tx: Connection, ids: Sequence[int]
 ) -> tuple[dict[int, ExecutionRow], datetime | None]:
-    """The executions, locked in the order of their ids, and the time once all locks are held."""
+    """The executions, locked in the order of their ids, and the time at which that was asked for."""
     rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
     executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
     return executions, rows[-1]["now"] if rows else None
@@ -103,8 +104,9 @@ class Wake:
     reap_after: datetime | None
 
 
-async def next_wake(tx: Connection) -> Wake:
-    return Wake(*await tx.fetchrow(sql("next_wake")))
+async def next_wake(tx: Connection, but: Sequence[int]) -> Wake:
+    """`but`: items that cannot be decided on for now."""
+    return Wake(*await tx.fetchrow(sql("next_wake"), but))
 
 
 async def beat_service(tx: Connection, gap: float, lease: float) -> None:
@@ -125,3 +127,12 @@ async def restore_item(
     text = None if ledger is None else encode(ledger)
     arguments = (item.execution_id, item.step, attempt, text, available_at, created_at, lost_worker)
     await tx.execute(sql("restore_item"), *arguments)
+
+
+async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:
+    """Ready items that every live worker able to run them has refused."""
+    return [RefusedItem(*row) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)]
+
+
+async def lock_unwanted_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("lock_unwanted_items"), items)]

@@ -23,6 +23,7 @@ class ExecutionRow:
     retry_of: int | None
     original_execution: int | None
     created_at: datetime
+    deadline_at: datetime | None = None
 
     @property
     def open(self) -> bool:
@@ -49,6 +50,7 @@ class ItemRow:
     worker: str | None
     started_at: datetime | None
     state: str
+    lease_until: datetime | None
     timeout_at: datetime | None
     queue_ttl: float | None
     lease_token: Any
@@ -93,9 +95,19 @@ class LeasedItem:
     max_attempts: int | None
     timeout: float
     worker: str
+    lease_grant: Any
     lease_token: Any
+    is_retry: bool
     input: str | None
     base_dir: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedItem:
+    """A ready item that nobody is left to run."""
+
+    id: int
+    execution_id: int
 
 
 @dataclass(slots=True)

@@ -20,8 +20,17 @@ async def register_worker(tx: Connection, who: Registration) -> None:
     )
 
 
-async def find_able_workers(tx: Connection, runtime: str, queue: str, alive_within: float) -> list[str]:
-    return [row["name"] for row in await tx.fetch(sql("find_able_workers"), runtime, queue, alive_within)]
+async def find_able_workers(tx: Connection, item_id: int, alive_within: float) -> list[str]:
+    return [row["name"] for row in await tx.fetch(sql("find_able_workers"), item_id, alive_within)]
+
+
+async def end_worker(tx: Connection, name: str) -> None:
+    """It says itself that it is leaving."""
+    await tx.execute(sql("end_worker"), name)
+
+
+async def end_lost_workers(tx: Connection, silent: float, forgotten: float) -> None:
+    await tx.execute(sql("end_lost_workers"), silent, forgotten)
 
 
 async def find_silent_workers(tx: Connection, names: list[str], seconds: float) -> list[str]:

@@ -24,7 +24,14 @@ def plain(value: Any) -> Any:
 
 def parse_json(text: bytes | str) -> Any:
     """Raises `orjson.JSONDecodeError` where it is no JSON."""
-    return without_nul(orjson.loads(text))
+    value = orjson.loads(text)
+    escape_seen = b"\\u0000" in text if isinstance(text, bytes) else "\\u0000" in text
+    if not escape_seen:
+        return value
+    try:
+        return without_nul(value)
+    except RecursionError:
+        raise orjson.JSONDecodeError("it is nested too deeply", "", 0) from None
 
 
 def without_nul(value: Any) -> Any:

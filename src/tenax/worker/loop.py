@@ -211,7 +211,7 @@ class Worker:
             self._outbox.put(self._secrets.scrub_release(told))
         else:
             place = (assignment.execution_id, assignment.item_id, assignment.attempt, assignment.token)
-            self._outbox.put(Report(*place, self._secrets.scrub_outcome(told)))
+            self._outbox.put(Report(*place, self._secrets.scrub_outcome(told), assignment.step))
         self._running.pop((assignment.item_id, assignment.token), None)
         self._slot_free.set()
         if not self._running:
@@ -229,10 +229,10 @@ class Worker:
             else:
                 await asyncio.sleep(self._terms.heartbeat)
 
-    async def _beat(self) -> None:
+    async def _beat(self, *, leaving: bool = False) -> None:
         held = [Held(item_id, token) for item_id, token in self._running]
         lost = tuple(self._lost_grants)
-        beat = Heartbeat(self._registration.worker, (*held, *self._outbox.held()), lost)
+        beat = Heartbeat(self._registration.worker, (*held, *self._outbox.held()), lost, leaving)
         answer = await self._link.call(self._transport.heartbeat(beat), seconds=self._terms.lease)
         self._lost_grants.difference_update(lost)
         for revoked in answer.revoked:
@@ -271,11 +271,13 @@ class Worker:
 
     async def _flush(self) -> None:
         await self._outbox.empty()
-        while self._lost_grants:
+        while True:
             try:
-                await self._beat()
+                await self._beat(leaving=True)
             except LinkDown:
                 await self._link.pause()
+            else:
+                return
 
     def _handed_back(self, attempt: Attempt) -> Release:
         return _release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")

@@ -91,6 +91,7 @@ create table tenax.item (
     last_error     text,
     refused_by     text[],
     worker         text,
+    lease_grant    uuid,
     lease_token    uuid,
     lease_until    timestamptz,
     timeout_at     timestamptz,
@@ -157,7 +158,8 @@ create view tenax.event as
            e.event ->> 'step' as step,
            (e.event ->> 'item')::integer as item,
            (e.event ->> 'attempt')::integer as attempt,
-           coalesce(e.event -> 'data', '{}'::jsonb) as data
+           coalesce(e.event -> 'data', '{}'::jsonb) as data,
+           l.xid
       from tenax.log l
      cross join lateral jsonb_array_elements(l.events) with ordinality as e (event, n);
 

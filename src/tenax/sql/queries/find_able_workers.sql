@@ -1,5 +1,6 @@
--- Workers alive within $3 seconds that have this runtime and queue.
-select name
-  from tenax.worker
- where state = 'active' and last_heartbeat > tenax.now() - make_interval(secs => $3::double precision)
-   and $1::text = any(runtimes) and $2::text = any(queues)
+-- Workers alive within $2 seconds that are able to run this item.
+select w.name
+  from tenax.worker w
+  join tenax.item i on i.id = $1::bigint
+ where w.state = 'active' and w.last_heartbeat > tenax.now() - make_interval(secs => $2::double precision)
+   and i.runtime = any(w.runtimes) and i.queue = any(w.queues) and (i.labels is null or i.labels <@ w.labels)

@@ -1,2 +1,4 @@
 -- What was leased under these grants.
-select id, execution_id, lease_token from tenax.item where lease_token = any($1::uuid[]) and worker = $2::text and state = 'leased'
+select id, execution_id, lease_token
+  from tenax.item
+ where state = 'leased' and lease_grant = any($1::uuid[]) and worker = $2::text

@@ -6,7 +6,7 @@ with ended as (
        set state = r.state, available_at = r.available_at, attempt = r.attempt, ledger = coalesce(r.ledger, i.ledger),
            last_error = coalesce(r.last_error, i.last_error), refused_by = r.refused_by,
            queue_deadline = r.available_at + make_interval(secs => i.queue_ttl),
-           worker = null, lease_token = null, lease_until = null, timeout_at = null, started_at = null
+           worker = null, lease_grant = null, lease_token = null, lease_until = null, timeout_at = null, started_at = null
       from (select u.id, u.state, u.available_at, u.attempt, u.ledger, u.last_error,
                    nullif(string_to_array(u.refused_by, chr(10)), '{}') as refused_by
               from unnest($2::bigint[], $3::text[], $4::timestamptz[], $5::integer[], $6::jsonb[], $7::text[], $8::text[])

@@ -1,0 +1,26 @@
+-- What pick_ready_items, pick_own_items or pick_refused_items chose goes to the slots that ask: the n-th item to the n-th.
+leased as (
+    update tenax.item i
+       set state = 'leased', attempt = i.attempt + 1, worker = s.worker, lease_grant = s.lease_grant,
+           lease_token = gen_random_uuid(),
+           started_at = tenax.now(), lease_until = tenax.now() + make_interval(secs => $6::double precision),
+           timeout_at = tenax.now() + make_interval(secs => i.timeout + $7::double precision), queue_deadline = null
+      from (select id, row_number() over () as n from picked) as p
+      join unnest($4::text[], $5::uuid[]) with ordinality as s (worker, lease_grant, n) on s.n = p.n
+     where i.id = p.id
+    returning i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.timeout,
+              i.worker, i.lease_grant, i.lease_token, i.started_at,
+              i.ledger is not null and (i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0 as is_retry
+), logged as (
+    insert into tenax.log (execution_id, at, events)
+    select execution_id, started_at,
+           jsonb_build_array(jsonb_build_object(
+               'type', 'action_started', 'step', step, 'item', item_no, 'attempt', attempt,
+               'data', jsonb_build_object('worker', worker, 'retry', jsonb_build_object(
+                   'attempt', attempt, 'max_attempts', max_attempts, 'is_retry', is_retry))))
+      from leased
+)
+select l.id, l.execution_id, l.plan_id, l.step, l.attempt, l.max_attempts, l.timeout, l.worker, l.lease_grant, l.lease_token,
+       l.is_retry, e.input, e.base_dir
+  from leased l
+  join tenax.execution e on e.id = l.execution_id
