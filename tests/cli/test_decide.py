@@ -228,3 +228,11 @@ def test_null_is_as_good_as_not_given(capsys):
         {"budget": None},
     )
     assert (body["class"], body["failure"]["reason"]) == ("transient", "http_503")
+
+
+@pytest.mark.parametrize(("ended", "verdict"), [(1, "retry"), (2, "fail")])
+def test_a_rule_on_a_class_counts_what_the_classes_say(capsys, ended, verdict):
+    policy = {"max_attempts": 5, "rules": [{"on": ["timeout"], "max_attempts": 2}]}
+    ledger = {"attempts": 3, "by_class": {"timeout": ended, "transient": 3 - ended}}
+    code, answer, _ = asked(capsys, policy, {"status": "failed", "class": "timeout"}, ledger)
+    assert (code, answer["verdict"]) == (0, verdict)

@@ -77,7 +77,11 @@ def client(api):
             lambda c: c.list(status="failed", limit=3),
             ("GET", "/v1/executions?status=failed&limit=3", None),
         ),
-        (lambda c: c.events(5, after=2, wait=1.5), ("GET", "/v1/executions/5/events?after=2&wait=1.5", None)),
+        (lambda c: c.events(5, after=2), ("GET", "/v1/executions/5/events?after=2", None)),
+        (
+            lambda c: c.news(5, cursor="1:2:", wait=1.5),
+            ("GET", "/v1/executions/5/news?cursor=1%3A2%3A&wait=1.5", None),
+        ),
         (
             lambda c: c.explain(5, step="a b", attempt=2),
             ("GET", "/v1/executions/5/explain?step=a%20b&attempt=2", None),
@@ -111,18 +115,18 @@ def test_submit_one_and_many(api, client):
     assert [s["source"] for s in both["submissions"]] == ["x", "y"]
 
 
-def test_wait_follows_the_events_until_it_is_finished(api, client):
+def test_wait_follows_the_news_until_it_is_finished(api, client):
     api.answers = [
         (200, {"status": "running"}),
-        (200, [{"seq": 3}, {"seq": 4}]),
+        (200, {"events": [{"seq": 3}, {"seq": 4}], "cursor": "4:4:"}),
         (200, {"status": "running"}),
-        (200, []),
+        (200, {"events": [], "cursor": "5:5:"}),
         (200, {"status": "completed", "id": 5}),
     ]
     assert client.wait(5)["status"] == "completed"
-    assert [path.partition("?")[2] for _, path, _ in api.asked if "/events" in path] == [
-        "after=0&wait=20.0",
-        "after=4&wait=20.0",
+    assert [path.partition("?")[2] for _, path, _ in api.asked if "/news" in path] == [
+        "wait=20.0",
+        "cursor=4%3A4%3A&wait=20.0",
     ]
 
 

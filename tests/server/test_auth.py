@@ -28,6 +28,7 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("GET", "/v1/executions", None, READERS),
     ("GET", "/v1/executions/{execution_id}", None, READERS),
     ("GET", "/v1/executions/{execution_id}/events", None, READERS),
+    ("GET", "/v1/executions/{execution_id}/news", None, READERS),
     ("GET", "/v1/executions/{execution_id}/explain", None, READERS),
     ("POST", "/v1/executions", {"source": SOURCE}, OPERATORS),
     ("POST", "/v1/executions/batch", {"submissions": []}, OPERATORS),

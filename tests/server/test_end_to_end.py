@@ -84,12 +84,12 @@ def against(adapter: TypeAdapter[Any], value: Any) -> None:
 
 
 async def until_waiting(client: Client, id_: int) -> None:
-    seen = 0
+    cursor = None
     while True:
-        for event in await client.events(id_, after=seen, wait=20):
-            if event["type"] == "step_retry":
-                return
-            seen = event["seq"]
+        news = await client.news(id_, cursor=cursor, wait=20)
+        if any(event["type"] == "step_retry" for event in news["events"]):
+            return
+        cursor = news["cursor"]
 
 
 def test_a_workflow_fails_retries_and_completes_over_http(server) -> None:

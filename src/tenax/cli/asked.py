@@ -155,9 +155,11 @@ class LedgerEntries:
         if failure is not None and by_class.get(failure.failure_class):
             by_class[failure.failure_class] -= 1
         lost = sum(by_class.get(name, 0) for name in INFRASTRUCTURE)
+        exempted = 0 if policy.max_attempts is None else min(lost, policy.infra_attempts)
         return Ledger(
             counted=max(self.attempts - 1, 0),
-            exempted=0 if policy.max_attempts is None else min(lost, policy.infra_attempts),
+            exempted=exempted,
+            by_rule=_by_rule(policy, by_class, exempted),
             by_class={name: count for name, count in by_class.items() if count},
             snoozes=self.snoozes,
             elapsed=self.elapsed,
@@ -169,6 +171,16 @@ class LedgerEntries:
     def priced(self, outcome: Outcome) -> Outcome:
         """A cost that is given has this attempt's in it, so nothing is charged for it again."""
         return outcome if self.cost is None else replace(outcome, usage=Usage(cost_usd=0.0))
+
+
+def _by_rule(policy: Policy, by_class: Mapping[str, int], exempted: int) -> dict[str, int]:
+    """How many attempts ended in each rule, as far as their classes tell. Forgiven ones are in no rule's count."""
+    counts: dict[str, int] = {}
+    for name, count in by_class.items():
+        index = next((str(n) for n, rule in enumerate(policy.rules) if name in rule.on), None)
+        if index is not None:
+            counts[index] = counts.get(index, 0) + max(0, count - (exempted if name in INFRASTRUCTURE else 0))
+    return counts
 
 
 def read_ledger(given: str | None) -> LedgerEntries:

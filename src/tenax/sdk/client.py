@@ -180,6 +180,7 @@ class SyncClient:
     get = _blocking(Client.get)
     list = _blocking(Client.list)
     events = _blocking(Client.events)
+    news = _blocking(Client.news)
     explain = _blocking(Client.explain)
     cancel = _blocking(Client.cancel)
     retry = _blocking(Client.retry)

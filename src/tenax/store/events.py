@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import asyncpg
+
+from tenax.errors import UsageError
 from tenax.model.events import timestamp
 from tenax.store.connect import Connection
 from tenax.store.json_text import decode
@@ -26,7 +29,10 @@ async def get_new_events(
     tx: Connection, execution_id: int, cursor: str | None
 ) -> tuple[list[dict[str, Any]], str]:
     """What has come since the cursor (all, without one), and the cursor to come back with."""
-    rows = await tx.fetch(sql("get_new_events"), execution_id, cursor)
+    try:
+        rows = await tx.fetch(sql("get_new_events"), execution_id, cursor)
+    except asyncpg.DataError as error:
+        raise UsageError(f"{cursor!r} is not a cursor that an earlier answer gave") from error
     return [_event(row) for row in rows if row["id"] is not None], rows[0]["cursor"]
 
 
