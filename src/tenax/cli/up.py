@@ -143,17 +143,16 @@ class _Pass:
         self._database = database
         self._name = f"{_pass_prefix()}{os.getpid()}"
         self._secret: str | None = None
+        self._asked = asyncio.Lock()
 
     async def secret(self) -> str:
         """Asked for at each start of a worker: someone may have revoked it since the last one."""
-        async with transaction(self._database) as tx:
+        async with self._asked, transaction(self._database) as tx:
             live = {token.name for token in await list_tokens(tx) if token.revoked_at is None}
-            if self._name in live and self._secret is not None:
-                return self._secret
-            self._secret = None
-            for name in _orphans(live):
-                await revoke_token(tx, name)
-            _, self._secret = await create_token(tx, self._name, "worker")
+            if self._name not in live or self._secret is None:
+                for name in _orphans(live):
+                    await revoke_token(tx, name)
+                _, self._secret = await create_token(tx, self._name, "worker")
         return self._secret
 
     async def revoke(self) -> None:
