@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,15 @@ from tenax import setting_values as values
 from tenax.errors import Unreachable, UsageError
 
 FILE_NAME = "tenax.toml"
+_LISTED = "the settings are listed in the docs"
+_CLOSE = 0.75
+_OTHER_VARIABLES = frozenset(
+    f"TENAX_{name}"
+    for name in "DEBUG TEST_RUN EXECUTION_ID STEP ATTEMPT RECEIPT PARAMS_FILE RESULT_FILE".split()
+)
+"""What begins like a setting and is none: switches for developers, and what a process step is given."""
+_log = logging.getLogger("tenax.settings")
+
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -143,30 +154,73 @@ def load_settings(
 ) -> Settings:
     """Settings from all sources. Of the two files the one in the working folder is the nearer and wins, key by key.
 
-    `flags` are keyed by field name; None means not given, as an empty variable does.
+    `flags` are keyed by field name; None means not given, as an empty variable does. Everything that is wrong is
+    reported at once, in one UsageError.
     """
     env = os.environ if env is None else env
     cwd = Path.cwd() if cwd is None else cwd
+    for variable, meant in mistyped_variables(env):
+        _warn_of_variable(variable, meant)
+    wrong = _Wrong()
     near: dict[str, _Given] = {}
-    _read_file(near, cwd / FILE_NAME)
+    _read_file(near, cwd / FILE_NAME, wrong)
     _read_variables(near, env)
-    _read_flags(near, flags or {})
-    home = _home(near.get("home"), env, cwd)
+    _read_flags(near, flags or {}, wrong)
+    home = _home(near.get("home"), env, cwd, wrong)
     far: dict[str, _Given] = {}
-    if home != cwd:
-        _read_file(far, home / FILE_NAME)
+    if home is not None and home != cwd:
+        _read_file(far, home / FILE_NAME, wrong)
         if "home" in far:
-            raise UsageError(
-                f"{far['home'].source}: this file is found through `home`, so it cannot set it",
+            wrong.add(
+                f"{far.pop('home').source}: this file is found through `home`, so it cannot set it",
                 remedy=f"set TENAX_HOME, or write home into {cwd / FILE_NAME}",
             )
     given = {**far, **near}
-    parsed = {name: _parsed(name, one) for name, one in given.items()} | {"home": home}
+    parsed = {name: _parsed(name, one, wrong) for name, one in given.items() if name != "home"}
+    wrong.refuse()
+    parsed["home"] = home
     if "lease" in parsed and "heartbeat" not in parsed:
         parsed["heartbeat"] = min(_FIELDS["heartbeat"].default, parsed["lease"] / 3)
     settings = Settings(**parsed, sources={name: one.source for name, one in given.items()})
     _check_together(settings)
     return settings
+
+
+def mistyped_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Variables that are probably meant for a setting, each with the one that it is close to.
+
+    Others that begin with TENAX_ are none of our business: secrets, what a process step was given, other tools'.
+    """
+    for variable in env:
+        name = variable.removeprefix("TENAX_").lower()
+        if not variable.startswith("TENAX_") or variable in _OTHER_VARIABLES or name.startswith("secret_"):
+            continue
+        close = difflib.get_close_matches(name, _FIELDS, n=1, cutoff=_CLOSE)
+        if close and variable != _variable(close[0]):
+            yield variable, _variable(close[0])
+
+
+@cache
+def _warn_of_variable(variable: str, meant: str) -> None:
+    """Cached, so that it is said once in a process, however often the settings are read."""
+    _log.warning("%s is not a setting; did you mean %s?", variable, meant)
+
+
+class _Wrong:
+    """Everything that is wrong with the settings, to be said at once."""
+
+    def __init__(self) -> None:
+        self._messages: list[str] = []
+        self._remedies: list[str] = []
+
+    def add(self, message: str, *, remedy: str | None = None) -> None:
+        self._messages.append(message)
+        if remedy is not None and remedy not in self._remedies:
+            self._remedies.append(remedy)
+
+    def refuse(self) -> None:
+        if self._messages:
+            raise UsageError("\n".join(self._messages), remedy="; ".join(self._remedies) or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +234,14 @@ class _Given:
     """The folder of the file that holds it, which a relative path in it starts from."""
 
 
-def _read_file(given: dict[str, _Given], file: Path) -> None:
+def _read_file(given: dict[str, _Given], file: Path, wrong: _Wrong) -> None:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: not valid TOML: {error}") from error
+        wrong.add(f"{file}: not valid TOML: {error}")
+        return
     except OSError as error:
         raise Unreachable(
             f"{file}: cannot be read: {error.strerror}",
@@ -194,10 +249,8 @@ def _read_file(given: dict[str, _Given], file: Path) -> None:
         ) from error
     for name, value in table.items():
         if name not in _FIELDS:
-            raise UsageError(
-                f"{file}: unknown setting '{name}'{_nearest(name)}",
-                remedy="the settings are listed in the docs",
-            )
+            wrong.add(f"{file}: unknown setting '{name}'{_nearest(name)}", remedy=_LISTED)
+            continue
         given[name] = _Given(value, f"{file}: {name} = {value!r}", file.parent)
 
 
@@ -209,30 +262,33 @@ def _read_variables(given: dict[str, _Given], env: Mapping[str, str]) -> None:
             given[name] = _Given(value, f"{_variable(name)}={shown}")
 
 
-def _read_flags(given: dict[str, _Given], flags: Mapping[str, Any]) -> None:
+def _read_flags(given: dict[str, _Given], flags: Mapping[str, Any], wrong: _Wrong) -> None:
     for name, value in flags.items():
         if name not in _FIELDS:
-            raise UsageError(f"unknown setting '{name}'{_nearest(name)}")
-        if value is not None:
+            wrong.add(f"unknown setting '{name}'{_nearest(name)}")
+        elif value is not None:
             shown = value if _FIELDS[name].repr else "..."
             given[name] = _Given(value, f"{_flag_name(name)} {shown}")
 
 
-def _parsed(name: str, given: _Given) -> Any:
+def _parsed(name: str, given: _Given, wrong: _Wrong) -> Any:
     try:
         return _FIELDS[name].metadata["parse"](given.value)
     except ValueError as error:
-        raise UsageError(f"{given.source}: {error}") from error
+        wrong.add(f"{given.source}: {error}")
+        return None
 
 
-def _home(given: _Given | None, env: Mapping[str, str], cwd: Path) -> Path:
+def _home(given: _Given | None, env: Mapping[str, str], cwd: Path, wrong: _Wrong) -> Path | None:
+    """None where it is wrong: then there is no second file to look for either."""
     if given is None:
         return _default_home(env)
+    written: Path | None = _parsed("home", given, wrong)
     try:
-        written = _parsed("home", given).expanduser()
+        return written and Path(os.path.normpath((given.folder or cwd) / written.expanduser()))
     except RuntimeError as error:
-        raise UsageError(f"{given.source}: {error}") from error
-    return Path(os.path.normpath((given.folder or cwd) / written))
+        wrong.add(f"{given.source}: {error}")
+        return None
 
 
 def _default_home(env: Mapping[str, str]) -> Path:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tenax.embed import local_worker
 from tenax.engine.engine import Engine
+from tenax.errors import UsageError
 from tenax.model.wire import Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database
@@ -78,7 +79,14 @@ async def workbench(settings: Settings, **worker: Any) -> AsyncIterator[Workbenc
 
 
 def _read(file: Path) -> tuple[str, str]:
-    return file.read_text("utf-8"), str(file.resolve().parent)
+    try:
+        return file.read_text("utf-8"), str(file.resolve().parent)
+    except FileNotFoundError:
+        raise UsageError(
+            f"{file}: there is no such file", remedy=f"a relative path is taken from {Path.cwd()}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _all_wait_until(execution: Mapping[str, Any]) -> datetime | None:

@@ -195,7 +195,7 @@ def test_bodies_are_limited_in_size(start) -> None:
                 "/v1/executions", content=content, headers={"content-type": "application/json"}
             )
             assert answer.status_code == 413
-            assert "larger than 10,000 bytes" in problem_of(answer)["title"]
+            assert "at most 10,000 bytes in one request (max_body)" in problem_of(answer)["title"]
         assert http.get("/v1/executions").json() == []
 
 

@@ -40,6 +40,7 @@ def assign() -> Assign:
             "receipt": "receipt-1",
             "workflow": "flow",
             "max_attempts": 3,
+            "is_retry": True,
         }
         return Assignment(runtime=runtime, spec=spec, **{**values, **more})
 

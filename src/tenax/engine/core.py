@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 
 from tenax.engine.wake import Hub
 from tenax.errors import NotFound, UsageError
+from tenax.model.findings import format_path
 from tenax.model.policy import Patch
 from tenax.model.retry_fields import parse_retry
 from tenax.policy.plan import Plan
@@ -83,7 +84,9 @@ def _server_retry(settings: Settings) -> Patch | None:
         return None
     patch, findings = parse_retry(settings.retry, ("retry",))
     if findings:
-        raise UsageError("; ".join(f"{'.'.join(map(str, path))}: {message}" for path, message in findings))
+        source = settings.sources.get("retry", "the setting retry")
+        words = "; ".join(f"{format_path(path)}: {message}" for path, message in findings)
+        raise UsageError(f"{source}: {words}")
     return patch
 
 

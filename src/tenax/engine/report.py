@@ -27,7 +27,7 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [r.execution_id for r in reports])
         if now is not None:
-            items = await queue.lock_leased_items(
+            items = await queue.load_leased_items(
                 tx, [r.item_id for r in reports], [r.token for r in reports]
             )
             held = {(item.id, str(item.lease_token)): item for item in items}
@@ -104,7 +104,7 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
         executions, now = await queue.lock_executions(tx, [r.execution_id for r in releases])
         if now is None:
             return
-        items = await queue.lock_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
+        items = await queue.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
         journal = Journal(now)
         by_item = {r.item_id: r for r in releases}
         unknown: list[EndedAttempt] = []

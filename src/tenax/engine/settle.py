@@ -15,7 +15,7 @@ from tenax.engine.progress import Turn, advance_executions
 from tenax.model.decision import Controls, Decision
 from tenax.model.events import EventType, event, timestamp
 from tenax.model.outcome import Failure, Outcome
-from tenax.policy.decide import decide, read_failure
+from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -64,22 +64,7 @@ def _settle_one(
     attempt: EndedAttempt,
 ) -> Decision:
     item, outcome = attempt.item, attempt.outcome
-    planned = plan.steps[item.step]
-    elapsed = max(0.0, (journal.now - item.created_at).total_seconds())
-    ledger = ledger_from(decode(item.ledger), elapsed)
-    failure = read_failure(planned.policy, ledger, outcome)
-    decision = decide(
-        planned.policy,
-        ledger,
-        outcome,
-        attempt=item.attempt,
-        execution_id=item.execution_id,
-        node_id=item.step,
-        elapsed=elapsed,
-        controls=Controls(execution_open=row.open, retries_enabled=core.settings.retries_enabled),
-        roll=core.roll(),
-        failure=failure,
-    )
+    decision, failure = _decide(core, journal, row, plan, attempt)
     record = _record(decision)
     _log_outcome(journal, attempt, failure, record if decision.verdict in ("complete", "stop") else None)
     match decision.verdict:
@@ -97,9 +82,34 @@ def _settle_one(
     return decision
 
 
+def _decide(
+    core: Core, journal: Journal, row: ExecutionRow, plan: Plan, attempt: EndedAttempt
+) -> tuple[Decision, Failure | None]:
+    item, outcome = attempt.item, attempt.outcome
+    if outcome.status == "succeeded" and item.ledger is None and row.open:
+        return SUCCESS_AT_ONCE, None
+    policy = plan.steps[item.step].policy
+    elapsed = max(0.0, (journal.now - item.created_at).total_seconds())
+    ledger = ledger_from(decode(item.ledger), elapsed)
+    failure = read_failure(policy, ledger, outcome)
+    decision = decide(
+        policy,
+        ledger,
+        outcome,
+        attempt=item.attempt,
+        execution_id=item.execution_id,
+        node_id=item.step,
+        elapsed=elapsed,
+        controls=Controls(execution_open=row.open, retries_enabled=core.settings.retries_enabled),
+        roll=core.roll(),
+        failure=failure,
+    )
+    return decision, failure
+
+
 def _record(decision: Decision) -> dict[str, Any]:
     """The whole decision; of a plain first-time success only what cannot be known from its event."""
-    if decision.verdict == "complete" and decision.before.counted == 0 and decision.before.snoozes == 0:
+    if decision is SUCCESS_AT_ONCE:
         return {"verdict": "complete", "rule": decision.rule, "version": decision.version}
     return decision.as_dict()
 

@@ -22,6 +22,8 @@ class AttemptState:
     outcome: str = "running"
     failure: dict[str, Any] | None = None
     verdict: str | None = None
+    rule: str | None = None
+    """The rule that the verdict rests on."""
     delay_seconds: float | None = None
     available_at: str | None = None
 
@@ -34,7 +36,11 @@ class StepState:
     step: str
     status: str = "pending"
     attempt: int = 0
+    counted: int = 0
+    """How many of the ended attempts count against the limit."""
     max_attempts: int | None = None
+    carried_from: int | None = None
+    """The execution whose result was kept, where this is a retry of it."""
     result: Any = None
     failure: dict[str, Any] | None = None
     available_at: str | None = None
@@ -114,15 +120,18 @@ def _apply_to_step(step: StepState, event: Event) -> None:
             step.status = "retrying" if kind == "step_retry" else "held"
             step.available_at = data.get("available_at")
             step.ledger = data.get("decision", {}).get("after")
+            _count(step, data)
             _verdict(step, event, data)
         case "retry_rescheduled":
             step.available_at = data.get("available_at")
         case "step_failed_terminal":
             step.status, step.failure, step.available_at = "failed", data.get("failure"), None
+            _count(step, data)
             _verdict(step, event, data)
         case kind if kind in _STEP_ENDS:
             step.status, step.available_at = _STEP_ENDS[kind], None
             step.result = data.get("result", step.result)
+            step.carried_from = data.get("carried_from")
             step.failure = {"cause": data["cause"]} if "cause" in data else None
         case "item_cancelled":
             step.status, step.available_at = "cancelled", None
@@ -153,12 +162,19 @@ def _end_attempt(step: StepState, event: Event) -> None:
     if event["type"] == "action_completed":
         step.result = data.get("result")
         attempt.verdict = data.get("decision", {}).get("verdict", "complete")
+        # Of a plain success at the first attempt no ledger is kept.
+        step.counted = data.get("decision", {}).get("after", {}).get("counted", step.counted + 1)
+
+
+def _count(step: StepState, data: Mapping[str, Any]) -> None:
+    step.counted = data.get("decision", {}).get("after", {}).get("counted", step.counted)
 
 
 def _verdict(step: StepState, event: Event, data: Mapping[str, Any]) -> None:
     for attempt in reversed(step.attempts):
         if attempt.attempt == event["attempt"]:
             attempt.verdict = data.get("decision", {}).get("verdict")
+            attempt.rule = data.get("decision", {}).get("rule")
             attempt.delay_seconds = data.get("delay_seconds")
             attempt.available_at = data.get("available_at")
             return

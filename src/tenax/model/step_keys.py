@@ -96,12 +96,17 @@ def read_step(value: Any, path: Path, defaults: StepDefaults, findings: Findings
     _refuse_unknown(fields, step_type)
     common = _read_common(fields, defaults)
     needs, following = _read_references(fields, "needs"), _read_references(fields, "next")
-    spec = read_spec(step_type, fields) if step_type is not None else {}
+    spec = read_spec(step_type, fields) if step_type is not None else _unread_spec(fields)
     if name is None:
         return None
     # A step without a usable type stays in the draft, so that what refers to it is not reported as well.
     step = Step(name=name, type=step_type or "python", spec=spec, **common)
     return StepDraft(step, path, tuple(needs), tuple(following))
+
+
+def _unread_spec(fields: Fields) -> dict[str, Any]:
+    """Of a step whose type is not known, the keys that any type has: their templates can be looked at all the same."""
+    return {key: fields.values[key] for keys in SPEC_KEYS.values() for key in keys if key in fields}
 
 
 def read_retry(fields: Fields) -> Patch | None:

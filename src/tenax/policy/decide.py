@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tenax.model.decision import Check, Controls, Decision, DelayParts, Ledger
+from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayParts, Ledger
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Failure, Outcome
+from tenax.model.policy import ONE_ATTEMPT
 from tenax.policy.classify import classify
 from tenax.policy.judgement import OPEN, Case, Judgement, progress
 from tenax.policy.ledgers import settle
-from tenax.policy.resolve import CompiledPolicy
+from tenax.policy.resolve import CompiledPolicy, compile_policy
 from tenax.policy.rules import RULES
 
-__all__ = ["RULES", "decide", "progress", "read_failure", "replay"]
+__all__ = ["RULES", "SUCCESS_AT_ONCE", "decide", "progress", "read_failure", "replay"]
 
 _NO_FACTS = Facts()
 _ENDED = (Check("execution_ended", hit=True, saw={"execution_open": False}),)
@@ -109,3 +110,15 @@ def replay(
         node_id=record["node_id"],
         failure=failure,
     )
+
+
+SUCCESS_AT_ONCE = decide(
+    compile_policy(ONE_ATTEMPT),
+    Ledger(),
+    Outcome("succeeded"),
+    attempt=1,
+    elapsed=0.0,
+    controls=NO_CONTROLS,
+    roll=0.0,
+)
+"""The success of an item with nothing behind it, in an open execution: no policy changes it, so it is decided once."""

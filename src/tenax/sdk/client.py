@@ -25,6 +25,8 @@ T = TypeVar("T")
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 PARK_SECONDS = 20.0
 """How long one request for events waits in the server for the next one."""
+VERSION_HEADER = "tenax-version"
+"""Every answer of a Tenax server has it."""
 
 
 class Client:
@@ -93,6 +95,18 @@ class Client:
         body = {"from_failed": from_failed, "reason": reason}
         return await self._call("POST", f"/v1/executions/{execution_id}/retry", body=body)
 
+    async def list_tokens(self) -> Any:
+        """All tokens, the revoked ones too, without their secrets. Like the next two for admins."""
+        return await self._call("GET", "/v1/tokens")
+
+    async def create_token(self, name: str, role: str) -> dict[str, Any]:
+        """`id`, `name`, `role` and `token`: its secret, which cannot be had again."""
+        answer = await self._call("POST", "/v1/tokens", body={"name": name, "role": role})
+        return cast("dict[str, Any]", answer)
+
+    async def revoke_token(self, token_id: int) -> Any:
+        return await self._call("POST", f"/v1/tokens/{token_id}/revoke")
+
     async def wait(self, execution_id: int) -> dict[str, Any]:
         """The execution once it is finished. Waits for as long as that takes; bound it with `asyncio.timeout`."""
         cursor: str | None = None
@@ -136,16 +150,24 @@ class Client:
             headers=None if body is None else {"content-type": "application/json"},
             timeout=self._timeout if timeout is None else timeout,
         )
+        content = check_answer(response).content
+        if VERSION_HEADER not in response.headers:
+            raise self._not_tenax()
         try:
-            return orjson.loads(check_answer(response).content)
+            return orjson.loads(content)
         except orjson.JSONDecodeError as error:
-            raise TenaxError(
-                f"{method} {self._url}{path} did not answer with JSON",
-                remedy="is there a Tenax server at that address?",
-            ) from error
+            raise self._not_tenax() from error
+
+    def _not_tenax(self) -> TenaxError:
+        """Not `Unreachable`: to wait for it and to ask again would not help."""
+        return TenaxError(
+            f"what answers at {self._url} is not a Tenax server",
+            remedy="is the address right? (--server or TENAX_SERVER)",
+        )
 
     async def _answers(self, path: str) -> bool:
-        return (await self._send("GET", path)).is_success
+        response = await self._send("GET", path)
+        return response.is_success and VERSION_HEADER in response.headers
 
     async def _send(self, method: str, path: str, **how: Any) -> httpx2.Response:
         try:
@@ -184,6 +206,9 @@ class SyncClient:
     explain = _blocking(Client.explain)
     cancel = _blocking(Client.cancel)
     retry = _blocking(Client.retry)
+    list_tokens = _blocking(Client.list_tokens)
+    create_token = _blocking(Client.create_token)
+    revoke_token = _blocking(Client.revoke_token)
     wait = _blocking(Client.wait)
     healthy = _blocking(Client.healthy)
     ready = _blocking(Client.ready)

@@ -23,14 +23,21 @@ _BY_ERRNO: dict[int, Connection] = {
     errno.EADDRNOTAVAIL: "unreachable",
     errno.ETIMEDOUT: "timeout",
 }
+_BY_TYPE: tuple[tuple[type[OSError], Connection], ...] = (
+    (ConnectionRefusedError, "refused"),
+    (ConnectionResetError, "reset"),
+    (ConnectionAbortedError, "reset"),
+    (BrokenPipeError, "reset"),
+)
+"""For errors that were made by hand, without an errno."""
 _WORDS: dict[Connection, str] = {
     "refused": "connection refused",
-    "reset": "connection reset",
+    "reset": "the connection was closed before an answer came",
     "dns": "the host name cannot be resolved",
     "timeout": "connection timed out",
     "tls": "the TLS handshake failed",
     "unreachable": "the network or host is unreachable",
-    "protocol": "the answer breaks the HTTP protocol",
+    "protocol": "the answer was not HTTP, or broke off",
     "other": "connection failed",
 }
 
@@ -44,6 +51,8 @@ def connection_kind(error: BaseException) -> Connection:
     match error:
         case httpx2.TimeoutException():
             return "timeout"
+        case httpx2.RemoteProtocolError() if not any(_is_of_a_reader(cause) for cause in chain):
+            return "reset"
         case httpx2.ProtocolError() | httpx2.DecodingError():
             return "protocol"
         case httpx2.ReadError() | httpx2.WriteError() | httpx2.CloseError():
@@ -63,9 +72,18 @@ def _of_cause(cause: BaseException) -> Connection | None:
         case ssl.SSLError():
             return "tls"
         case OSError():
-            return _BY_ERRNO.get(cause.errno or 0)
+            return _BY_ERRNO.get(cause.errno or 0) or _by_type(cause)
         case _:
             return None
+
+
+def _is_of_a_reader(cause: BaseException) -> bool:
+    """What reads answers complains of what it got. Where it does not, nothing came: the server hung up."""
+    return type(cause).__module__.partition(".")[0] in ("h11", "h2")
+
+
+def _by_type(error: OSError) -> Connection | None:
+    return next((kind for known, kind in _BY_TYPE if isinstance(error, known)), None)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -7,11 +7,13 @@ import secrets
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tenax import __version__
 from tenax.errors import TenaxError, TooLarge
 from tenax.server.auth import PUBLIC, Doorkeeper
 from tenax.server.problems import answer_problem
 
 HEADERS = (
+    (b"tenax-version", __version__.encode()),  # by which clients know that it is Tenax that answers
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -89,7 +91,7 @@ class _Counted:
 
 def too_large(max_body: int) -> TooLarge:
     return TooLarge(
-        f"the body is larger than {max_body:,} bytes",
+        f"the server takes at most {max_body:,} bytes in one request (max_body)",
         remedy="send less at once, or raise max_body (TENAX_MAX_BODY) on the server",
     )
 

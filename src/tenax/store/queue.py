@@ -58,8 +58,8 @@ async def lock_executions(
     return executions, rows[-1]["now"] if rows else None
 
 
-async def lock_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
-    return [ItemRow(*row) for row in await tx.fetch(sql("lock_leased_items"), items, tokens)]
+async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("load_leased_items"), items, tokens)]
 
 
 async def lock_expired_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:

@@ -24,6 +24,11 @@ async def find_able_workers(tx: Connection, item_id: int, alive_within: float) -
     return [row["name"] for row in await tx.fetch(sql("find_able_workers"), item_id, alive_within)]
 
 
+async def count_live_workers(tx: Connection, alive_within: float) -> int:
+    count: int = await tx.fetchval(sql("count_live_workers"), alive_within)
+    return count
+
+
 async def end_worker(tx: Connection, name: str) -> None:
     """It says itself that it is leaving."""
     await tx.execute(sql("end_worker"), name)

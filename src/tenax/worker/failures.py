@@ -128,7 +128,7 @@ def _text(error: BaseException) -> str:
 
 def _data(data: Any) -> Any:
     try:
-        return plain(data)
+        return plain(data, lenient=True)
     except Unserialisable:
         return repr(data)[:MESSAGE_LIMIT]
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any
 
 import orjson
@@ -11,15 +15,59 @@ class Unserialisable(Exception):
     """A value that has no JSON form."""
 
 
-def plain(value: Any) -> Any:
-    """The value as JSON would give it back. Dataclasses, dates, UUIDs and enums are taken; a NaN becomes null."""
+def plain(value: Any, *, lenient: bool = False) -> Any:
+    """The value as JSON would give it back. Dataclasses, dates, UUIDs and enums are taken.
+
+    A NaN or an infinity, which JSON lacks, is refused: a result must not change on its way. `lenient` makes it null.
+    """
     if value is None or value is True or value is False:
         return value
     try:
         text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError as error:
         raise Unserialisable(f"the result, a {type(value).__name__}, has no JSON form: {error}") from error
+    if b"null" in text and not lenient and (found := _not_finite(value, "")) is not None:
+        number, place = found
+        where = f"has {_NUMBERS[number]} at {place}" if place else f"is {_NUMBERS[number]}"
+        raise Unserialisable(
+            f"the result {where}, which JSON cannot hold; return None or a text in its place"
+        )
     return without_nul(orjson.loads(text)) if b"\\u0000" in text else orjson.loads(text)
+
+
+_NUMBERS = {"nan": "a NaN", "inf": "an infinity", "-inf": "an infinity"}
+
+
+def _not_finite(value: Any, place: str) -> tuple[str, str] | None:
+    """The first number that is none, and its place. What is no container of orjson's was refused before."""
+    match value:
+        case float():
+            return None if math.isfinite(value) else (str(value), place)
+        case Enum():
+            return _not_finite(value.value, place)
+        case dict():
+            parts: Iterable[tuple[str, Any]] = _parts_of_mapping(value, place)
+        case list() | tuple():
+            parts = ((f"{place}[{index}]", part) for index, part in enumerate(value))
+        case _ if is_dataclass(value):
+            names = (field.name for field in fields(value) if not field.name.startswith("_"))
+            parts = ((_below(place, name), getattr(value, name, None)) for name in names)
+        case _:
+            return None
+    return next((found for below, part in parts if (found := _not_finite(part, below)) is not None), None)
+
+
+def _parts_of_mapping(value: dict[Any, Any], place: str) -> Iterator[tuple[str, Any]]:
+    """Keys too: a NaN there would become the name "null"."""
+    for name, part in value.items():
+        below = _below(place, name.value if isinstance(name, Enum) else name)
+        if isinstance(name, float | Enum):
+            yield below, name
+        yield below, part
+
+
+def _below(place: str, name: object) -> str:
+    return f"{place}.{name}" if place else str(name)
 
 
 def parse_json(text: bytes | str) -> Any:

@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from tenax.errors import Forbidden, TenaxError, Unauthorized
+import orjson
+
+from tenax.errors import Forbidden, TenaxError, TooLarge, Unauthorized
 from tenax.model.wire import Held, Release, Report
 from tenax.worker.failures import refused
 from tenax.worker.link import Link, LinkDown
@@ -82,7 +84,8 @@ class Outbox:
 
         In its place goes a failure that says so; reports that were applied already are answered as before.
         """
-        log.warning("the server refused %d reports: %s", len(batch), error)
+        if len(batch) > 1:
+            log.info("%d reports could not be sent together, so they go one by one: %s", len(batch), error)
         for report in batch:
             try:
                 if len(batch) > 1:
@@ -95,7 +98,9 @@ class Outbox:
                 await self._send_refusal(report, refusal)
 
     async def _send_refusal(self, report: Report, error: TenaxError) -> None:
-        outcome = refused("invalid", "invalid_result", f"the server refused the attempt's report: {error}")
+        why = _why_refused(report, error)
+        log.warning("item %d, attempt %d: %s; it fails", report.item_id, report.attempt, why)
+        outcome = refused("invalid", "invalid_result", why)
         place = (report.execution_id, report.item_id, report.attempt, report.token)
         try:
             await self._link.call(self._transport.report([Report(*place, outcome)]))
@@ -117,3 +122,11 @@ class Outbox:
         except TenaxError:
             log.exception("the server refused %d releases; their leases will run out", len(batch))
         del self._releases[: len(batch)]
+
+
+def _why_refused(report: Report, error: TenaxError) -> str:
+    if not isinstance(error, TooLarge):
+        return f"the server refused the attempt's report: {error}"
+    succeeded = report.outcome.status == "succeeded"
+    size = len(orjson.dumps(report.outcome.result if succeeded else report.outcome))
+    return f"the {'result' if succeeded else 'report of the failure'} is {size:,} bytes; {error}"

@@ -44,7 +44,7 @@ def find_handler(name: str, base_dir: str | None) -> Handler:
         return handler_of(task)
     module_name, colon, path = name.partition(":")
     if not colon:
-        raise NoHandler(f"no task is registered as {name!r}; known here: {_known()}")
+        raise NoHandler(f"no task is registered as {name!r}; known here: {_known()}{_meant(name)}")
     target: Any = import_beside(module_name, base_dir)
     for part in path.split("."):
         target = getattr(target, part, None)
@@ -156,3 +156,13 @@ def _context_parameter(function: Callable[..., Any]) -> str | None:
 def _known() -> str:
     names = sorted(task.name for task in REGISTRY)
     return ", ".join(names[:20]) or "none"
+
+
+def _meant(name: str) -> str:
+    """People write a dot where the colon belongs, or name a function alone."""
+    module, dot, function = name.rpartition(".")
+    if dot and module and function:
+        return f"; did you mean module:function, e.g. {module}:{function}?"
+    if next(iter(REGISTRY), None) is None:
+        return f"; did you mean module:function, e.g. mytasks:{name if name.isidentifier() else 'load'}?"
+    return ""

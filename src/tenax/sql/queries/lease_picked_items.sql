@@ -23,4 +23,7 @@ leased as (
 select l.id, l.execution_id, l.plan_id, l.step, l.attempt, l.max_attempts, l.timeout, l.worker, l.lease_grant, l.lease_token,
        l.is_retry, e.input, e.base_dir
   from leased l
-  join tenax.execution e on e.id = l.execution_id
+ cross join lateral (
+    -- One row each, by its index, however many executions there are.
+    select x.input, x.base_dir from tenax.execution x where x.id = l.execution_id limit 1
+ ) as e

@@ -1,8 +1,15 @@
+-- `waiting`: of the open work items the one that tells most, an error before anything else; its state in the words of steps.
 select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of,
-       (select jsonb_build_object('step', i.step, 'state', i.state, 'attempt', i.attempt,
-                                  'max_attempts', i.max_attempts, 'available_at', i.available_at,
-                                  'last_error', i.last_error)
-          from tenax.item i where i.execution_id = e.id order by i.available_at limit 1) as waiting
+       (select jsonb_build_object(
+                   'step', i.step,
+                   'state', case i.state when 'leased' then 'running' when 'accepted' then 'running'
+                                         when 'waiting' then 'pending' else i.state end,
+                   'attempt', i.attempt, 'counted', coalesce((i.ledger ->> 'counted')::integer, 0),
+                   'max_attempts', i.max_attempts, 'available_at', i.available_at, 'last_error', i.last_error)
+          from tenax.item i
+         where i.execution_id = e.id
+         order by i.last_error is null, i.state not in ('retrying', 'held'), i.available_at, i.id
+         limit 1) as waiting
   from tenax.execution e
   join tenax.plan p on p.id = e.plan_id
   join tenax.workflow w on w.id = p.workflow_id
