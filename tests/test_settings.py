@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import Unreachable, UsageError
-from tenax.settings import Settings, describe_settings, load_settings
+from tenax.settings import Settings, describe_settings, load_settings, mistyped_variables
 
 
 def load(
@@ -147,6 +147,70 @@ def test_secrets_stay_out_of_the_repr(tmp_path):
 def test_an_unknown_key_is_told_the_nearest_one(tmp_path):
     with pytest.raises(UsageError, match=r"unknown setting 'heartbeet'; did you mean 'heartbeat'\?"):
         load(tmp_path, near="heartbeet = 3")
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        load(
+            tmp_path,
+            near='heartbeet = 3\nlease = "abc"\nsweep = 0\nport = 2',
+            far="slots = 0\nworker = 1",
+            env={"TENAX_DRAIN": "long"},
+        )
+    lines = caught.value.message.splitlines()
+    assert len(lines) == 6
+    for words in (
+        "work/tenax.toml: unknown setting 'heartbeet'; did you mean 'heartbeat'?",
+        "work/tenax.toml: lease = 'abc': expected a duration",
+        "work/tenax.toml: sweep = 0: expected a duration above zero",
+        "home/tenax.toml: slots = 0: expected a whole number",
+        "home/tenax.toml: unknown setting 'worker'; did you mean 'workers'?",
+        "TENAX_DRAIN=long: expected a duration",
+    ):
+        assert any(words in line for line in lines), words
+
+
+def test_a_wrong_home_does_not_hide_the_rest(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        load_settings(env={}, cwd=_with_file(tmp_path, "home = 3\nport = -1"))
+    assert [line.partition(": ")[2] for line in caught.value.message.splitlines()] == [
+        "home = 3: expected a text",
+        "port = -1: expected a whole number from 0 to 65535",
+    ]
+
+
+def _with_file(folder: Path, text: str) -> Path:
+    (folder / "tenax.toml").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("TENAX_LEAS", "TENAX_LEASE"),
+        ("TENAX_QUEUE", "TENAX_QUEUES"),
+        ("TENAX_DATABASE", "TENAX_DATABASE_URL"),
+        ("TENAX_Port", "TENAX_PORT"),
+    ],
+)
+def test_a_mistyped_variable_brings_one_warning(tmp_path, caplog, variable, meant):
+    assert dict(mistyped_variables({variable: "3"})) == {variable: meant}
+    own = f"{variable}_"  # a warning is given once in a process: other tests must not have had it
+    for _ in range(2):
+        load(tmp_path, env={own: "3"})
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{own} is not a setting; did you mean {meant}?"
+    ]
+
+
+def test_variables_that_are_not_ours_pass_in_silence():
+    names = (
+        "DEBUG TEST_RUN EXECUTION_ID STEP ATTEMPT RECEIPT PARAMS_FILE RESULT_FILE SUPERVISOR_PID READY_PIPE"
+    )
+    others = [f"TENAX_{name}" for name in names.split()]
+    known = [row.variable for row in describe_settings()]
+    silent = [*others, *known, "TENAX_SECRET_DATABASE_URL", "MY_LEASE", "TENAX_", "TENAX_COLOUR_OF_THE_SKY"]
+    assert dict(mistyped_variables(dict.fromkeys(silent, "1"))) == {}
 
 
 def test_a_file_that_is_not_toml(tmp_path):

@@ -18,11 +18,7 @@ from tenax.errors import Unreachable, UsageError
 FILE_NAME = "tenax.toml"
 _LISTED = "the settings are listed in the docs"
 _CLOSE = 0.75
-_OTHER_VARIABLES = frozenset(
-    f"TENAX_{name}"
-    for name in "DEBUG TEST_RUN EXECUTION_ID STEP ATTEMPT RECEIPT PARAMS_FILE RESULT_FILE".split()
-)
-"""What begins like a setting and is none: switches for developers, and what a process step is given."""
+"""Near enough for a typing error; the variables of process steps (TENAX_STEP, ...) are farther off."""
 _log = logging.getLogger("tenax.settings")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -193,7 +189,7 @@ def mistyped_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """
     for variable in env:
         name = variable.removeprefix("TENAX_").lower()
-        if not variable.startswith("TENAX_") or variable in _OTHER_VARIABLES or name.startswith("secret_"):
+        if not variable.startswith("TENAX_") or name.startswith("secret_"):
             continue
         close = difflib.get_close_matches(name, _FIELDS, n=1, cutoff=_CLOSE)
         if close and variable != _variable(close[0]):

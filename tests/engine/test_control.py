@@ -136,6 +136,47 @@ def test_recovery_rebuilds_lost_work_items_from_the_log_and_grants_nothing(play)
     play(scene)
 
 
+def test_recovery_finds_a_lost_branch_beside_one_that_lives(play):
+    fork = """
+name: fork
+workflow:
+  - {step: a, type: python, task: "t:t"}
+  - {step: left, type: python, task: "t:t", needs: [a]}
+  - {step: right, type: python, task: "t:t", needs: [a]}
+  - {step: end, type: python, task: "t:t", needs: [left, right]}
+"""
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(fork)
+        await hand.succeed(await hand.lease_one())
+        assert await hand.engine.recover() == []
+        await hand.sql("delete from tenax.item where step = 'left'")
+        assert await hand.engine.recover() == [id_]
+        assert await hand.engine.recover() == []
+        for _ in range(2):
+            for a in await hand.lease():
+                await hand.succeed(a)
+        assert await hand.status(id_) == "completed"
+        assert (await hand.types(id_)).count("action_started") == 4
+
+    play(scene)
+
+
+def test_a_sweep_goes_on_where_the_last_one_stopped(play):
+    async def scene(hand: Hand):
+        ids = [await hand.submit() for _ in range(450)]
+        await hand.sql("delete from tenax.item")
+        repaired = [
+            *await hand.engine.recover(200),
+            *await hand.engine.recover(200),
+            *await hand.engine.recover(200),
+        ]
+        assert sorted(repaired) == ids
+        assert len(await hand.lease(slots=1000)) == 450
+
+    play(scene)
+
+
 def test_recovery_counts_what_was_running_as_lost(play):
     async def scene(hand: Hand):
         id_ = await waiting_in_b(hand)

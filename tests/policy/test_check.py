@@ -163,3 +163,27 @@ def test_too_many_expressions():
     command = "{{1}}" * (MOST_EXPRESSIONS + 1)
     (found,) = findings_of(f"name: w\nworkflow:\n  - {{step: a, type: process, command: '{command}'}}\n")
     assert found.startswith("w.yaml:3:30: workflow[0].command: more than 50,000 templates")
+
+
+def test_an_unknown_type_hides_nothing_else():
+    assert findings_of("""\
+        name: w
+        workflow:
+          - step: a
+            type: htpp
+            url: "{{ input.nope }}"
+            needs: c
+          - step: b
+            type: python
+            task: x:y
+            args: {q: "{{ steps.a.resultt }}"}
+            needs: a
+            retry: {max_delay: 1s, initial_delay: 5s}
+          - {step: c, type: process, command: "{{ steps.d.result }}"}
+    """) == [
+        "w.yaml:4:5: workflow[0].type: unknown step type `htpp`; did you mean `http`?",
+        "w.yaml:5:5: workflow[0].url: unknown input `nope`; the workflow declares no inputs",
+        "w.yaml:10:12: workflow[1].args.q: there is no `steps.a.resultt`; did you mean `result`?",
+        "w.yaml:12:13: workflow[1].retry.max_delay: max_delay (1s) is less than initial_delay (5s); raise the one or lower the other",
+        "w.yaml:13:30: workflow[2].command: unknown step `d` (there are: a, b, c)",
+    ]

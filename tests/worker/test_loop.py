@@ -427,11 +427,11 @@ def test_a_refused_token_ends_the_worker(quick, verb):
         asyncio.run(go())
 
 
-def test_a_report_that_the_server_refuses_does_not_hold_up_the_others(register, quick):
+def test_a_report_that_the_server_refuses_does_not_hold_up_the_others(register, quick, caplog):
     class Picky(Server):
         async def report(self, reports):
             if any(report.outcome.result == "huge" for report in reports):
-                raise TooLarge("a body beyond its limit")
+                raise TooLarge("the server takes at most 3 bytes in one request (max_body)")
             return await super().report(reports)
 
     async def huge():
@@ -445,7 +445,12 @@ def test_a_report_that_the_server_refuses_does_not_hold_up_the_others(register, 
     server = Picky([{"item": 1, "task": quick}, {"item": 2, "task": "huge"}, {"item": 3, "task": quick}])
     work(server, scenario)
     assert [server.outcomes[n].status for n in (1, 2, 3)] == ["succeeded", "failed", "succeeded"]
-    assert "a body beyond its limit" in server.outcomes[2].facts.message
+    said = "the result is 6 bytes; the server takes at most 3 bytes in one request (max_body)"
+    assert server.outcomes[2].facts.message == said
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warned == [f"item 2, attempt 1: {said}; it fails"], (
+        "the others arrived, and nobody need be alarmed"
+    )
 
 
 def test_secrets_are_filled_in_and_scrubbed_from_what_is_reported(register):

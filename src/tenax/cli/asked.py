@@ -38,7 +38,10 @@ from tenax.policy.resolve import PolicyError, resolve_policy
 def read_policy(given: str, step: str | None) -> Policy:
     """A policy from JSON on the command line, from a file of one, or of a step of a workflow file."""
     text, filename = _text_of(given)
-    source = read_source(text, filename=filename)
+    try:
+        source = read_source(text, filename=filename)
+    except InvalidDefinition as error:
+        raise _of_policy(error, filename) from None
     data = source.data
     if isinstance(data, dict) and "workflow" in data:
         return _policy_of_step(text, filename, step)
@@ -88,14 +91,17 @@ def _resolved(source: Source, path: tuple[str, ...]) -> Policy:
 
 
 def _refuse(findings: Findings, source: Source) -> None:
-    """Lines and columns only where there is a file to look into."""
     try:
         findings.refuse()
     except InvalidDefinition as error:
-        if source.filename is not None:
-            raise
-        bare = [Finding(one.message, path=one.path, file="--policy") for one in error.findings]
-        raise InvalidDefinition(bare) from None
+        raise _of_policy(error, source.filename) from None
+
+
+def _of_policy(error: InvalidDefinition, filename: str | None) -> InvalidDefinition:
+    """Lines and columns only where there is a file to look into; else the flag is named."""
+    if filename is not None:
+        return error
+    return InvalidDefinition([Finding(one.message, path=one.path, file="--policy") for one in error.findings])
 
 
 def _policy_of_step(text: str, filename: str | None, step: str | None) -> Policy:

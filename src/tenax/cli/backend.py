@@ -50,9 +50,15 @@ class Backend(Protocol):
         self, execution_id: int, *, step: str | None, attempt: int | None
     ) -> Sequence[dict[str, Any]]: ...
 
-    async def cancel(self, execution_id: int, *, reason: str | None) -> None: ...
+    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
+        """False where it had been cancelled before."""
+        ...
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]: ...
+
+    async def nobody_works(self) -> bool:
+        """Whether it is known that no worker is alive. A server does not say."""
+        ...
 
 
 class ServerBackend:
@@ -98,12 +104,15 @@ class ServerBackend:
     ) -> Sequence[dict[str, Any]]:
         return list(await self._client.explain(check_id(execution_id), step=step, attempt=attempt))
 
-    async def cancel(self, execution_id: int, *, reason: str | None) -> None:
-        await self._client.cancel(check_id(execution_id), reason=reason)
+    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
+        return bool((await self._client.cancel(check_id(execution_id), reason=reason))["changed"])
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
         answer = await self._client.retry(check_id(execution_id), from_failed=from_failed, reason=reason)
         return {name: value for name, value in answer.items() if value is not None}
+
+    async def nobody_works(self) -> bool:
+        return False
 
 
 class DatabaseBackend:
@@ -148,10 +157,11 @@ class DatabaseBackend:
     ) -> Sequence[dict[str, Any]]:
         return await self._engine.explain(check_id(execution_id), step=step, attempt=attempt)
 
-    async def cancel(self, execution_id: int, *, reason: str | None) -> None:
+    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
         await self._make_room()
-        await self._engine.cancel(check_id(execution_id), actor=self._actor, reason=reason)
+        changed = await self._engine.cancel(check_id(execution_id), actor=self._actor, reason=reason)
         await self._tell_others()
+        return changed
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
         await self._make_room()
@@ -160,6 +170,12 @@ class DatabaseBackend:
         )
         await self._tell_others()
         return answer
+
+    async def nobody_works(self) -> bool:
+        from tenax.store.workers import count_live_workers
+
+        async with self._engine.core.transaction() as tx:
+            return not await count_live_workers(tx, self._engine.core.settings.lease)
 
     async def _make_room(self) -> None:
         """No server may have run here yet. What is written before the log has its partitions would stand in their way."""
@@ -182,11 +198,13 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
         async with Client(settings.server, settings.token) as client:
             yield ServerBackend(client)
         return
+    from tenax.cli.home import tell_of_new_database
     from tenax.cli.logs import configure_logging
     from tenax.engine.engine import Engine
     from tenax.store.connect import Database
 
     configure_logging("warning")
+    tell_of_new_database(settings)
     async with Database.open(settings, max_size=2, application_name="tenax command") as database:
         engine = Engine(database, settings)
         async with _hearing(engine, follow=follow):
@@ -204,6 +222,13 @@ async def _hearing(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
     finally:
         ears.cancel()
         await asyncio.gather(ears, return_exceptions=True)
+
+
+async def nobody_to_run(backend: Backend, execution_id: int) -> str | None:
+    """What to say where no worker will take an execution on."""
+    if not await backend.nobody_works():
+        return None
+    return f"no worker is alive: start `tenax up`, or run it here: tenax run --resume {execution_id}"
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

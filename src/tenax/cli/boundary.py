@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from cyclopts import CycloptsError, UnknownCommandError
+from cyclopts import CycloptsError, MissingArgumentError, UnknownCommandError
 
 from tenax.cli.output import say
 from tenax.errors import InvalidDefinition, TenaxError
@@ -48,9 +48,17 @@ def _called(arguments: Sequence[str]) -> int:
     from tenax.cli.app import app
 
     result = app(
-        _with_stdin_named(arguments), exit_on_error=False, print_error=False, result_action="return_value"
+        _with_stdin_named(_help_as_flag(arguments)),
+        exit_on_error=False,
+        print_error=False,
+        result_action="return_value",
     )
     return result if isinstance(result, int) else 0
+
+
+def _help_as_flag(arguments: Sequence[str]) -> Sequence[str]:
+    """`tenax help run` is `tenax run --help`."""
+    return [*arguments[1:], "--help"] if arguments and arguments[0] == "help" else arguments
 
 
 def _with_stdin_named(arguments: Sequence[str]) -> list[str]:
@@ -84,6 +92,8 @@ def _in_words(error: Exception, arguments: Sequence[str]) -> tuple[str, str | No
             return error.message, error.remedy, code
         case UnknownCommandError() if not error.command_chain:
             return _unknown_command(error), "see: tenax --help", USAGE
+        case MissingArgumentError() if error.argument is not None and error.argument.name == "ID":
+            return "which execution?", "`tenax list` shows the executions there are", USAGE
         case CycloptsError():
             return " ".join(str(error).split()), _see_help(error, arguments), USAGE
         case UnicodeEncodeError():

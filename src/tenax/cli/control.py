@@ -9,6 +9,8 @@ from cyclopts import Parameter
 from tenax.cli.backend import open_backend, run_async
 from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
 from tenax.cli.output import print_json, say
+from tenax.model.durations import format_duration
+from tenax.settings import Settings
 
 Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
 
@@ -16,17 +18,32 @@ Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
 def cancel(
     execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
 ) -> None:
-    """End an execution. What waits ends at once; what runs is told to stop, and its report is not applied."""
-    run_async(_cancelled(where, execution_id, reason))
+    """End an execution. What waits ends at once; what runs is stopped at its worker's next heartbeat, and its report is
+    not applied.
+    """
+    settings = where.settings()
+    changed, running = run_async(_cancelled(settings, execution_id, reason))
     if json:
         print_json({"id": execution_id, "status": "cancelled"})
+    elif not changed:
+        say(f"execution {execution_id} was cancelled already")
+    elif running:
+        # How often the workers of a server elsewhere are heard of is that server's setting.
+        within = "" if settings.server else f" (within {format_duration(settings.heartbeat)})"
+        say(
+            f"execution {execution_id} is cancelled; what runs is stopped at its worker's next heartbeat{within}"
+        )
     else:
         say(f"execution {execution_id} is cancelled")
 
 
-async def _cancelled(where: Where, execution_id: int, reason: str | None) -> None:
-    async with open_backend(where.settings()) as backend:
-        await backend.cancel(execution_id, reason=reason)
+async def _cancelled(settings: Settings, execution_id: int, reason: str | None) -> tuple[bool, bool]:
+    """Whether this changed anything, and whether something was running."""
+    async with open_backend(settings) as backend:
+        changed = await backend.cancel(execution_id, reason=reason)
+        events = await backend.events(execution_id) if changed else ()
+        running = any(e["type"] == "item_cancelled" and e["data"].get("was") == "leased" for e in events)
+        return changed, running
 
 
 def retry(

@@ -9,6 +9,7 @@ from cyclopts import App
 
 from tenax.cli.backend import run_async
 from tenax.cli.flags import ANY_STORE, Json, Store
+from tenax.cli.home import tell_of_new_database
 from tenax.cli.output import print_json, say
 from tenax.settings import Settings
 from tenax.store import migrate as migrations
@@ -22,6 +23,8 @@ db = App(name="db", help="The database: migrate, status, url.")
 @db.command
 def migrate(*, json: Json = False, store: Store = ANY_STORE) -> None:
     """Bring the schema to what this version of Tenax needs. The embedded database does that by itself."""
+    if not json:
+        tell_of_new_database(store.settings())
     applied, version = run_async(_migrated(store.settings()))
     if json:
         print_json({"applied": applied, "version": version})
@@ -43,6 +46,8 @@ async def _migrated(settings: Settings) -> tuple[list[str], int]:
 @db.command
 def status(*, json: Json = False, store: Store = ANY_STORE) -> None:
     """Say what the database is, how large, and whether its schema fits this version of Tenax."""
+    if not json:
+        tell_of_new_database(store.settings())
     found = run_async(_status(store.settings()))
     if json:
         print_json(found)
@@ -97,6 +102,8 @@ def url(*, json: Json = False, store: Store = ANY_STORE) -> None:
     """
     settings = store.settings()
     embedded = settings.database_url is None
+    if not json:
+        tell_of_new_database(settings)
     found = settings.database_url or run_async(_embedded_url(settings))
     if json:
         print_json({"url": found, "embedded": embedded})

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend import check_id, open_backend, run_async
+from tenax.cli.backend import check_id, nobody_to_run, open_backend, run_async
 from tenax.cli.boundary import FAILED
 from tenax.cli.flags import ANYWHERE, ExecutionId, Inputs, Json, Where
 from tenax.cli.inputs import STDIN, parse_inputs, read_definition
+from tenax.cli.keys import known_key
 from tenax.cli.output import console, one_line, print_json, printable, say
 from tenax.cli.output import show as show_
-from tenax.errors import UsageError
+from tenax.errors import NotFound, UsageError
 from tenax.model.durations import parse_duration
-from tenax.model.findings import shorten
+from tenax.model.findings import shorten, suggest
 from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
 
@@ -51,13 +53,13 @@ def submit(
     settings = where.settings()
     if not settings.server:
         _check_first(submission, settings)
-    submitted = run_async(_submitted(settings, submission))
-    if json:
-        print_json({"id": submitted.id, "created": submitted.created})
-    elif submitted.created:
-        say(f"execution {submitted.id} is submitted\n  follow it: tenax show {submitted.id} --follow")
-    else:
-        say(f"execution {submitted.id} has this key already: nothing new was started")
+    submitted, words = run_async(_submitted(settings, submission))
+    if not json:
+        say(words)
+        return
+    if not submitted.created:
+        say(words, stream=sys.stderr)
+    print_json({"id": submitted.id, "created": submitted.created})
 
 
 def _check_first(submission: Submission, settings: Settings) -> None:
@@ -72,9 +74,17 @@ def _check_first(submission: Submission, settings: Settings) -> None:
     check_input(workflow, submission.input)
 
 
-async def _submitted(settings: Settings, submission: Submission) -> Submitted:
+async def _submitted(settings: Settings, submission: Submission) -> tuple[Submitted, str]:
+    """The answer, and what there is to say about it."""
     async with open_backend(settings) as backend:
-        return await backend.submit(submission)
+        submitted = await backend.submit(submission)
+        number = submitted.id
+        if not submitted.created:
+            execution = await backend.get(number)
+            return submitted, known_key(submission, execution, then="nothing new was started")
+        nobody = await nobody_to_run(backend, number)
+    lines = [f"execution {number} is submitted", f"follow it: tenax show {number} --follow"]
+    return submitted, "\n  ".join([*lines, *([nobody] if nobody else ())])
 
 
 def list_(
@@ -155,7 +165,8 @@ def _list_table(found: Sequence[dict[str, Any]]) -> Any:
         if waiting:
             doing = f"{waiting['step']} {waiting['state']}"
             if waiting["attempt"]:
-                doing += f", attempt {attempt_of(waiting['attempt'], waiting['max_attempts'])}"
+                counted = waiting["counted"] + (waiting["state"] == "running")
+                doing += f", attempt {attempt_of(waiting['attempt'], waiting['max_attempts'], counted)}"
         error = one_line(failure.get("message") or waiting.get("last_error") or "", 100)
         status = Text(row["status"], style=STYLES.get(row["status"], ""))
         started = row["created_at"].partition(".")[0].removesuffix("Z").replace("T", " ")
@@ -175,6 +186,10 @@ def show(
     /,
     *,
     follow: Annotated[bool, Parameter(help="Stay until it has ended; exit code 1 if it failed.")] = False,
+    step: Annotated[
+        str | None, Parameter(help="Only this step, with the whole evidence of its failed attempts.")
+    ] = None,
+    attempt: Annotated[int | None, Parameter(help="Only this attempt of the step.")] = None,
     json: Json = False,
     where: Where = ANYWHERE,
 ) -> int:
@@ -182,14 +197,30 @@ def show(
 
     The exit code is 0 whatever its status; with --follow it is 1 where the execution failed or was cancelled.
     """
+    if attempt is not None and step is None:
+        raise UsageError("--attempt is of a step", remedy="name it: --step STEP")
     execution = run_async(_shown(where, execution_id, follow=follow, quiet=json))
+    if step is not None:
+        execution = _narrowed(execution, step, attempt)
     if json:
         print_json(execution)
     else:
-        from tenax.cli.timeline import render_execution
+        from tenax.cli.timeline import render_execution, render_step
 
-        show_(render_execution(execution))
+        show_(render_step(execution, step) if step is not None else render_execution(execution))
     return FAILED if follow and execution["status"] != "completed" else 0
+
+
+def _narrowed(execution: dict[str, Any], name: str, attempt: int | None) -> dict[str, Any]:
+    """The execution with one step of it, and of that all attempts or one."""
+    if name not in execution["steps"]:
+        known = list(execution["steps"])
+        raise NotFound(f"execution {execution['id']} has no step `{shorten(name)}`{suggest(name, known)}")
+    step = execution["steps"][name]
+    attempts = [one for one in step["attempts"] if attempt in (None, one["attempt"])]
+    if attempt is not None and not attempts:
+        raise NotFound(f"step {name} of execution {execution['id']} has no attempt {attempt}")
+    return {**execution, "steps": {name: {**step, "attempts": attempts}}}
 
 
 async def _shown(where: Where, execution_id: int, *, follow: bool, quiet: bool) -> dict[str, Any]:
@@ -199,7 +230,10 @@ async def _shown(where: Where, execution_id: int, *, follow: bool, quiet: bool) 
         from tenax.cli.follow import follow as follow_
         from tenax.cli.live import view_for
 
-        return await follow_(backend, execution_id, view_for(console(stderr=quiet)))
+        view = view_for(console(stderr=quiet))
+        return await follow_(
+            backend, execution_id, view, warning=lambda: nobody_to_run(backend, execution_id)
+        )
 
 
 def events(
@@ -211,11 +245,12 @@ def events(
     where: Where = ANYWHERE,
 ) -> None:
     """Print the events of an execution, in their order."""
-    found = run_async(_events(where, execution_id, after))
+    # For people all are needed: how many attempts counted is known from those before.
+    found = run_async(_events(where, execution_id, after if json else 0))
     if json:
         print_json(found)
-    elif found:
-        show_(_event_table(found))
+    elif any(event["seq"] > after for event in found):
+        show_(_event_table(found, after))
     else:
         say("no events")
 
@@ -225,11 +260,11 @@ async def _events(where: Where, execution_id: int, after: int) -> list[dict[str,
         return list(await backend.events(execution_id, after=after))
 
 
-def _event_table(found: Sequence[dict[str, Any]]) -> Any:
+def _event_table(found: Sequence[dict[str, Any]], after: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from tenax.cli.event_lines import event_words
+    from tenax.cli.event_lines import Teller
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for title in ("seq", "at", "type", "step", "attempt", "what"):
@@ -241,9 +276,12 @@ def _event_table(found: Sequence[dict[str, Any]]) -> Any:
             no_wrap=title != "what",
             overflow="fold",
         )
+    teller = Teller()
     for event in found:
+        words = one_line(teller.words(event))
+        if event["seq"] <= after:
+            continue
         attempt = "" if event["attempt"] is None else str(event["attempt"])
-        words = one_line(event_words(event))
         cells = (str(event["seq"]), event["at"], event["type"], event["step"] or "", attempt, words)
         table.add_row(*(Text(cell) for cell in cells))
     return table
@@ -263,9 +301,19 @@ def explain(
     if json:
         print_json(found)
     elif found:
-        say("\n\n".join(printable(one["text"]) for one in found))
+        say("\n\n".join(_explanation(execution_id, one) for one in found))
     else:
         say("no attempt has failed: there is nothing to explain")
+
+
+def _explanation(execution_id: int, one: dict[str, Any]) -> str:
+    from tenax.cli.evidence import last_lines
+
+    whole = f"tenax show {execution_id} --step {one['step']} --attempt {one['attempt']}"
+    evidence = last_lines(one["failure"], whole=whole) if one["failure"] else []
+    if evidence:
+        evidence.insert(0, "What it left behind:")
+    return "\n".join([printable(one["text"]), *evidence])
 
 
 async def _explained(

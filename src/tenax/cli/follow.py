@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from tenax.cli.event_lines import in_order
 from tenax.cli.live import View
 from tenax.errors import Unreachable
 
@@ -30,12 +31,22 @@ class Source(Protocol):
     ) -> dict[str, Any]: ...
 
 
-async def follow(source: Source, execution_id: int, view: View) -> dict[str, Any]:
+async def follow(
+    source: Source,
+    execution_id: int,
+    view: View,
+    *,
+    warning: Callable[[], Awaitable[str | None]] | None = None,
+) -> dict[str, Any]:
     """Tells the view every event. Returns the execution once it has ended.
 
     Whoever cannot be reached at the beginning is an error at once; patience is for those who were there.
+    `warning`: what stands in the way of an execution that is still open, if anything does.
     """
-    view.begin(await source.get(execution_id))
+    found = await source.get(execution_id)
+    view.begin(found)
+    if warning and found["status"] not in FINISHED and (said := await warning()):
+        view.notice(said)
     ticking = asyncio.create_task(view.tick())
     try:
         cursor: str | None = None
@@ -44,7 +55,7 @@ async def follow(source: Source, execution_id: int, view: View) -> dict[str, Any
                 view, partial(source.news, execution_id, cursor=cursor, wait=PARK_SECONDS)
             )
             events, cursor = told["events"], told["cursor"]
-            for event in events:
+            for event in in_order(events):
                 view.event(event)
             if not events or any(event["type"] in _ENDS for event in events):
                 execution = await _patiently(view, partial(source.get, execution_id))

@@ -66,6 +66,7 @@ def decode_text(content: bytes, name: str) -> str:
 def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any]:
     """The inputs of an execution: those of the file, then each `k=v`, where v is JSON if it parses, else text."""
     inputs = _inputs_of_file(file) if file else {}
+    seen: set[str] = set()
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
@@ -73,6 +74,9 @@ def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any
                 f"--input {shorten(pair)}: expected NAME=VALUE",
                 remedy="such as --input url=http://localhost/",
             )
+        if name.strip() in seen:
+            raise UsageError(f"--input {shorten(name.strip())} is given twice", remedy="keep one of them")
+        seen.add(name.strip())
         inputs[name.strip()] = json_or_text(value)
     return inputs
 

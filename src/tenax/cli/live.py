@@ -13,9 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from tenax.cli.event_lines import attempt_of, event_words, failure_words
+from tenax.cli.event_lines import Teller, attempt_of, duration, failure_words, kept_from, moment
 from tenax.cli.output import printable
-from tenax.model.durations import format_duration
 from tenax.model.state import StepState, apply, fold
 
 REFRESH_SECONDS = 0.1
@@ -78,6 +77,7 @@ class PlainView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._teller = Teller()
         self._began: datetime | None = None
         self._width = 0
 
@@ -89,7 +89,7 @@ class PlainView:
     def event(self, event: Event) -> None:
         began = self._began or moment(event["at"])
         since = f"+{max((moment(event['at']) - began).total_seconds(), 0.0):.3f}s"
-        words = event_words(event)
+        words = self._teller.words(event)
         style = _EVENT_STYLES.get(event["type"])
         step = f"{event['step'] or '':<{self._width}}"
         self._line(f"{since:>10}  {step}  {words}" if self._width else f"{since:>10}  {words}", style)
@@ -187,7 +187,7 @@ class LiveView:
         return Group(Text.assemble((self._head, "bold"), (f"  {max(elapsed, 0.0):.1f}s", "dim")), table)
 
     def _standing(self, step: StepState) -> Text:
-        words = step.status
+        words = f"{step.status}{kept_from(step.carried_from)}"
         if step.status == "running" and step.attempts and step.attempts[-1].started_at:
             words += f" {max(self._now() - moment(step.attempts[-1].started_at).timestamp(), 0.0):.1f}s"
         elif step.status == "retrying" and step.available_at:
@@ -197,7 +197,8 @@ class LiveView:
 
     def _attempt(self, step: StepState) -> str:
         limit = step.max_attempts or self._limits.get(step.step)
-        return attempt_of(step.attempt, limit) if step.attempt else "-"
+        counted = step.counted + (step.status == "running")
+        return attempt_of(step.attempt, limit, counted) if step.attempt else "-"
 
 
 def _last_failure(step: StepState) -> Text:
@@ -205,14 +206,10 @@ def _last_failure(step: StepState) -> Text:
     if failed is None or not failed.failure:
         return Text("")
     done = step.status in ("completed", "skipped")
-    waited = f"  (waited {format_duration(failed.delay_seconds)})" if done and failed.delay_seconds else ""
+    waited = f"  (waited {duration(failed.delay_seconds)})" if done and failed.delay_seconds else ""
     return Text(
         f"{failed.attempt}: {failure_words(failed.failure)}{waited}",
         style="dim" if done else "red",
         overflow="ellipsis",
         no_wrap=True,
     )
-
-
-def moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO
 
 import structlog
 
@@ -26,7 +27,7 @@ def configure_logging(level: str, *, who: str | None = None) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _ToStderr()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -43,6 +44,18 @@ def configure_logging(level: str, *, who: str | None = None) -> None:
     root.setLevel(level.upper())
     for chatty in ("httpx2", "httpcore2", "uvicorn", "asyncio"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
+
+
+class _ToStderr(logging.StreamHandler[TextIO]):
+    """Asks anew for each line where stderr is: a live table stands in for it, and puts the lines above itself.
+
+    A stderr that goes elsewhere than to a terminal is no matter of the table's.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        real = sys.__stderr__
+        self.stream = sys.stderr if real is None or real.isatty() else real
+        super().emit(record)
 
 
 def _named(who: str) -> structlog.typing.Processor:

@@ -16,12 +16,14 @@ from cyclopts import Parameter
 from tenax.cli.backend import check_id, user_name
 from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
 from tenax.cli.follow import FINISHED, Source, follow
+from tenax.cli.home import tell_of_new_database
 from tenax.cli.inputs import parse_inputs, read_definition
 from tenax.cli.interrupts import INTERRUPTED, Interrupts, typed_line
+from tenax.cli.keys import known_key
 from tenax.cli.live import View, view_for
 from tenax.cli.output import console, print_json, say, show
 from tenax.errors import Conflict, UsageError
-from tenax.model.wire import Submission
+from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
 
 File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
@@ -60,7 +62,7 @@ def run(
     from tenax.cli.logs import configure_logging
 
     settings = where.settings()
-    configure_logging("warning" if settings.log_level == "info" else settings.log_level)
+    configure_logging(settings.log_level)
     wish = _wish(file, inputs, input_file, resume, key)
     with _stdout_kept() if json else contextlib.nullcontext():
         view = view_for(console(stderr=json))
@@ -98,6 +100,7 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
     """Everything in this process. The worker takes on nothing but its own execution."""
     from tenax.embed import open_engine
 
+    tell_of_new_database(settings)
     async with open_engine(settings) as engine:
         execution_id = await _begin(engine, wish)
 
@@ -117,7 +120,17 @@ async def _begin(engine: Any, wish: Wish) -> int:
         await engine.get(wish.execution_id)
         return wish.execution_id
     [submitted] = await engine.submit([wish.submission])
+    await _tell_of_known_key(engine, wish.submission, submitted)
     return int(submitted.id)
+
+
+async def _tell_of_known_key(source: Source, submission: Submission, submitted: Submitted) -> None:
+    if not submitted.created:
+        execution = await source.get(submitted.id)
+        say(
+            known_key(submission, execution, then="nothing new is started, this is how it goes"),
+            stream=sys.stderr,
+        )
 
 
 @contextlib.asynccontextmanager
@@ -156,7 +169,9 @@ async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, An
             assert wish.execution_id is not None
             execution_id = wish.execution_id
         else:
-            execution_id = (await client.submit(wish.submission)).id
+            submitted = await client.submit(wish.submission)
+            await _tell_of_known_key(client, wish.submission, submitted)
+            execution_id = submitted.id
         interrupts = Interrupts()
         with interrupts.caught():
             ended = await _until_the_end(client, execution_id, view, interrupts)

@@ -12,6 +12,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from tenax.cli.flags import ANY_STORE, Store
+from tenax.cli.home import tell_of_new_database
 from tenax.cli.interrupts import Interrupts
 from tenax.cli.output import say
 from tenax.cli.parent import under_supervision
@@ -50,6 +51,7 @@ def server(*, host: Host = None, port: Port = None, store: Store = ANY_STORE) ->
         say(f"tenax server: listening on {url}", stream=sys.stderr)
         tell_supervisor()
 
+    tell_of_new_database(settings)
     run(settings, ready=ready)
     return 0
 
@@ -102,6 +104,7 @@ def up(
     from tenax.cli.up import run_up
 
     configure_logging(settings.log_level)
+    tell_of_new_database(settings)
     return asyncio.run(run_up(settings, modules))
 
 

@@ -1,25 +1,29 @@
-"""Tokens: who may speak to a server. They are made where its database can be reached, never over HTTP."""
+"""Tokens: who may speak to a server. Made in its database or, with the token of an admin, over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, TypeVar
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any, Protocol
 
 from cyclopts import App, Parameter
 
 from tenax.cli.backend import run_async
-from tenax.cli.flags import ANY_STORE, Json, Store
+from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.home import tell_of_new_database
 from tenax.cli.output import one_line, print_json, say, show
-from tenax.errors import UsageError
+from tenax.errors import NotFound
 from tenax.model.events import timestamp
-from tenax.settings import Settings
+from tenax.sdk.client import Client
+from tenax.store import tokens
 from tenax.store.connect import Connection, Database
 from tenax.store.session import transaction
-from tenax.store.tokens import Role, Token, create_token, list_tokens, revoke_token
+from tenax.store.tokens import Role, Token
 
 token = App(name="token", help="Tokens: create, list, revoke.")
 
-T = TypeVar("T")
+Shown = dict[str, Any]
+"""A token as JSON has it: all but its secret."""
 
 
 @token.command
@@ -29,26 +33,46 @@ def create(
     *,
     role: Annotated[Role, Parameter(help="What it may do.")],
     json: Json = False,
-    store: Store = ANY_STORE,
+    where: Where = ANYWHERE,
 ) -> None:
     """Make a token and print its secret, once: only its hash is stored."""
-    number, secret = run_async(_in_database(store, lambda tx: create_token(tx, name, role)))
+    made = run_async(_created(where, name, role))
     if json:
-        print_json({"id": number, "name": name, "role": role, "token": secret})
+        print_json(made)
     else:
-        say(secret)
+        say(made["token"])
+
+
+async def _created(where: Where, name: str, role: Role) -> Shown:
+    async with _open(where) as keeper:
+        return await keeper.create(name, role)
 
 
 @token.command(name="list")
-def list_(*, json: Json = False, store: Store = ANY_STORE) -> None:
-    """List the tokens, without their secrets."""
-    found = run_async(_in_database(store, list_tokens))
+def list_(
+    *,
+    all: Annotated[bool, Parameter(name="--all", help="The revoked ones too.")] = False,  # noqa: A002 -- the flag's name
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """List the tokens in force, without their secrets."""
+    known = run_async(_listed(where))
+    found = [one for one in known if all or one["revoked_at"] is None]
     if json:
-        print_json([_as_json(one) for one in found])
+        print_json(found)
     elif found:
         show(_table(found))
+    elif known:
+        say(
+            "no tokens in force: a server accepts anyone, and listens on loopback only (--all shows the revoked)"
+        )
     else:
         say("no tokens: a server accepts anyone, and listens on loopback only")
+
+
+async def _listed(where: Where) -> list[Shown]:
+    async with _open(where) as keeper:
+        return await keeper.list()
 
 
 @token.command
@@ -57,27 +81,22 @@ def revoke(
     /,
     *,
     json: Json = False,
-    store: Store = ANY_STORE,
+    where: Where = ANYWHERE,
 ) -> None:
     """Revoke a token: servers refuse it within seconds."""
-    revoked = run_async(_in_database(store, lambda tx: revoke_token(tx, which)))
+    revoked = run_async(_revoked(where, which))
     if json:
-        print_json([_as_json(one) for one in revoked])
+        print_json(revoked)
     else:
-        say("\n".join(f"token {one.id} ({one.name}) is revoked" for one in revoked))
+        say("\n".join(f"token {one['id']} ({one['name']}) is revoked" for one in revoked))
 
 
-def _as_json(one: Token) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "name": one.name,
-        "role": one.role,
-        "created_at": timestamp(one.created_at),
-        "revoked_at": timestamp(one.revoked_at),
-    }
+async def _revoked(where: Where, which: str) -> list[Shown]:
+    async with _open(where) as keeper:
+        return await keeper.revoke(which)
 
 
-def _table(found: Sequence[Token]) -> Any:
+def _table(found: Sequence[Shown]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
@@ -87,24 +106,78 @@ def _table(found: Sequence[Token]) -> Any:
             title, header_style="dim", justify="right" if title == "id" else "left", no_wrap=True
         )
     for one in found:
-        times = (timestamp(one.created_at) or "", timestamp(one.revoked_at) or "-")
-        style = "dim" if one.revoked_at else ""
-        table.add_row(
-            *(Text(one_line(cell), style=style) for cell in (str(one.id), one.name, one.role, *times))
-        )
+        cells = (str(one["id"]), one["name"], one["role"], one["created_at"], one["revoked_at"] or "-")
+        style = "dim" if one["revoked_at"] else ""
+        table.add_row(*(Text(one_line(cell), style=style) for cell in cells))
     return table
 
 
-async def _in_database(store: Store, work: Callable[[Connection], Awaitable[T]]) -> T:
-    async with Database.open(_local(store.settings()), max_size=1) as database, transaction(database) as tx:
-        return await work(tx)
+class _Keeper(Protocol):
+    """Who keeps the tokens: a database, or the server before it."""
+
+    async def create(self, name: str, role: Role) -> Shown: ...
+
+    async def list(self) -> list[Shown]: ...
+
+    async def revoke(self, which: str) -> list[Shown]: ...
 
 
-def _local(settings: Settings) -> Settings:
-    """A token made in an embedded database here would not be known to the server over there."""
-    if settings.server and settings.database_url is None:
-        raise UsageError(
-            f"tokens are made in the server's database, and only a server is named ({settings.server})",
-            remedy="name its database (--database), or do it on the server's machine with TENAX_SERVER unset",
-        )
-    return settings
+class _OverHttp:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def create(self, name: str, role: Role) -> Shown:
+        return await self._client.create_token(name, role)
+
+    async def list(self) -> list[Shown]:
+        return list(await self._client.list_tokens())
+
+    async def revoke(self, which: str) -> list[Shown]:
+        """The API knows ids only. A name is that of live tokens: a revoked one may have been called the same."""
+        ids = [
+            one["id"]
+            for one in await self._client.list_tokens()
+            if str(one["id"]) == which or (one["name"] == which and one["revoked_at"] is None)
+        ]
+        if not ids:
+            raise NotFound(
+                f"there is no token {which!r}", remedy="`tenax token list` shows the tokens there are"
+            )
+        return [one for token_id in ids for one in await self._client.revoke_token(token_id)]
+
+
+class _InDatabase:
+    def __init__(self, tx: Connection) -> None:
+        self._tx = tx
+
+    async def create(self, name: str, role: Role) -> Shown:
+        number, secret = await tokens.create_token(self._tx, name, role)
+        return {"id": number, "name": name, "role": role, "token": secret}
+
+    async def list(self) -> list[Shown]:
+        return [_as_json(one) for one in await tokens.list_tokens(self._tx)]
+
+    async def revoke(self, which: str) -> list[Shown]:
+        return [_as_json(one) for one in await tokens.revoke_token(self._tx, which)]
+
+
+def _as_json(one: Token) -> Shown:
+    return {
+        "id": one.id,
+        "name": one.name,
+        "role": one.role,
+        "created_at": timestamp(one.created_at),
+        "revoked_at": timestamp(one.revoked_at),
+    }
+
+
+@contextlib.asynccontextmanager
+async def _open(where: Where) -> AsyncIterator[_Keeper]:
+    settings = where.settings()
+    if settings.server and (where.server or settings.database_url is None):
+        async with Client(settings.server, settings.token) as client:
+            yield _OverHttp(client)
+        return
+    tell_of_new_database(settings)
+    async with Database.open(settings, max_size=1) as database, transaction(database) as tx:
+        yield _InDatabase(tx)

@@ -56,6 +56,8 @@ class _Up:
             if self._server.ready.is_set() and not self._interrupts.first.is_set():
                 keeping += [asyncio.create_task(child.keep(never_by_itself)) for child in self._workers]
                 _say(f"ready: {self._url}  (database: {self._where()}; Ctrl-C stops everything)")
+                if not self._workers:
+                    _say("there are no workers: nothing will be run until one is started (tenax worker)")
                 await self._wait(keeping)
         except ChildFailed as failed:
             _say(f"{failed}; it said why above. Everything is stopped")

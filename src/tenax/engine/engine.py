@@ -17,7 +17,7 @@ from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
-from tenax.engine.recover import recover
+from tenax.engine.recover import Recovery
 from tenax.engine.report import give_up_unwanted, release, release_grants, report
 from tenax.engine.submit import Start, submit
 from tenax.engine.timers import Timers
@@ -43,6 +43,8 @@ from tenax.settings import Settings
 from tenax.store import plans, queue, service, workers
 from tenax.store.connect import Database
 
+SWEPT_AT_ONCE = 10_000
+"""Open executions that one sweep looks at; the next goes on from there."""
 WORKER_REMEMBERED = 7 * 86400.0
 """Seconds for which a worker that is gone is still listed."""
 _log = structlog.get_logger("tenax.engine")
@@ -59,6 +61,7 @@ class Engine:
         self._report = GroupCommit[Report, ReportAnswer](lambda reports: report(self.core, reports))
         self.dispatcher = Dispatcher(self.core, self._report)
         self._reaper = Reaper(self.core)
+        self._recovery = Recovery(self.core)
         self.timers = Timers(self.core, self.dispatcher, self._reaper)
         self._loops: list[asyncio.Task[None]] = []
 
@@ -193,8 +196,9 @@ class Engine:
     async def reap(self) -> int:
         return await self._reaper.reap()
 
-    async def recover(self) -> Sequence[int]:
-        return await recover(self.core)
+    async def recover(self, most: int = SWEPT_AT_ONCE) -> Sequence[int]:
+        """Repairs open executions that lack a work item. Returns their ids."""
+        return await self._recovery.sweep(most)
 
     async def sweep(self) -> None:
         """What is looked after now and then: work that was left behind, workers that went away, room in the log."""

@@ -19,10 +19,11 @@ from tenax.engine.progress import (
 from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.state import ExecutionState, StepState, fold
+from tenax.policy.plan import Plan
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.events import get_events
-from tenax.store.executions import find_stalled_executions
+from tenax.store.executions import OpenExecution, find_open_executions
 from tenax.store.journal import Journal
 from tenax.store.queue import restore_item
 from tenax.store.rows import StepRow
@@ -33,20 +34,45 @@ _LIVE = ("queued", "running", "retrying", "held")
 _log = structlog.get_logger("tenax.recover")
 
 
-async def recover(core: Core) -> list[int]:
-    """Repairs what has no work item although it should. Cost grows with the open executions, not with history."""
-    repaired: list[int] = []
-    after = 0
-    while True:
-        async with core.transaction() as tx:
-            found = await find_stalled_executions(tx, after, BATCH)
-        repaired += [execution_id for execution_id in found if await _repair_safely(core, execution_id)]
-        if len(found) < BATCH:
-            break
-        after = found[-1]
-    if repaired:
-        core.hub.announce(ready=True, due_in=0.0, executions=repaired)
-    return repaired
+class Recovery:
+    """Looks through the open executions, a part at a time, round and round. Cost grows with them, not with history."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._after = 0
+
+    async def sweep(self, most: int) -> list[int]:
+        """Looks at so many executions, from where it stopped the last time. Returns those it repaired."""
+        repaired: list[int] = []
+        for _ in range(-(-most // BATCH)):
+            async with self._core.transaction() as tx:
+                found = await find_open_executions(tx, self._after, BATCH)
+                plans = await self._core.plans.load(tx, {execution.plan_id for execution in found})
+            for execution in found:
+                missing = execution.plan_id in plans and _is_missing_something(
+                    plans[execution.plan_id], execution
+                )
+                if missing and await _repair_safely(self._core, execution.id):
+                    repaired.append(execution.id)
+            self._after = found[-1].id if len(found) == BATCH else 0
+            if self._after == 0:
+                break
+        if repaired:
+            self._core.hub.announce(ready=True, due_in=0.0, executions=repaired)
+        return repaired
+
+
+def _is_missing_something(plan: Plan, execution: OpenExecution) -> bool:
+    """A step that should be queued, running or waiting has no work item; or the execution should have ended."""
+    if plan.single:
+        return not execution.live
+    ended = execution.done | execution.lost
+    startable = (
+        name
+        for name, planned in plan.steps.items()
+        if name not in ended and execution.done.issuperset(planned.step.needs)
+    )
+    return len(ended) == len(plan.steps) or any(name not in execution.live for name in startable)
 
 
 async def _repair_safely(core: Core, execution_id: int) -> bool:
@@ -62,38 +88,43 @@ async def _repair_safely(core: Core, execution_id: int) -> bool:
 async def _repair(core: Core, execution_id: int) -> bool:
     async with core.transaction() as tx:
         rows, now = await queue.lock_executions(tx, [execution_id])
-        items = await queue.lock_open_items(tx, [execution_id], leased_too=True)
-        if now is None or items or rows[execution_id].state != "running":
+        found = await find_open_executions(tx, execution_id - 1, 1)
+        if now is None or not found or found[0].id != execution_id:
             return False
+        seen = found[0]
         row = rows[execution_id]
         plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
+        if not _is_missing_something(plan, seen):
+            return False
         state = fold(await get_events(tx, execution_id), list(plan.steps))
         journal = Journal(now)
         journal.log(
-            execution_id, event("execution_activated", data={"reason": "no work item was left of it"})
+            execution_id, event("execution_activated", data={"reason": "a work item of it was missing"})
         )
         _log.warning(
-            "an open execution had no work item; it is repaired from its events", execution_id=execution_id
+            "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )
-        await _rebuild(tx, journal, Turn(row, plan), state)
+        await _rebuild(tx, journal, Turn(row, plan), state, seen.live)
         await journal.write(tx)
         await _restore_items(tx, journal, state, now)
     return True
 
 
-async def _rebuild(tx: Connection, journal: Journal, turn: Turn, state: ExecutionState) -> None:
-    """The rows that the events say there should be: for each step its end, its work item or its counter."""
+async def _rebuild(
+    tx: Connection, journal: Journal, turn: Turn, state: ExecutionState, there: frozenset[str]
+) -> None:
+    """The rows that the events say there should be: for each step its end, its counter, or its work item if it is not there."""
     row, plan = turn.row, turn.plan
     over = {name: _ended(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
     for step in over.values():
         if not plan.single:
             journal.step(step)
-    live = [name for name, step in state.steps.items() if step.status in _LIVE]
+    live = [name for name, step in state.steps.items() if step.status in _LIVE and name not in there]
     row.open_steps = len(plan.steps) - len(over)
     journal.execution(row)
     for name in live:
         enqueue(journal, row, plan.steps[name])
-    fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, live))
+    fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))
     if fresh:
         turn.ended = fresh
         await advance_executions(tx, journal, [turn])
@@ -101,7 +132,7 @@ async def _rebuild(tx: Connection, journal: Journal, turn: Turn, state: Executio
         await _end(tx, journal, turn, over)
 
 
-def _ready(journal: Journal, turn: Turn, over: dict[str, StepRow], live: list[str]) -> list[str]:
+def _ready(journal: Journal, turn: Turn, over: dict[str, StepRow], live: set[str]) -> list[str]:
     """Steps that nothing holds back any more; for the others, the count of what they wait for."""
     ready: list[str] = []
     for name, planned in turn.plan.steps.items():

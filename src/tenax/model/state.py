@@ -159,11 +159,12 @@ def _end_attempt(step: StepState, event: Event) -> None:
     attempt = step.attempts[-1]
     attempt.ended_at, attempt.outcome = event["at"], _OUTCOMES[event["type"]]
     attempt.failure = data.get("failure")
+    _count(step, data)
     if event["type"] == "action_completed":
         step.result = data.get("result")
         attempt.verdict = data.get("decision", {}).get("verdict", "complete")
-        # Of a plain success at the first attempt no ledger is kept.
-        step.counted = data.get("decision", {}).get("after", {}).get("counted", step.counted + 1)
+        if "after" not in data.get("decision", {}):  # a plain success at the first attempt: no ledger is kept
+            step.counted += 1
 
 
 def _count(step: StepState, data: Mapping[str, Any]) -> None:

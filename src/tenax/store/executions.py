@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -31,8 +32,22 @@ async def list_executions(
     return [_plain(row) for row in rows]
 
 
-async def find_stalled_executions(tx: Connection, after: int, limit: int) -> list[int]:
-    return [row["id"] for row in await tx.fetch(sql("find_stalled_executions"), after, limit)]
+@dataclass(frozen=True, slots=True)
+class OpenExecution:
+    """An execution that goes on, by the names of its steps."""
+
+    id: int
+    plan_id: int
+    done: frozenset[str]
+    lost: frozenset[str]
+    live: frozenset[str]
+
+
+async def find_open_executions(tx: Connection, after: int, limit: int) -> list[OpenExecution]:
+    return [
+        OpenExecution(row["id"], row["plan_id"], *(frozenset(row[name]) for name in ("done", "lost", "live")))
+        for row in await tx.fetch(sql("find_open_executions"), after, limit)
+    ]
 
 
 def _plain(row: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 
@@ -127,7 +128,25 @@ def test_nothing_listens(run):
 
 
 def test_the_callee_hangs_up(run, callee):
-    assert run("http", {"url": f"{callee.url}/slam"}).facts.connection in ("reset", "protocol")
+    facts = run("http", {"url": f"{callee.url}/slam"}).facts
+    assert facts.connection == "reset"
+    assert facts.message.startswith("the connection was closed before an answer came: GET ")
+
+
+def test_what_answers_does_not_speak_http(run):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def mumble():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"220 mail.test ready\r\n\r\n")
+
+        thread = threading.Thread(target=mumble, daemon=True)
+        thread.start()
+        facts = run("http", {"url": f"http://127.0.0.1:{listener.getsockname()[1]}/"}).facts
+        thread.join(10)
+    assert facts.connection == "protocol"
 
 
 def test_a_name_that_does_not_resolve(run):

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sys
 import textwrap
 import threading
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 
 import httpx2
 import pytest
 
 from tenax.model.outcome import Outcome
+from tenax.policy.classify import classify
 from tenax.sdk.context import TaskContext, context
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
-from tenax.sdk.task import REGISTRY, Task
+from tenax.sdk.task import REGISTRY, Task, TaskRegistry
 from tenax.worker.executors.python import PythonExecutor
 from tenax.worker.guardian import Guardian
 from tenax.worker.registry import NoHandler
@@ -110,6 +114,46 @@ def test_what_is_raised_is_reported_as_facts(call, make, error, status, after, f
     assert {name: getattr(outcome.facts, name) for name in facts} == facts
 
 
+class PeerGone(ConnectionResetError):
+    pass
+
+
+class Broken(ConnectionError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "connection", "reason"),
+    [
+        (ConnectionRefusedError("no"), "refused", "connection_refused"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "no"), "refused", "connection_refused"),
+        (ConnectionResetError("peer"), "reset", "connection_reset"),
+        (ConnectionResetError(errno.ECONNRESET, "peer"), "reset", "connection_reset"),
+        (ConnectionAbortedError(), "reset", "connection_reset"),
+        (BrokenPipeError("pipe"), "reset", "connection_reset"),
+        (PeerGone("subclass"), "reset", "connection_reset"),
+        (PeerGone(errno.ECONNRESET, "subclass"), "reset", "connection_reset"),
+        (ConnectionError("somehow"), "other", "connection_failed"),
+        (Broken("somehow"), "other", "connection_failed"),
+        (Broken(errno.EHOSTUNREACH, "no route"), "unreachable", "connection_unreachable"),
+    ],
+)
+def test_a_connection_error_is_told_by_its_type_with_and_without_errno(call, error, connection, reason):
+    facts = call(raising(error)).facts
+    assert facts.connection == connection
+    assert (classify(facts).failure_class, classify(facts).reason) == ("transient", reason)
+
+
+def test_a_connection_error_is_told_by_its_cause_too(call):
+    def function():
+        try:
+            raise ConnectionRefusedError("no")
+        except ConnectionRefusedError as error:
+            raise Broken("somehow") from error
+
+    assert call(function).facts.connection == "refused"
+
+
 def test_snooze(call):
     outcome = call(raising(Snooze("2m")))
     assert (outcome.status, outcome.after, outcome.facts) == ("snoozed", 120.0, None)
@@ -151,6 +195,49 @@ def test_results_become_plain_json(call, value, result):
 def test_a_result_without_a_json_form_is_invalid(call, value):
     facts = call(lambda: value).facts
     assert (facts.failure_class, facts.reason) == ("invalid", "invalid_result")
+
+
+class Level(Enum):
+    TOP = float("inf")
+
+
+@dataclass
+class Point:
+    x: float
+    _hidden: float = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (float("nan"), "the result is a NaN"),
+        ({"rows": [1, None, float("nan")]}, "the result has a NaN at rows[2]"),
+        ([{"a": {"b": float("-inf")}}], "the result has an infinity at [0].a.b"),
+        ((1.0, Point(float("nan"))), "the result has a NaN at [1].x"),
+        ({"level": Level.TOP}, "the result has an infinity at level"),
+        ({float("nan"): 1}, "the result has a NaN at nan"),
+    ],
+)
+def test_a_number_that_json_lacks_is_refused_and_not_lost(call, value, said):
+    facts = call(lambda: value).facts
+    assert (facts.failure_class, facts.reason) == ("invalid", "invalid_result")
+    assert facts.message.startswith(f"{said}, which JSON cannot hold")
+
+
+@pytest.mark.parametrize("value", [[None, 1.5], {"null": "null"}, {"deep": [[None]]}])
+def test_what_is_null_by_itself_stays(call, value):
+    assert call(lambda: value).result == value
+
+
+def test_hidden_fields_are_not_part_of_the_result(call):
+    assert call(lambda: [None, Point(1.0)]).result == [None, {"x": 1.0}]
+
+
+def test_a_nan_in_the_data_of_a_failure_does_not_cost_the_rest(call):
+    assert call(raising(Fatal("no", data={"code": 7, "x": float("nan")}))).facts.data == {
+        "code": 7,
+        "x": None,
+    }
 
 
 def test_the_context(call):
@@ -255,6 +342,20 @@ def test_two_folders_may_each_have_a_module_of_the_same_name(run, module):
 @pytest.mark.parametrize("task", ["nowhere:f", "os:no_such_function", "not-registered", ":f", "os.nothing:f"])
 def test_an_unknown_function_is_no_failure_but_no_handler(run, task):
     with pytest.raises(NoHandler):
+        run("python", {"task": task})
+
+
+def test_a_dot_where_the_colon_belongs_is_pointed_out(run):
+    with pytest.raises(NoHandler, match=r"did you mean module:function, e\.g\. my\.tasks:load\?$"):
+        run("python", {"task": "my.tasks.load"})
+
+
+@pytest.mark.parametrize(("task", "example"), [("load", "mytasks:load"), ("not-a-function", "mytasks:load")])
+def test_where_nothing_is_registered_the_other_way_is_shown(run, monkeypatch, task, example):
+    monkeypatch.setattr("tenax.worker.registry.REGISTRY", TaskRegistry())
+    with pytest.raises(
+        NoHandler, match=rf"known here: none; did you mean module:function, e\.g\. {example}\?$"
+    ):
         run("python", {"task": task})
 
 

@@ -1,0 +1,37 @@
+"""The workbench for users' own tests. What it runs is tested with the docs and the examples."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tenax.errors import UsageError
+from tenax.settings import Settings
+from tenax.testing import workbench
+
+
+def test_a_file_that_cannot_be_read_is_said_in_words(database_url: str, tmp_path: Path) -> None:
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff")
+
+    async def scene() -> None:
+        async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
+            with pytest.raises(UsageError, match=r"nowhere\.yaml: there is no such file$"):
+                await bench.run(tmp_path / "nowhere.yaml")
+            with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+                await bench.run(tmp_path)
+            with pytest.raises(UsageError, match=r"bytes\.yaml: cannot be read: .*utf-8"):
+                await bench.run(tmp_path / "bytes.yaml")
+
+    asyncio.run(scene())
+
+
+def test_the_clock_is_awaited(database_url: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
+            before = await bench.clock.now()
+            after = await bench.clock.advance(3600)
+            assert ((after - before).total_seconds(), await bench.clock.now()) == (3600, after)
+
+    asyncio.run(scene())
