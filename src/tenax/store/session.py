@@ -32,12 +32,16 @@ _FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
 @asynccontextmanager
 async def transaction(database: Database) -> AsyncIterator[Connection]:
     """One transaction. A database that is gone or full is `Unreachable`: nothing was written, try again later."""
-    opened: Connection | None = None
+    our_fault = False
     try:
         async with database.pool.acquire() as connection:
-            opened = connection
-            async with connection.transaction():
-                yield connection
+            try:
+                async with connection.transaction():
+                    yield connection
+            except asyncpg.InterfaceError:
+                # Also what asyncpg says of a wrong call: that is our own fault, and must not look like an outage.
+                our_fault = not connection.is_closed()
+                raise
     except _FULL as error:
         raise Unreachable(
             f"PostgreSQL cannot write: {error}", remedy="free some space on its disk"
@@ -45,8 +49,7 @@ async def transaction(database: Database) -> AsyncIterator[Connection]:
     except _BUSY as error:
         raise Unreachable(f"PostgreSQL could not do it in time: {error}") from error
     except asyncpg.InterfaceError as error:
-        # Also what asyncpg says of a wrong call, which is our own fault and must not look like an outage.
-        if opened is not None and not opened.is_closed():
+        if our_fault:
             raise
         raise _gone(error) from error
     except (*_GONE, FileNotFoundError) as error:
