@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import asyncpg
 import pytest
@@ -14,43 +13,42 @@ from tenax.store.connect import Database
 from tenax.store.session import transaction
 
 
-def test_a_connection_that_is_cut_is_an_outage_and_the_next_one_works(
-    any_database_url: str, tmp_path: Path
-) -> None:
-    async def scene() -> None:
+async def cut_off(database: Database) -> None:
+    async with transaction(database) as tx:
+        async with transaction(database) as other:
+            pid = await tx.fetchval("select pg_backend_pid()")
+            await other.execute("select pg_terminate_backend($1)", pid)
+        await tx.fetchval("select 1")
+
+
+async def kept_waiting(database: Database) -> None:
+    async with transaction(database) as holder, transaction(database) as tx:
+        await holder.execute("lock table tenax.token")
+        await tx.execute("set local lock_timeout = '10ms'")
+        await tx.execute("lock table tenax.token")
+
+
+async def called_wrongly(database: Database) -> None:
+    async with transaction(database) as tx:
+        await tx.fetchval("select $1::int", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("scene", "error", "words"),
+    [
+        (cut_off, Unreachable, "gone"),
+        (kept_waiting, Unreachable, "in time"),
+        (called_wrongly, asyncpg.InterfaceError, "expects 1 argument"),
+    ],
+)
+def test_what_a_failure_means_and_that_the_next_transaction_works(
+    any_database_url, tmp_path, scene, error, words
+):
+    async def play() -> None:
         async with Database.open(Settings(home=tmp_path, database_url=any_database_url)) as database:
-            with pytest.raises(Unreachable):
-                async with transaction(database) as tx:
-                    async with transaction(database) as other:
-                        pid = await tx.fetchval("select pg_backend_pid()")
-                        await other.execute("select pg_terminate_backend($1)", pid)
-                    await tx.fetchval("select 1")
+            with pytest.raises(error, match=words):
+                await scene(database)
             async with transaction(database) as tx:
                 assert await tx.fetchval("select 1") == 1
 
-    asyncio.run(scene())
-
-
-def test_a_wrong_call_is_no_outage(any_database_url: str, tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with Database.open(Settings(home=tmp_path, database_url=any_database_url)) as database:
-            with pytest.raises(asyncpg.InterfaceError, match="expects 1 argument"):
-                async with transaction(database) as tx:
-                    await tx.fetchval("select $1::int", 1, 2)
-
-    asyncio.run(scene())
-
-
-def test_a_statement_that_waits_too_long_for_a_lock_can_be_tried_again(
-    any_database_url: str, tmp_path: Path
-) -> None:
-    async def scene() -> None:
-        async with Database.open(Settings(home=tmp_path, database_url=any_database_url)) as database:
-            async with transaction(database) as holder:
-                await holder.execute("lock table tenax.token")
-                with pytest.raises(Unreachable, match="in time"):
-                    async with transaction(database) as tx:
-                        await tx.execute("set local lock_timeout = '10ms'")
-                        await tx.execute("lock table tenax.token")
-
-    asyncio.run(scene())
+    asyncio.run(play())
