@@ -38,6 +38,18 @@ WRONG = {
         2,
         'tenax: Command "submit" parameter FILE requires an argument.\n  see: tenax submit --help\n',
     ),
+    "no number": (
+        ["show"],
+        2,
+        "tenax: which execution?\n  `tenax list` shows the executions there are\n",
+    ),
+    "a policy that cannot be read": (
+        ["decide", "--policy", "{a", "--outcome", "{}"],
+        2,
+        (
+            "tenax: --policy: not valid YAML: did not find expected ',' or '}' (while parsing a flow mapping)\n"
+        ),
+    ),
     "not a number": (
         ["show", "abc"],
         2,
@@ -141,6 +153,11 @@ def test_a_traceback_only_where_it_is_asked_for(command):
 def test_version(command):
     assert command("--version").out == command("version").out == f"tenax {__version__}\n"
     assert command("version", "--json").json == {"version": __version__}
+
+
+def test_help_as_a_command(command):
+    assert command("help").out == command("--help").out
+    assert command("help", "token", "list").out == command("token", "list", "--help").out
 
 
 def test_every_command_is_in_the_help(command):

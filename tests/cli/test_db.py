@@ -65,7 +65,15 @@ def test_the_embedded_database_starts_for_a_command_and_ends_with_it(command, op
     assert (ended.json["embedded"], ended.json["running"], ended.json["schema"]) == (True, False, "current")
     url = command("db", "url", "--home", home)
     assert url.out.startswith("postgresql://tenax@/tenax?host=")
+    assert url.err == "", "it is there already"
     assert not list(open_folder.rglob("postmaster.pid"))
+
+
+def test_a_new_home_is_told_of_once(command, open_folder):
+    home = str(open_folder / "home")
+    first, second = (command("list", "--home", home) for _ in range(2))
+    assert (first.code, first.out, first.err) == (0, "no executions\n", f"making a new database in {home}\n")
+    assert (second.code, second.err) == (0, "")
 
 
 def test_tokens(command, database_url):
@@ -87,8 +95,11 @@ def test_tokens(command, database_url):
     ]
     assert made.json["token"] not in listed.out
     assert token("revoke", "ci").out == f"token {made.json['id']} (ci) is revoked\n"
-    assert [row["revoked_at"] is None for row in token("list", "--json").json] == [False, True]
-    assert len(token("list").out.splitlines()) == 3
+    assert [row["name"] for row in token("list", "--json").json] == ["dash"]
+    assert [row["revoked_at"] is None for row in token("list", "--all", "--json").json] == [False, True]
+    assert (len(token("list").out.splitlines()), len(token("list", "--all").out.splitlines())) == (2, 3)
+    token("revoke", "dash")
+    assert token("list").out.startswith("no tokens in force: ")
 
 
 def test_tokens_that_cannot_be(command, database_url):
@@ -102,7 +113,8 @@ def test_tokens_that_cannot_be(command, database_url):
     assert twice.err.startswith("tenax: there is a token named 'x' already\n")
 
 
-def test_no_token_is_made_in_the_wrong_database(command):
+def test_no_token_is_made_in_the_wrong_database(command, tmp_path):
     ended = command("token", "create", "x", "--role", "viewer", TENAX_SERVER="http://127.0.0.1:1")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("tenax: tokens are made in the server's database")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.startswith("tenax: cannot reach the server at http://127.0.0.1:1")
+    assert not (tmp_path / "home").exists()

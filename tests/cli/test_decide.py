@@ -236,3 +236,9 @@ def test_a_rule_on_a_class_counts_what_the_classes_say(capsys, ended, verdict):
     ledger = {"attempts": 3, "by_class": {"timeout": ended, "transient": 3 - ended}}
     code, answer, _ = asked(capsys, policy, {"status": "failed", "class": "timeout"}, ledger)
     assert (code, answer["verdict"]) == (0, verdict)
+
+
+@pytest.mark.parametrize("word", ["after", "retry_after"])
+def test_a_snooze_says_when_it_wants_to_run_again(capsys, word):
+    code, answer, _ = asked(capsys, 3, {"status": "snoozed", word: 5})
+    assert (code, answer["verdict"], answer["rule"], answer["delay"]) == (0, "retry", "snoozed", 5.0)

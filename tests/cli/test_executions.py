@@ -16,6 +16,8 @@ import asyncpg
 import pytest
 from hand import Hand, hand_on
 
+from tenax.model.outcome import Outcome
+
 TWO_STEPS = """
 name: nightly
 version: 3
@@ -129,9 +131,45 @@ def test_the_same_key_is_the_same_execution(tenax):
     )
 
 
+def test_the_same_key_with_another_input(tenax):
+    def submit(*flags):
+        return tenax("submit", "two.yaml", "--key", "k1", "--input", "url=http://x/", *flags)
+
+    assert submit().code == 0
+    assert "not the one it runs with" not in submit("--input", "count=1").out, "the default is the same"
+    other = submit("--input", "count=2")
+    assert other.code == 0
+    assert other.out.splitlines() == [
+        "execution 1 has this key already: nothing new was started",
+        '  the input given now is not the one it runs with: {"url": "http://x/", "count": 1}',
+    ]
+    as_json = submit("--input", "count=2", "--json")
+    assert as_json.json == {"id": 1, "created": False}
+    assert as_json.err == other.out
+
+
+def test_the_same_input_twice(tenax):
+    ended = tenax("submit", "two.yaml", "--input", "url=a", "--input", " url =b")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "tenax: --input url is given twice\n  keep one of them\n"
+
+
 def test_submit_from_stdin(tenax):
     ended = tenax("submit", "-", stdin=ONE_STEP)
-    assert (ended.code, ended.out) == (0, "execution 1 is submitted\n  follow it: tenax show 1 --follow\n")
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "execution 1 is submitted",
+        "  follow it: tenax show 1 --follow",
+        "  no worker is alive: start `tenax up`, or run it here: tenax run --resume 1",
+    ]
+
+
+def test_where_a_worker_is_alive_nothing_is_said_of_it(tenax, play):
+    async def register(hand: Hand) -> None:
+        await hand.register()
+
+    play(register)
+    assert "worker" not in tenax("submit", "one.yaml").out
 
 
 def test_a_server_can_start_after_a_command_was_first(tenax, play):
@@ -229,8 +267,11 @@ def test_a_failed_execution(tenax, play):
     play(fail_always)
     ended = tenax("show", "1")
     assert ended.code == 0
-    assert "failure: transient (http_503): 503 Service Unavailable" in ended.out
-    assert "no retry" in ended.out
+    assert "failure in step fetch: transient (http_503): 503 Service Unavailable" in ended.out
+    assert "no retry: attempts used up" in ended.out
+    words = tenax("events", "1").out
+    assert "failed for good (attempts used up): transient (http_503)" in words
+    assert "execution failed in step fetch: transient (http_503)" in words
     assert re.search(r"^load +unreachable +- +because of fetch$", ended.out, re.MULTILINE)
     body = tenax("show", "1", "--json").json
     assert body["status"] == "failed"
@@ -254,6 +295,7 @@ def test_ctrl_c_ends_a_follower_quietly(tenax, database_url, environment):
     )
     assert following.stdout is not None
     assert following.stdout.readline() == "execution 1 of workflow one\n"
+    assert following.stdout.readline().startswith("no worker is alive: ")
     following.send_signal(signal.SIGINT)
     _, err = following.communicate(timeout=60)
     assert (following.returncode, err) == (130, "")
@@ -324,7 +366,8 @@ def test_cancel(tenax, play):
     asked = next(e for e in events if e["type"] == "operator_action")
     assert asked["data"]["reason"] == "not today"
     assert asked["data"]["actor"]
-    assert tenax("cancel", "1").code == 0, "it is what was wanted"
+    again = tenax("cancel", "1")
+    assert (again.code, again.out) == (0, "execution 1 was cancelled already\n"), "it is what was wanted"
     tenax("submit", "one.yaml")
 
     async def succeed(hand: Hand) -> None:
@@ -333,6 +376,92 @@ def test_cancel(tenax, play):
     play(succeed)
     late = tenax("cancel", "2")
     assert (late.code, late.err) == (2, "tenax: execution 2 is completed: there is nothing to cancel\n")
+
+
+def test_cancel_what_runs(tenax, play):
+    async def lease(hand: Hand) -> None:
+        await hand.lease_one()
+
+    tenax("submit", "one.yaml")
+    play(lease)
+    assert "only running, attempt 1 of 3" in tenax("list").out
+    assert tenax("cancel", "1").out == (
+        "execution 1 is cancelled; what runs is stopped at its worker's next heartbeat (within 10s)\n"
+    )
+
+
+def test_attempts_that_do_not_count(tenax, play):
+    async def snooze_then_fail(hand: Hand) -> None:
+        await hand.report(await hand.lease_one(), Outcome("snoozed", after=5))
+        await hand.clock.advance(5)
+        await hand.fail(await hand.lease_one())
+        await hand.clock.advance(1)
+        await hand.lease_one()
+
+    tenax("submit", "one.yaml")
+    play(snooze_then_fail)
+    words = tenax("events", "1").out
+    assert "retry in 5s (not counted: 0 of 3 used)" in words
+    assert "attempt 2 (counted: 1 of 3) started" in words
+    assert "retry in 1s (2 retries left)" in words
+    assert "attempt 3 (counted: 2 of 3) started" in tenax("events", "1", "--after", "8").out
+    assert "attempt 2 (counted" not in tenax("events", "1", "--after", "8").out
+    assert re.search(r"^only +running +3 \(counted: 2 of 3\)", tenax("show", "1").out, re.MULTILINE)
+    assert "only running, attempt 3 (counted: 2 of 3)" in tenax("list").out
+
+
+PARALLEL = """
+name: parallel
+workflow:
+  - {step: queued, type: process, command: "true", labels: {gpu: "yes"}}
+  - {step: failing, type: process, command: "true", retry: {max_attempts: 3, initial_delay: 1h, jitter: 0}}
+"""
+
+
+def test_the_list_shows_the_error_of_what_waits_for_a_retry(tenax, play, tmp_path):
+    async def fail_one(hand: Hand) -> None:
+        await hand.fail(await hand.lease_one())
+
+    (tmp_path / "parallel.yaml").write_text(PARALLEL)
+    tenax("submit", "parallel.yaml")
+    play(fail_one)
+    [_, line] = tenax("list").out.splitlines()
+    assert "failing retrying, attempt 1 of 3" in line
+    assert line.endswith("503 Service Unavailable")
+
+
+def test_what_a_failed_attempt_left_behind(tenax, play):
+    written = "\n".join(f"line {n}" for n in range(1, 21))
+
+    async def fail_loudly(hand: Hand) -> None:
+        await hand.fail(
+            await hand.lease_one(),
+            fatal=True,
+            message="line 20",
+            stderr_tail=written,
+            traceback="Traceback\n  here",
+        )
+
+    tenax("submit", "one.yaml")
+    play(fail_loudly)
+    shown = tenax("show", "1").out
+    assert "  traceback:\n    Traceback\n      here\n" in shown
+    assert "its last 8 lines of 20 (all: tenax show 1 --step only --attempt 1):\n    line 13\n" in shown
+    assert "line 12" not in shown
+    assert "no retry: its class is not retried" in shown
+    assert "line 13" in tenax("explain", "1").out
+    whole = tenax("show", "1", "--step", "only", "--attempt", "1")
+    assert written.replace("\n", "\n    ") in whole.out
+    body = tenax("show", "1", "--step", "only", "--json").json
+    assert list(body["steps"]) == ["only"]
+    for flags, words in (
+        (("--step", "olny"), "did you mean `only`?"),
+        (("--step", "only", "--attempt", "2"), "has no attempt 2"),
+        (("--attempt", "1"), "name it: --step STEP"),
+    ):
+        ended = tenax("show", "1", *flags)
+        assert (ended.code, ended.out) == (2, "")
+        assert words in ended.err
 
 
 def test_retry_what_waits_now(tenax, play):
@@ -360,8 +489,14 @@ def test_retry_a_finished_execution(tenax, play):
     assert [step["status"] for step in shown["steps"].values()] == ["completed", "queued"]
     assert shown["retry_of"] == 1
     assert "retry of 1" in tenax("show", "2").out
+    assert re.search(r"^fetch +completed \(kept from execution 1\)", tenax("show", "2").out, re.MULTILINE)
+    assert tenax("events", "2").out.count("completed (kept from execution 1)") == 1
     whole = tenax("retry", "1")
-    assert whole.out == "execution 3 is submitted: a retry of 1\n  follow it: tenax show 3 --follow\n"
+    assert whole.out.splitlines() == [
+        "execution 3 is submitted: a retry of 1",
+        "  follow it: tenax show 3 --follow",
+        "  no worker is alive: start `tenax up`, or run it here: tenax run --resume 3",
+    ]
     open_one = tenax("retry", "3", "--from-failed")
     assert open_one.code == 2
     assert "still open" in open_one.err

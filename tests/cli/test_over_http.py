@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -99,6 +100,59 @@ def test_a_token_that_is_refused(both):
     forbidden = over_http("submit", "one.yaml", TENAX_TOKEN=viewer)
     assert (forbidden.code, forbidden.out) == (3, "")
     assert "Traceback" not in forbidden.err
+
+
+def test_tokens_over_http(both):
+    over_http, direct = both
+    admin = over_http("token", "create", "boss", "--role", "admin").out.strip()
+    assert over_http("token", "list").code == 3, "from the first token on, one is needed"
+    made = over_http("token", "create", "ci", "--role", "viewer", "--json", TENAX_TOKEN=admin)
+    assert (made.code, made.json["name"], made.json["role"]) == (0, "ci", "viewer")
+    listed = over_http("token", "list", "--json", TENAX_TOKEN=admin)
+    assert listed.json == direct("token", "list", "--json").json
+    refused = over_http("token", "list", TENAX_TOKEN=made.json["token"])
+    assert (refused.code, refused.out) == (3, "")
+    revoked = over_http("token", "revoke", "ci", TENAX_TOKEN=admin)
+    assert revoked.out == f"token {made.json['id']} (ci) is revoked\n"
+    assert [row["name"] for row in over_http("token", "list", "--json", TENAX_TOKEN=admin).json] == ["boss"]
+    ways = [way("token", "revoke", "nobody", TENAX_TOKEN=admin) for way in both]
+    assert (ways[0].code, ways[0].err) == (ways[1].code, ways[1].err) == (2, ways[1].err)
+
+
+@pytest.fixture
+def stranger() -> Iterator[str]:
+    """A service that is not Tenax and says yes to everything."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(200)
+            self.send_header("content-length", "15")
+            self.end_headers()
+            self.wfile.write(b'{"hello":"you"}')
+
+        do_GET = do_POST = answer  # noqa: N815 - the names that http.server calls
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("list",), ("show", "1"), ("show", "1", "--follow"), ("events", "1"), ("explain", "1"), ("cancel", "1"),
+     ("retry", "1"), ("submit", "one.yaml"), ("run", "one.yaml"), ("run", "--resume", "1"),
+     ("token", "list"), ("token", "create", "x", "--role", "viewer"), ("token", "revoke", "1")],
+)  # fmt: skip
+def test_a_server_that_is_not_tenax(command, stranger, tmp_path, arguments):
+    (tmp_path / "one.yaml").write_text(ONE_STEP)
+    ended = command(*arguments, TENAX_SERVER=stranger)
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.startswith(f"tenax: what answers at {stranger} is not a Tenax server\n")
 
 
 def test_follow_ends_when_the_execution_does(both):

@@ -92,11 +92,19 @@ def test_up_works_with_tokens_in_force(folder: Path, database_url: str) -> None:
         ran = house.run("run", "double.yaml", "--json", TENAX_TOKEN=secret)
         assert ran.returncode == 0, ran.stderr
         assert stopped(up) == 0
-        listed = house.run("token", "list", "--json", TENAX_SERVER="")
+        listed = house.run("token", "list", "--all", "--json", TENAX_SERVER="")
         passes = [token for token in json.loads(listed.stdout) if token["name"].startswith("up-")]
         assert len(passes) == 1
         assert passes[0]["role"] == "worker"
         assert passes[0]["revoked_at"] is not None
+
+
+def test_without_workers_it_says_so(folder: Path, database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        up = house.up("--workers", "0")
+        eventually(
+            lambda: "there are no workers: nothing will be run until one is started" in house.words(up)
+        )
 
 
 def test_a_port_in_use_is_said_once(folder: Path, database_url: str) -> None:

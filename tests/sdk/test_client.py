@@ -31,6 +31,7 @@ class Api:
     def __init__(self) -> None:
         self.answers: list[tuple[int, Any]] = []
         self.asked: list[tuple[str, str, Any]] = []
+        self.is_tenax = True
         api = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,6 +43,8 @@ class Api:
                 text = content if isinstance(content, bytes) else json.dumps(content).encode()
                 self.send_response(status)
                 self.send_header("content-length", str(len(text)))
+                if api.is_tenax:
+                    self.send_header("tenax-version", "0.1.0")
                 self.end_headers()
                 self.wfile.write(text)
 
@@ -91,6 +94,9 @@ def client(api):
             lambda c: c.retry(5, from_failed=True),
             ("POST", "/v1/executions/5/retry", {"from_failed": True, "reason": None}),
         ),
+        (lambda c: c.list_tokens(), ("GET", "/v1/tokens", None)),
+        (lambda c: c.create_token("ci", "viewer"), ("POST", "/v1/tokens", {"name": "ci", "role": "viewer"})),
+        (lambda c: c.revoke_token(7), ("POST", "/v1/tokens/7/revoke", None)),
     ],
 )
 def test_requests(api, client, call, asked):
@@ -147,7 +153,7 @@ def test_health(api, client, status, well):
         (418, b"<html>", TenaxError, "418"),
         (404, b"<html>", NotFound, "404"),
         (422, {"type": "about:blank", "title": "x"}, UsageError, "422"),
-        (200, b"<html>", TenaxError, "did not answer with JSON"),
+        (200, b"<html>", TenaxError, "is not a Tenax server"),
     ],
 )
 def test_problems_are_raised_as_the_errors_they_were(api, client, status, body, kind, message):
@@ -155,6 +161,27 @@ def test_problems_are_raised_as_the_errors_they_were(api, client, status, body, 
     with pytest.raises(kind, match=message) as raised:
         client.get(5)
     assert type(raised.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(200, {"id": 5}), (200, []), (302, b""), (404, {"detail": "no"})]
+)
+def test_another_service_at_that_address(api, client, status, body):
+    api.is_tenax, api.answers = False, [(status, body)] * 3
+    for call in (lambda: client.get(5), client.list, lambda: client.cancel(5)):
+        with pytest.raises(TenaxError, match=f"^what answers at {api.url} is not a Tenax server$"):
+            call()
+
+
+def test_a_proxy_in_between_may_have_no_server_behind_it_for_now(api, client):
+    api.is_tenax, api.answers = False, [(502, b"<html>")]
+    with pytest.raises(Unreachable, match="502"):
+        client.get(5)
+
+
+def test_another_service_is_not_ready(api, client):
+    api.is_tenax, api.answers = False, [(200, {})] * 2
+    assert (client.healthy(), client.ready()) == (False, False)
 
 
 def test_an_invalid_definition_keeps_its_findings(api, client):

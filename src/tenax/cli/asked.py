@@ -132,11 +132,13 @@ def read_outcome(given: str) -> Outcome:
     if "status" not in values:
         raise UsageError(f"--outcome: `status` is missing: one of {', '.join(get_args(OutcomeStatus))}")
     facts = {name: value for name, value in values.items() if name not in ("status", "result", "after")}
+    # Of a snooze, `retry_after` can only mean when to run again.
+    after = values.get("after", values.get("retry_after") if values["status"] == "snoozed" else None)
     return Outcome(
         status=values["status"],
         result=values.get("result"),
         facts=None if values["status"] == "succeeded" else Facts(**facts),
-        after=values.get("after"),
+        after=after,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from tenax.cli.backend import open_backend, run_async
+from tenax.cli.backend import nobody_to_run, open_backend, run_async
 from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
 from tenax.cli.output import print_json, say
 from tenax.model.durations import format_duration
@@ -58,17 +58,27 @@ def retry(
     where: Where = ANYWHERE,
 ) -> None:
     """Run what waits for its next attempt now; run a finished execution again, as a new one linked to it."""
-    answer = run_async(_retried(where, execution_id, from_failed, reason))
+    answer, nobody = run_async(_retried(where, execution_id, reason, from_failed=from_failed))
     if json:
         print_json(answer)
     elif answer["created"]:
-        say(
-            f"execution {answer['id']} is submitted: a retry of {execution_id}\n  follow it: tenax show {answer['id']} --follow"
-        )
+        number = answer["id"]
+        lines = [
+            f"execution {number} is submitted: a retry of {execution_id}",
+            f"follow it: tenax show {number} --follow",
+        ]
+        say("\n  ".join([*lines, *([nobody] if nobody else ())]))
     else:
         say(f"execution {execution_id}: {', '.join(answer['steps'])} will be tried again now")
 
 
-async def _retried(where: Where, execution_id: int, from_failed: bool, reason: str | None) -> dict[str, Any]:  # noqa: FBT001 -- private, one call
+async def _retried(
+    where: Where,
+    execution_id: int,
+    reason: str | None,
+    *,
+    from_failed: bool,
+) -> tuple[dict[str, Any], str | None]:
     async with open_backend(where.settings()) as backend:
-        return await backend.retry(execution_id, from_failed=from_failed, reason=reason)
+        answer = await backend.retry(execution_id, from_failed=from_failed, reason=reason)
+        return answer, await nobody_to_run(backend, answer["id"]) if answer["created"] else None

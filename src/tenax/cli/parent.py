@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 import sys
@@ -26,6 +27,9 @@ def under_supervision() -> Callable[[], None]:
     supervisor, pipe = os.environ.pop(SUPERVISOR, ""), os.environ.pop(READY_PIPE, "")
     if not supervisor.isdigit():
         return lambda: None
+    logging.getLogger(
+        "tenax.settings"
+    ).disabled = True  # the supervisor has said what is wrong with the variables
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != int(supervisor):  # it died before the line above

@@ -70,7 +70,7 @@ def list_(
         say("no tokens: a server accepts anyone, and listens on loopback only")
 
 
-async def _listed(where: Where) -> list[Shown]:
+async def _listed(where: Where) -> Sequence[Shown]:
     async with _open(where) as keeper:
         return await keeper.list()
 
@@ -91,7 +91,7 @@ def revoke(
         say("\n".join(f"token {one['id']} ({one['name']}) is revoked" for one in revoked))
 
 
-async def _revoked(where: Where, which: str) -> list[Shown]:
+async def _revoked(where: Where, which: str) -> Sequence[Shown]:
     async with _open(where) as keeper:
         return await keeper.revoke(which)
 
@@ -117,9 +117,9 @@ class _Keeper(Protocol):
 
     async def create(self, name: str, role: Role) -> Shown: ...
 
-    async def list(self) -> list[Shown]: ...
+    async def list(self) -> Sequence[Shown]: ...
 
-    async def revoke(self, which: str) -> list[Shown]: ...
+    async def revoke(self, which: str) -> Sequence[Shown]: ...
 
 
 class _OverHttp:
@@ -129,10 +129,10 @@ class _OverHttp:
     async def create(self, name: str, role: Role) -> Shown:
         return await self._client.create_token(name, role)
 
-    async def list(self) -> list[Shown]:
+    async def list(self) -> Sequence[Shown]:
         return list(await self._client.list_tokens())
 
-    async def revoke(self, which: str) -> list[Shown]:
+    async def revoke(self, which: str) -> Sequence[Shown]:
         """The API knows ids only. A name is that of live tokens: a revoked one may have been called the same."""
         ids = [
             one["id"]
@@ -154,10 +154,10 @@ class _InDatabase:
         number, secret = await tokens.create_token(self._tx, name, role)
         return {"id": number, "name": name, "role": role, "token": secret}
 
-    async def list(self) -> list[Shown]:
+    async def list(self) -> Sequence[Shown]:
         return [_as_json(one) for one in await tokens.list_tokens(self._tx)]
 
-    async def revoke(self, which: str) -> list[Shown]:
+    async def revoke(self, which: str) -> Sequence[Shown]:
         return [_as_json(one) for one in await tokens.revoke_token(self._tx, which)]
 
 

@@ -25,7 +25,9 @@ def plain(value: Any, *, lenient: bool = False) -> Any:
     try:
         text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError as error:
-        raise Unserialisable(f"the result, a {type(value).__name__}, has no JSON form: {error}") from error
+        raise Unserialisable(
+            f"the result (of type {type(value).__name__}) has no JSON form: {error}"
+        ) from error
     if b"null" in text and not lenient and (found := _not_finite(value, "")) is not None:
         number, place = found
         where = f"has {_NUMBERS[number]} at {place}" if place else f"is {_NUMBERS[number]}"
