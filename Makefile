@@ -13,7 +13,11 @@ help: ## the targets
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tenax needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
-	@$(PYTHON) -m venv $(VENV) || { echo "python3 has no venv module; on Debian: apt-get install python3-venv"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing Debian's python3-venv ..."; apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null && $(PYTHON) -m venv $(VENV); \
+	  else $(PYTHON) -m virtualenv --quiet $(VENV) 2>/dev/null; fi; } || { rm -rf $(VENV); \
+	  echo "python3 can make no virtual environment; on Debian: apt-get install python3-venv"; exit 2; }
 
 $(RUN_STAMP): requirements/run.txt pyproject.toml | $(BIN)/python
 	@echo "installing tenax into $(VENV) ..."
