@@ -19,7 +19,7 @@ $(BIN)/python:
 	  else $(PYTHON) -m virtualenv --quiet $(VENV) 2>/dev/null; fi; } || { rm -rf $(VENV); \
 	  echo "python3 can make no virtual environment; on Debian: apt-get install python3-venv"; exit 2; }
 
-$(RUN_STAMP): requirements/run.txt pyproject.toml | $(BIN)/python
+$(RUN_STAMP): requirements/build.txt requirements/run.txt pyproject.toml | $(BIN)/python
 	@echo "installing tenax into $(VENV) ..."
 	@$(PIP) --require-hashes -r requirements/build.txt
 	@$(PIP) --require-hashes -r requirements/run.txt

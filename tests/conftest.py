@@ -12,6 +12,7 @@ import asyncio
 import fcntl
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import uuid
@@ -40,6 +41,9 @@ _NOT_DURABLE = {
 
 
 def pytest_configure() -> None:
+    # A shell that runs the tests in the background lets them ignore Ctrl-C, and so all that they start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # The processes of pytest-xdist inherit it, and so share the servers.
     os.environ.setdefault(_RUN, f"{os.getpid()}-{uuid.uuid4().hex[:8]}")
 

@@ -96,7 +96,9 @@ class Settings:
         30.0, values.positive_seconds, "how often the server looks for work that was left behind", shown="30s"
     )
     workers: int = _setting(2, values.whole_number(0), "worker processes of `tenax up`")
-    slots: int = _setting(10, values.whole_number(1), "work items that one worker runs at once")
+    slots: int = _setting(
+        10, values.whole_number(1, 1000), "work items that one worker runs at once, at most 1000"
+    )
     queues: tuple[str, ...] = _setting(
         ("default",), values.names, "the queues a worker serves", shown="default"
     )
@@ -247,7 +249,8 @@ def _read_file(given: dict[str, _Given], file: Path, wrong: _Wrong) -> None:
         if name not in _FIELDS:
             wrong.add(f"{file}: unknown setting '{name}'{_nearest(name)}", remedy=_LISTED)
             continue
-        given[name] = _Given(value, f"{file}: {name} = {value!r}", file.parent)
+        shown = repr(value) if _FIELDS[name].repr else "..."
+        given[name] = _Given(value, f"{file}: {name} = {shown}", file.parent)
 
 
 def _read_variables(given: dict[str, _Given], env: Mapping[str, str]) -> None:

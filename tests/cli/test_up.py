@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 from processes import Household, alive
 from waiting import eventually
+
+from tenax.cli.up import _pass
+from tenax.settings import Settings
+from tenax.store.connect import Database
+from tenax.store.session import transaction
+from tenax.store.tokens import create_token, list_tokens
 
 TASKS = """
 from tenax import task
@@ -165,3 +173,22 @@ def test_following_on_a_server_can_be_left_with_ctrl_c(folder: Path, database_ur
         house.worker("household_tasks")
         with house.client() as client:
             assert client.wait(1)["status"] == "completed"
+
+
+def test_the_next_life_in_a_container_has_the_same_name_and_number(database_url: str) -> None:
+    """A pass that a killed `up` left behind under our own host and process id is an orphan, and no obstacle."""
+
+    async def scene() -> None:
+        settings = Settings(home=Path("/nonexistent"), database_url=database_url)
+        async with Database.open(settings) as database:
+            async with transaction(database) as tx:
+                await create_token(tx, f"up-{socket.gethostname()[:60]}-{os.getpid()}-0a1b2c3d", "worker")
+            async with _pass(database) as first:
+                secret = await first.secret()
+                assert await first.secret() == secret
+                async with transaction(database) as tx:
+                    live = [token.name for token in await list_tokens(tx) if token.revoked_at is None]
+                assert len(live) == 1
+                assert not live[0].endswith("-0a1b2c3d")
+
+    asyncio.run(scene())

@@ -112,7 +112,7 @@ def start_process(database_url: str) -> tuple[subprocess.Popen[str], str]:
         [sys.executable, "-c", PROGRAM, database_url], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout
-    return process, process.stdout.readline().strip()
+    return process, next(line for line in process.stdout if line.startswith("http")).strip()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -44,6 +44,8 @@ def configure_logging(level: str, *, who: str | None = None) -> None:
     root.setLevel(level.upper())
     for chatty in ("httpx2", "httpcore2", "uvicorn", "asyncio"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
+    # It prints a traceback for each connection that cannot be made anew; the engine says once that the database is away.
+    logging.getLogger("asyncpg.pool").setLevel(logging.CRITICAL)
 
 
 class _ToStderr(logging.StreamHandler[TextIO]):

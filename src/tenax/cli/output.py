@@ -19,8 +19,13 @@ def console(*, stderr: bool = False) -> Console:
     """rich decides on colours: only on a terminal, and not with NO_COLOR. User's text is never taken for markup."""
     from rich.console import Console
 
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            """The boundary says what a reader that has left means; rich would end the program by itself."""
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
-    return Console(
+    return Piped(
         stderr=stderr,
         width=None if stream.isatty() else _PIPE_WIDTH,
         markup=False,

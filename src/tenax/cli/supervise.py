@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tenax.cli.boundary import USAGE
 from tenax.cli.parent import environment_for_child
+from tenax.errors import Unreachable
 
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 10.0
@@ -59,14 +60,19 @@ class Child:
         pause = FIRST_PAUSE
         while True:
             started = time.monotonic()
-            await self._start()
-            code = await self._ended()
+            try:
+                await self._start()
+            except Unreachable as error:
+                ended = f"cannot be started: {error.message}"
+            else:
+                code = await self._ended()
+                if not self.stopping and fatal(code):
+                    raise ChildFailed(self.plan.name, code)
+                ended = _how(code)
             if self.stopping:
                 return
-            if fatal(code):
-                raise ChildFailed(self.plan.name, code)
             pause = FIRST_PAUSE if time.monotonic() - started > STEADY_SECONDS else pause
-            self._say(f"{self.plan.name} {_how(code)}; starting it again in {pause:g}s")
+            self._say(f"{self.plan.name} {ended}; starting it again in {pause:g}s")
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -113,6 +114,7 @@ class _Up:
             token = await self._pass.secret()
             return {
                 **self._of_settings(),
+                "TENAX_DATABASE_URL": "",  # a worker sees no database, and so no password of one
                 **named,
                 "TENAX_SERVER": self._url,
                 "TENAX_TOKEN": token,
@@ -143,16 +145,24 @@ class _Pass:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._name = f"{_pass_prefix()}{os.getpid()}"
+        self._name = f"{_pass_prefix()}{os.getpid()}-{secrets.token_hex(4)}"
         self._secret: str | None = None
         self._asked = asyncio.Lock()
 
     async def secret(self) -> str:
         """Asked for at each start of a worker: someone may have revoked it since the last one."""
+        try:
+            return await self._live_secret()
+        except Unreachable:
+            if self._secret is None:
+                raise
+            return self._secret  # the database is away for a moment; the worker waits for its server anyway
+
+    async def _live_secret(self) -> str:
         async with self._asked, transaction(self._database) as tx:
             live = {token.name for token in await list_tokens(tx) if token.revoked_at is None}
             if self._name not in live or self._secret is None:
-                for name in _orphans(live):
+                for name in _orphans(live):  # ours is not among them: it is not live
                     await revoke_token(tx, name)
                 _, self._secret = await create_token(tx, self._name, "worker")
         return self._secret
@@ -180,8 +190,13 @@ def _pass_prefix() -> str:
 def _orphans(names: set[str]) -> set[str]:
     """Tokens of an `up` that was killed before it could revoke its own."""
     prefix = _pass_prefix()
-    numbers = {name: name.removeprefix(prefix) for name in names if name.startswith(prefix)}
-    return {name for name, pid in numbers.items() if pid.isdigit() and not Path(f"/proc/{pid}").exists()}
+    numbers = {name: name.removeprefix(prefix).partition("-")[0] for name in names if name.startswith(prefix)}
+    return {name for name, pid in numbers.items() if pid.isdigit() and not _is_another_process(int(pid))}
+
+
+def _is_another_process(pid: int) -> bool:
+    """In a container the next life has the same host name and the same number: then it was ours before."""
+    return pid != os.getpid() and Path(f"/proc/{pid}").exists()
 
 
 def _free_port(host: str) -> int:

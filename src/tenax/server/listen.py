@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
+
+import structlog
 
 from tenax.errors import Unreachable, UsageError
 from tenax.server.auth import is_loopback
 from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.tokens import any_live_token
+
+_log = structlog.get_logger("tenax.server")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -39,7 +44,14 @@ def url_of(listener: socket.socket) -> str:
 
 async def refuse_unguarded(tx: Connection, settings: Settings) -> None:
     """Without tokens anyone who reaches the server could run anything on its workers."""
-    if not is_loopback(settings.host) and not await any_live_token(tx):
+    if await any_live_token(tx):
+        return
+    if os.geteuid() == 0:
+        _log.warning(
+            "there is no token yet, so every user of this machine can run commands as root through this server",
+            remedy="tenax token create NAME --role admin",
+        )
+    if not is_loopback(settings.host):
         raise UsageError(
             f"listening on {settings.host or 'all addresses'} is refused: there is no token yet, "
             "so anyone on the network could run anything",
