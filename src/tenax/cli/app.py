@@ -52,6 +52,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
         _DEFINITIONS,
         "Print the attempts and delays of each step's policy.",
     ),
+    ("graph", "graph:graph", _DEFINITIONS, "Draw the graph of a workflow file or of an execution."),
     ("decide", "decide:decide", _DEFINITIONS, "Ask the decision function: what if this failed so, now?"),
     ("version", "version:version", _ADMINISTRATION, "Print the version."),
 )

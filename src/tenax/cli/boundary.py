@@ -23,7 +23,7 @@ BUG = 70
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
-TAKE_FILES = frozenset({"run", "submit", "validate", "schedule", "decide"})
+TAKE_FILES = frozenset({"run", "submit", "validate", "schedule", "graph", "decide"})
 STDIN = "-"
 STDIN_FILE = "/dev/stdin"
 

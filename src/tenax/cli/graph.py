@@ -1,0 +1,74 @@
+"""Draw a graph: that of a workflow file, or that of an execution with how far it has come."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from tenax.cli.backend import check_id, open_backend, run_async
+from tenax.cli.definitions import default_retry, shown_name
+from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.inputs import STDIN, read_bytes
+from tenax.cli.output import say
+from tenax.model.definition import Step, Workflow
+from tenax.policy.check import load_workflow
+from tenax.policy.drawing import Drawing, draw_mermaid, draw_svg, draw_text, drawing_of
+from tenax.policy.graph import goals_of
+
+Format = Literal["text", "mermaid", "svg"]
+_DRAWN: Mapping[Format, Callable[[Drawing], str]] = {
+    "text": draw_text,
+    "mermaid": draw_mermaid,
+    "svg": draw_svg,
+}
+_ID = re.compile(r"[0-9]{1,19}")
+
+
+def graph(
+    source: Annotated[
+        str, Parameter(name="FILE|ID", help="A workflow file (- is stdin), or the number of an execution.")
+    ],
+    /,
+    *,
+    format_: Annotated[Format, Parameter(name="--format", help="How to draw it. [text]")] = "text",
+    output: Annotated[str | None, Parameter(help="Write it to this file instead of stdout.")] = None,
+    where: Where = ANYWHERE,
+) -> None:
+    """Draw the graph of a workflow file, or of an execution with the states and attempts of its steps.
+
+    A number is an execution, unless there is a file of that name; ./5 is always a file.
+    """
+    if _ID.fullmatch(source) and not Path(source).is_file():
+        drawing = _of_execution(run_async(_execution(where, check_id(int(source)))))
+    else:
+        drawing = _of_file(source, where)
+    drawn = _DRAWN[format_](drawing)
+    if output is None or output == STDIN:  # `-`, which means stdout here
+        sys.stdout.write(drawn)
+    else:
+        Path(output).write_text(drawn, "utf-8")
+        say(f"wrote {output}")
+
+
+def _of_file(file: str, where: Where) -> Drawing:
+    server_retry = default_retry(where.settings())
+    workflow = load_workflow(read_bytes(file), filename=shown_name(file), server_retry=server_retry)
+    return drawing_of(workflow, goals=goals_of(workflow))
+
+
+def _of_execution(execution: Mapping[str, Any]) -> Drawing:
+    """By what the execution says of itself: the file may have changed since. Its goals it does not tell."""
+    states = execution["steps"]
+    steps = tuple(Step(name, state["type"], {}, tuple(state["needs"])) for name, state in states.items())
+    title = f"{execution['workflow']}, execution {execution['id']}: {execution['status']}"
+    return drawing_of(Workflow(execution["workflow"], steps), title=title, states=states)
+
+
+async def _execution(where: Where, execution_id: int) -> dict[str, Any]:
+    async with open_backend(where.settings()) as backend:
+        return await backend.get(execution_id)
