@@ -258,7 +258,7 @@ def ended_states(house: Household, execution_id: int) -> tuple[Any, ...]:
 
 
 def test_sigterm_lets_a_worker_finish_its_attempt(tmp_path: Path, database_url: str) -> None:
-    with Household(tmp_path, tmp_path / "home", database_url=database_url, **SHORT) as house:
+    with Household(tmp_path, tmp_path / "home", database_url=database_url, lease="10s") as house:
         house.server()
         worker = house.worker()
         execution_id = submit(house, PATIENT, "1")

@@ -221,3 +221,13 @@ def test_a_closed_client_says_so(api):
     client.close()
     with pytest.raises(UsageError, match="closed"):
         client.get(1)
+
+
+def test_proxies_of_the_environment_are_not_used(api, monkeypatch):
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    api.answers = [(200, {"it": "is"})]
+    with SyncClient(api.url) as client:
+        assert client.get(5) == {"it": "is"}

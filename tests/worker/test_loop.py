@@ -27,6 +27,7 @@ from tenax.model.wire import (
 from tenax.sdk.context import context
 from tenax.sdk.outcomes import Cancelled
 from tenax.sdk.task import REGISTRY, Task
+from tenax.worker.failures import MESSAGE_LIMIT, STDERR_LIMIT, TRACEBACK_LIMIT
 from tenax.worker.loop import Worker
 
 PATIENCE = 20.0
@@ -473,3 +474,30 @@ def test_secrets_are_filled_in_and_scrubbed_from_what_is_reported(register):
     assert "s3cret" not in repr(server.outcomes[1])
     assert "TENAX_SECRET_OTHER" in server.outcomes[2].facts.message
     assert spec["args"]["token"] is None
+
+
+LONG_SECRET = "0123456789abcdef" * 8
+
+
+def test_texts_are_scrubbed_before_they_are_cut(register):
+    """Half a secret at the edge of what is kept would not be recognised."""
+
+    def fails():
+        raise ValueError("x" * (MESSAGE_LIMIT - 60) + LONG_SECRET + "y" * (TRACEBACK_LIMIT - 60))
+
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: len(server.outcomes) == 2)
+
+    register("fails", fails)
+    command = f"printf '%s%0{STDERR_LIMIT - 60}d' $OPEN 0 >&2; exit 1"
+    process = {"command": command, "env": {"OPEN": LONG_SECRET}}
+    server = Server([{"item": 1, "task": "fails"}, {"item": 2, "runtime": "process", "spec": process}])
+    work(server, scenario, environment={"TENAX_SECRET_API": LONG_SECRET})
+    raised, exited = server.outcomes[1].facts, server.outcomes[2].facts
+    assert [len(raised.message), len(raised.traceback)] == [MESSAGE_LIMIT, TRACEBACK_LIMIT]
+    assert len(exited.stderr_tail) <= STDERR_LIMIT
+    assert len(exited.message) <= MESSAGE_LIMIT
+    for text in (raised.message, raised.traceback, exited.stderr_tail, exited.message):
+        assert "cdef" not in text
+    assert "[secret API]" in raised.message
+    assert "[secret API]" in exited.stderr_tail

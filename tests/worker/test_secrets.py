@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
+import httpx2
 import pytest
 
 from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Release
 from tenax.worker.secrets import SecretMissing, Secrets
 
 ENVIRONMENT = {
     "TENAX_SECRET_KEY": "k/1",
     "TENAX_SECRET_LONG": "k/1-and-more",
+    "TENAX_SECRET_OTHER": "production",
     "TENAX_SECRET_EMPTY": "",
     "OTHER": "x",
 }
@@ -31,15 +36,22 @@ def test_a_missing_secret_is_named(assign):
         Secrets(ENVIRONMENT).fill(assign("http", {"url": None}, secrets=((("url",), ({"secret": "nope"},)),)))
 
 
-def test_everything_reported_is_scrubbed_the_longest_secret_first():
+def using(assign, *names):
+    """An assignment that was given these secrets."""
+    return assign("http", {}, secrets=tuple((("headers", name), ({"secret": name},)) for name in names))
+
+
+def test_everything_reported_is_scrubbed_the_longest_secret_first(assign):
     facts = Facts(
         message="k/1",
         stderr_tail="a k/1-and-more b",
         traceback="x=k%2F1",
         data={"k/1": ["k/1", 5]},
         exit_code=1,
+        exception="production.Error",
     )
-    scrubbed = Secrets(ENVIRONMENT).scrub_outcome(Outcome("failed", result=("k/1", None), facts=facts))
+    outcome = Outcome("failed", result=("k/1", None), facts=facts)
+    scrubbed = Secrets(ENVIRONMENT).scrub_outcome(outcome, using(assign, "KEY", "long"))
     assert scrubbed.result == ("[secret KEY]", None)
     assert scrubbed.facts == Facts(
         message="[secret KEY]",
@@ -47,9 +59,68 @@ def test_everything_reported_is_scrubbed_the_longest_secret_first():
         traceback="x=[secret KEY]",
         data={"[secret KEY]": ["[secret KEY]", 5]},
         exit_code=1,
+        exception="production.Error",
     )
 
 
-def test_without_secrets_nothing_is_touched():
+@pytest.mark.parametrize(
+    ("used", "result"),
+    [
+        ((), {"env": "production", "k/1": "k/1-and-more"}),
+        (("OTHER",), {"env": "[secret OTHER]", "k/1": "k/1-and-more"}),
+        (("key",), {"env": "production", "[secret KEY]": "[secret KEY]-and-more"}),
+        (("KEY", "LONG"), {"env": "production", "[secret KEY]": "[secret LONG]"}),
+        (("EMPTY", "NOT_SET"), {"env": "production", "k/1": "k/1-and-more"}),
+    ],
+)
+def test_a_result_loses_only_the_secrets_that_its_attempt_was_given(assign, used, result):
+    outcome = Outcome("succeeded", result={"env": "production", "k/1": "k/1-and-more"})
+    assert Secrets(ENVIRONMENT).scrub_outcome(outcome, using(assign, *used)).result == result
+
+
+def test_messages_lose_all_secrets_but_short_ones_only_where_they_were_used(assign):
+    secrets = Secrets(ENVIRONMENT)
+    outcome = Outcome("failed", facts=Facts(message="production, k/1"))
+    assert secrets.scrub_outcome(outcome, using(assign)).facts.message == "[secret OTHER], k/1"
+    assert (
+        secrets.scrub_outcome(outcome, using(assign, "KEY")).facts.message == "[secret OTHER], [secret KEY]"
+    )
+    release = Release(1, 2, 3, "t", "no_handler", "nothing in production")
+    assert secrets.scrub_release(release, using(assign)).detail == "nothing in [secret OTHER]"
+
+
+HARD = "p@ss w~rd!/x+y^`'ä%41%{}\"\\"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        str(httpx2.URL("http://h/", params={"k": HARD})),
+        str(httpx2.URL(f"http://h/?k={HARD}")),
+        str(httpx2.URL(f"http://h/{HARD}/x")),
+        str(httpx2.URL("http://h/").copy_with(username="u", password=HARD)),
+        json.dumps({"k": HARD}),
+        repr({"k": HARD}),
+    ],
+)
+def test_a_secret_is_known_as_urls_json_and_python_write_it(assign, written):
+    facts = Facts(message=f"cannot connect: {written}")
+    message = (
+        Secrets({"TENAX_SECRET_K": HARD})
+        .scrub_outcome(Outcome("failed", facts=facts), using(assign))
+        .facts.message
+    )
+    assert "[secret K]" in message
+    assert "rd" not in message
+
+
+def test_of_a_secret_of_several_lines_each_line_is_scrubbed(assign):
+    secrets = Secrets({"TENAX_SECRET_PEM": "-----BEGIN\nMIIabcdef\nx=\n"})
+    facts = Facts(message="exit code 1: MIIabcdef", stderr_tail="x=")
+    scrubbed = secrets.scrub_outcome(Outcome("failed", facts=facts), using(assign)).facts
+    assert (scrubbed.message, scrubbed.stderr_tail) == ("exit code 1: [secret PEM]", "x=")
+
+
+def test_without_secrets_nothing_is_touched(assign):
     outcome = Outcome("succeeded", result={"a": "b"})
-    assert Secrets({"HOME": "b"}).scrub_outcome(outcome) is outcome
+    assert Secrets({"HOME": "b"}).scrub_outcome(outcome, using(assign)) is outcome

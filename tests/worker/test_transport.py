@@ -106,3 +106,13 @@ def test_nobody_there():
 def test_a_url_that_is_none():
     with pytest.raises(UsageError):
         ask("localhost", lambda transport: transport.register(Registration("w", ())))
+
+
+def test_proxies_of_the_environment_are_not_for_the_workers_own_server(callee, monkeypatch):
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    answered(callee, {"lease": 3, "heartbeat": 1})
+    terms = ask(callee.url, lambda transport: transport.register(Registration("w", ("http",))))
+    assert terms.lease == 3

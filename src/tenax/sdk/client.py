@@ -36,7 +36,10 @@ class Client:
         self._url = server_url.rstrip("/")
         headers = {"authorization": f"Bearer {token}"} if token else {}
         try:
-            self._http = httpx2.AsyncClient(base_url=self._url, headers=headers, timeout=timeout)
+            # A server is most often on this machine or beside it: proxies in the environment are not meant for it.
+            self._http = httpx2.AsyncClient(
+                base_url=self._url, headers=headers, timeout=timeout, trust_env=False
+            )
         except httpx2.InvalidURL as error:
             raise UsageError(f"{server_url!r} is not the URL of a server: {error}") from error
         self._timeout = timeout

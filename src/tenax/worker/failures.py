@@ -6,6 +6,7 @@ import socket
 import ssl
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -18,6 +19,7 @@ from tenax.worker.json_values import Unserialisable, plain
 
 MESSAGE_LIMIT = 4_000
 TRACEBACK_LIMIT = 8_000
+STDERR_LIMIT = 4_096
 TRACEBACK_FRAMES = 30
 _OWN_CODE = "tenax.worker"
 
@@ -39,13 +41,27 @@ def outcome_of(error: BaseException) -> Outcome:
             )
 
 
+def within_limits(outcome: Outcome) -> Outcome:
+    """The outcome with its texts cut to what is reported. Only for what is scrubbed: half a secret is not recognised."""
+    facts = outcome.facts
+    if facts is None:
+        return outcome
+    cut = replace(
+        facts,
+        message=facts.message and facts.message[:MESSAGE_LIMIT],
+        traceback=facts.traceback and facts.traceback[-TRACEBACK_LIMIT:],
+        stderr_tail=facts.stderr_tail and facts.stderr_tail[-STDERR_LIMIT:],
+    )
+    return replace(outcome, facts=cut)
+
+
 def timed_out(seconds: float, **more: Any) -> Outcome:
     return Outcome("failed", facts=Facts(message=f"timed out after {seconds:g} s", timed_out=True, **more))
 
 
 def refused(failure_class: FailureClass, reason: str, message: str, **more: Any) -> Outcome:
     """A failure whose class the worker knows for certain: parameters or results that cannot be used."""
-    facts = Facts(message=message[:MESSAGE_LIMIT], failure_class=failure_class, reason=reason, **more)
+    facts = Facts(message=message, failure_class=failure_class, reason=reason, **more)
     return Outcome("failed", facts=facts)
 
 
@@ -75,7 +91,7 @@ def _http_date(text: str | None) -> datetime | None:
 def _facts(error: BaseException, message: str) -> Facts:
     status_code, retry_after, dependency = _answer(error)
     return Facts(
-        message=message[:MESSAGE_LIMIT],
+        message=message,
         status_code=status_code,
         retry_after=retry_after,
         dependency=dependency,
@@ -121,7 +137,7 @@ def _connection(error: BaseException) -> Connection | None:
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error).replace("\x00", "\ufffd")[:MESSAGE_LIMIT]
+        return str(error).replace("\x00", "\ufffd")
     except Exception as broken:  # noqa: BLE001 - a user's __str__ may raise anything, and must not cost us the report
         return f"(its text cannot be had: {type(broken).__name__})"
 
@@ -130,7 +146,7 @@ def _data(data: Any) -> Any:
     try:
         return plain(data, lenient=True)
     except Unserialisable:
-        return repr(data)[:MESSAGE_LIMIT]
+        return repr(data)
 
 
 def _traceback(error: BaseException) -> str:
@@ -138,7 +154,7 @@ def _traceback(error: BaseException) -> str:
     lines = traceback.format_exception(
         type(error), error, _user_frames(error.__traceback__), limit=-TRACEBACK_FRAMES
     )
-    return "".join(lines)[-TRACEBACK_LIMIT:].replace("\x00", "\ufffd")
+    return "".join(lines).replace("\x00", "\ufffd")
 
 
 def _user_frames(trace: TracebackType | None) -> TracebackType | None:

@@ -28,7 +28,7 @@ from tenax.model.wire import (
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors import Executor
 from tenax.worker.executors.runtimes import RUNTIMES, Executors
-from tenax.worker.failures import outcome_of, refused
+from tenax.worker.failures import outcome_of, refused, within_limits
 from tenax.worker.link import Link, LinkDown
 from tenax.worker.outbox import Outbox
 from tenax.worker.registry import NoHandler
@@ -208,10 +208,11 @@ class Worker:
     def _settle(self, attempt: Attempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
         if isinstance(told, Release):
-            self._outbox.put(self._secrets.scrub_release(told))
+            self._outbox.put(self._secrets.scrub_release(told, assignment))
         else:
             place = (assignment.execution_id, assignment.item_id, assignment.attempt, assignment.token)
-            self._outbox.put(Report(*place, self._secrets.scrub_outcome(told), assignment.step))
+            scrubbed = self._secrets.scrub_outcome(told, assignment)
+            self._outbox.put(Report(*place, within_limits(scrubbed), assignment.step))
         self._running.pop((assignment.item_id, assignment.token), None)
         self._slot_free.set()
         if not self._running:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
+from tenax.worker import gate
 from tenax.worker.guardian import Guardian
 
 STDOUT_LIMIT = 1_000_000
-STDERR_TAIL = 4_096
+STDERR_TAIL = 65_536
+"""Far more than is reported: secrets are scrubbed from it before it is cut, and half of one is not recognised."""
 TERM_GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 OUTPUT_GRACE = 0.5
@@ -22,6 +26,7 @@ OUTPUT_GRACE = 0.5
 _GATE = 'read -r _ || exit 125; exec "$@"'
 """The command starts only when a first line arrives on its stdin: by then the guardian knows of it, so there is no
 moment in which the worker's death would leave it behind. The shell's `read` takes no byte beyond that line."""
+_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +81,21 @@ async def _start(
 ) -> _Group:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
-        _Group, "/bin/sh", "-c", _GATE, "tenax", *argv, env=dict(env), cwd=cwd, start_new_session=True
+        _Group, *_gate(env), *argv, env=dict(env), cwd=cwd, start_new_session=True
     )
     group = protocol
     group.transport = transport
     guardian.watch(group.pid, folder)
     return group
+
+
+def _gate(env: Mapping[str, str]) -> list[str]:
+    """Some shells drop the variables that they cannot name (`spring.profiles.active`). Then Python is the gate, which
+    starts more slowly. `env NAME=VALUE` after the shell would show the values, secrets too, to all who can list processes.
+    """
+    if all(_IDENTIFIER.fullmatch(name) for name in env):
+        return ["/bin/sh", "-c", _GATE, "tenax"]
+    return [sys.executable, "-I", "-S", gate.__file__]
 
 
 class _Group(asyncio.SubprocessProtocol):

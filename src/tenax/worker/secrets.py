@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from dataclasses import fields, replace
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Release, SecretSlot
 
 PREFIX = "TENAX_SECRET_"
+LEAST_LENGTH = 6
+"""A shorter value is part of too many harmless texts: it is scrubbed only where the attempt itself used it."""
+_NOT_INHERITED = ("TENAX_TOKEN", "TENAX_DATABASE_URL")
+# What the HTTP client leaves as it is. It takes a % for the start of something escaped already.
+_URL_SAFE = (
+    "!$%&'()*+,-./:;=@[\\]^_|~",  # in a path
+    "!$%&'()*+,-./:;=?@[\\]^_`{|}~",  # in a query
+    "!$%&'()*+,-.:_~",  # in user and password
+)
+
+
+def without_the_workers_own(environment: Mapping[str, str]) -> dict[str, str]:
+    """What processes inherit: not the worker's token, its database, and secrets that nobody asked for."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name not in _NOT_INHERITED and not name.startswith(PREFIX)
+    }
 
 
 class SecretMissing(Exception):
@@ -30,9 +50,8 @@ class Secrets:
         self._values = {
             name.removeprefix(PREFIX): v for name, v in environment.items() if name.startswith(PREFIX)
         }
-        known = {form: name for name, value in self._values.items() if value for form in _forms(value)}
-        # The longest first: one secret may be a part of another.
-        self._marks = [(form, f"[secret {known[form]}]") for form in sorted(known, key=len, reverse=True)]
+        self._telling = frozenset(name for name, value in self._values.items() if len(value) >= LEAST_LENGTH)
+        self._scrubbers: dict[frozenset[str], _Scrubber] = {}
 
     def fill(self, assignment: Assignment) -> Assignment:
         """The assignment with its secrets in their places. Raises `SecretMissing`."""
@@ -43,16 +62,34 @@ class Secrets:
             self._fill_slot(spec, slot)
         return replace(assignment, spec=spec)
 
-    def scrub_outcome(self, outcome: Outcome) -> Outcome:
-        if not self._marks:
-            return outcome
-        facts = outcome.facts
-        if facts is not None:
-            facts = Facts(**{f.name: self._scrub(getattr(facts, f.name)) for f in fields(facts)})
-        return replace(outcome, result=self._scrub(outcome.result), facts=facts)
+    def scrub_outcome(self, outcome: Outcome, assignment: Assignment) -> Outcome:
+        """What the attempt tells of itself loses every secret; its result only those that it was given.
 
-    def scrub_release(self, release: Release) -> Release:
-        return replace(release, detail=self._scrub(release.detail)) if self._marks else release
+        A result is data that others compute with: a word in it that happens to be some other secret must stay.
+        """
+        if not self._values:
+            return outcome
+        used = self._used(assignment)
+        facts = None if outcome.facts is None else self._scrubber(self._telling | used).facts(outcome.facts)
+        return replace(outcome, result=self._scrubber(used).value(outcome.result), facts=facts)
+
+    def scrub_release(self, release: Release, assignment: Assignment) -> Release:
+        scrubber = self._scrubber(self._telling | self._used(assignment))
+        return replace(release, detail=scrubber.value(release.detail))
+
+    def _used(self, assignment: Assignment) -> frozenset[str]:
+        named = (
+            part["secret"] for _, parts in assignment.secrets for part in parts if isinstance(part, dict)
+        )
+        return frozenset(name for asked in named if (name := self._name(asked)) is not None)
+
+    def _scrubber(self, names: frozenset[str]) -> _Scrubber:
+        """Kept: the same few steps come again and again."""
+        scrubber = self._scrubbers.get(names)
+        if scrubber is None:
+            scrubber = _Scrubber.of({name: self._values[name] for name in sorted(names)})
+            self._scrubbers[names] = scrubber
+        return scrubber
 
     def _fill_slot(self, spec: dict[str, Any], slot: SecretSlot) -> None:
         path, parts = slot
@@ -63,27 +100,63 @@ class Secrets:
         place[path[-1]] = text
 
     def _value(self, name: str) -> str:
-        for spelling in (name, name.upper()):
-            if spelling in self._values:
-                return self._values[spelling]
-        raise SecretMissing(name)
+        known = self._name(name)
+        if known is None:
+            raise SecretMissing(name)
+        return self._values[known]
 
-    def _scrub(self, value: Any) -> Any:
+    def _name(self, asked: str) -> str | None:
+        return next((spelling for spelling in (asked, asked.upper()) if spelling in self._values), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scrubber:
+    pattern: re.Pattern[str] | None
+    """None where there is nothing to look for."""
+    names: Mapping[str, str]
+    """Of every form of every secret."""
+
+    @classmethod
+    def of(cls, secrets: Mapping[str, str]) -> _Scrubber:
+        names = {form: name for name, value in secrets.items() for form in _forms(value)}
+        # The longest first: one secret may be a part of another.
+        forms = sorted(names, key=len, reverse=True)
+        return cls(re.compile("|".join(map(re.escape, forms))) if forms else None, names)
+
+    def facts(self, facts: Facts) -> Facts:
+        """The texts. The other fields are words of our own, numbers, and names of types."""
+        return replace(
+            facts,
+            message=self.value(facts.message),
+            dependency=self.value(facts.dependency),
+            stderr_tail=self.value(facts.stderr_tail),
+            traceback=self.value(facts.traceback),
+            data=self.value(facts.data),
+        )
+
+    def value(self, value: Any) -> Any:
+        if self.pattern is None:
+            return value
         match value:
             case str():
-                for form, mark in self._marks:
-                    value = value.replace(form, mark)
-                return value
+                return self.pattern.sub(lambda found: f"[secret {self.names[found[0]]}]", value)
             case list():
-                return [self._scrub(part) for part in value]
+                return [self.value(part) for part in value]
             case tuple():
-                return tuple(self._scrub(part) for part in value)
+                return tuple(self.value(part) for part in value)
             case dict():
-                return {self._scrub(name): self._scrub(part) for name, part in value.items()}
+                return {self.value(name): self.value(part) for name, part in value.items()}
             case _:
                 return value
 
 
 def _forms(value: str) -> set[str]:
-    """A secret as it is, and as it looks within a URL."""
-    return {value, quote(value, safe=""), quote(value)}
+    """A secret as it is, and as it looks within a URL, in JSON and in Python's repr; of several lines, also each line."""
+    lines = (line for line in map(str.strip, value.splitlines()) if len(line) >= LEAST_LENGTH)
+    return set().union(*map(_written, {value, *lines})) - {""}
+
+
+def _written(text: str) -> Iterable[str]:
+    yield from (text, quote(text, safe=""), quote(text), quote_plus(text))
+    yield from (quote(text, safe=safe) for safe in _URL_SAFE)
+    yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])

@@ -70,8 +70,12 @@ class HttpTransport:
         if token:
             headers["authorization"] = f"Bearer {token}"
         try:
+            # Proxies in the environment are for the outside world, not for the worker's own server.
             self._http = httpx2.AsyncClient(
-                base_url=self._url, headers=headers, limits=httpx2.Limits(max_connections=None)
+                base_url=self._url,
+                headers=headers,
+                limits=httpx2.Limits(max_connections=None),
+                trust_env=False,
             )
         except httpx2.InvalidURL as error:
             raise UsageError(f"{server_url!r} is not the URL of a server: {error}") from error

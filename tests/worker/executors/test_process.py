@@ -159,6 +159,7 @@ def test_floods_are_drained_and_bounded(run):
     assert facts.exit_code == 4
     assert len(facts.stderr_tail) == STDERR_TAIL
     assert facts.stderr_tail.endswith("END")
+    assert facts.message == "exit code 4"  # nothing of a line whose beginning is not there
     result = run("process", {"command": [sys.executable, "-c", code.replace("sys.exit(4)", "")]}).result
     assert len(result) < STDOUT_LIMIT + 100
     assert result.endswith(f"[{2 * STDOUT_LIMIT} bytes more were not kept]")
@@ -249,3 +250,33 @@ def _closes(fifo: int) -> bool:
         except BlockingIOError:
             continue
     return False
+
+
+@pytest.mark.parametrize("name", ["spring.profiles.active", "BASH_FUNC_x%%", "1a", "grün"])
+def test_variables_that_a_shell_cannot_name_arrive(run, monkeypatch, name):
+    monkeypatch.setenv("inherited-too", "in\nlines")
+    code = f"import json, os, sys; print(json.dumps([os.environ[{name!r}], os.environ['inherited-too'], sys.stdin.read()]))"
+    spec = {"command": [sys.executable, "-c", code], "env": {name: "a=b"}, "params": {"p": 1}}
+    assert run("process", spec).result == ["a=b", "in\nlines", '{"p":1}']
+
+
+def test_nothing_else_differs_behind_the_gate_for_such_variables(run, monkeypatch):
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.delenv("LC_CTYPE", raising=False)
+
+    def seen(env):
+        names = run("process", {"command": ["env", "-0"], "env": {"LANG": "C", **env}}).result.split("\ufffd")
+        signals = run("process", {"command": ["grep", "SigIgn", "/proc/self/status"], "env": env}).result
+        return {name.partition("=")[0] for name in names}, signals
+
+    (plain, signals), (odd, signals_odd) = seen({}), seen({"a.b": "1"})
+    assert (odd - plain, signals_odd) == ({"a.b"}, signals)
+
+
+def test_an_unstartable_command_behind_that_gate_fails(run, tmp_path):
+    script = tmp_path / "bad"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    facts = run("process", {"command": [str(script)], "env": {"a.b": "1"}}).facts
+    assert facts.exit_code == 126
+    assert "No such file" in facts.message

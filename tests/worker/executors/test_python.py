@@ -410,3 +410,21 @@ def test_a_process_task_is_killed_at_its_timeout(run, module):
     facts = run("python", {"task": "process_tasks_b:hang"}, base_dir=base, timeout=3.0).facts
     assert facts.timed_out
     assert facts.stderr_tail == "hanging"
+
+
+ENVIRONMENT_TASK = """
+    import os
+    from tenax import task
+
+    @task(process=True)
+    def environment(): return dict(os.environ)
+"""
+
+
+def test_a_process_task_does_not_get_what_is_the_workers_alone(run, module, monkeypatch):
+    for name in ("TENAX_TOKEN", "TENAX_DATABASE_URL", "TENAX_SECRET_X", "INHERITED"):
+        monkeypatch.setenv(name, "there")
+    base = module("environment_task", ENVIRONMENT_TASK)
+    found = run("python", {"task": "environment_task:environment"}, base_dir=base).result
+    assert found["INHERITED"] == "there"
+    assert not {"TENAX_TOKEN", "TENAX_DATABASE_URL", "TENAX_SECRET_X"} & set(found)

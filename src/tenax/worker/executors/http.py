@@ -16,7 +16,7 @@ from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.connections import connection_kind, connection_words
 from tenax.sdk.context import TaskContext
-from tenax.worker.failures import MESSAGE_LIMIT, qualified, refused, retry_after_of, timed_out
+from tenax.worker.failures import qualified, refused, retry_after_of, timed_out
 from tenax.worker.json_values import parse_json, without_nul
 
 BODY_LIMIT = 8_000_000
@@ -56,11 +56,12 @@ class HttpExecutor:
         url = httpx2.URL(str(spec["url"]))
         if url.scheme not in ("http", "https") or not url.host:
             raise httpx2.UnsupportedProtocol("it must start with http:// or https:// and name a host")
+        if params := spec.get("params"):
+            url = url.copy_merge_params(params)  # the request's own `params` would replace what the URL has
         json, body = spec.get("json"), spec.get("body")
         return self._shared_client().build_request(
             str(spec.get("method") or "GET").upper(),
             url,
-            params=spec.get("params") or None,
             headers=_headers(assignment, has_json=json is not None),
             content=orjson.dumps(json) if json is not None else _content(body),
         )
@@ -154,7 +155,8 @@ def _error_answer(response: httpx2.Response, body: bytes, dependency: str) -> Ou
 def _no_answer(request: httpx2.Request, error: httpx2.RequestError, dependency: str) -> Outcome:
     kind = connection_kind(error)
     facts = Facts(
-        message=f"{connection_words(kind)}: {request.method} {request.url}"[:MESSAGE_LIMIT],
+        # Without the query, the place where people put keys.
+        message=f"{connection_words(kind)}: {request.method} {request.url.copy_with(query=None, fragment=None)}",
         connection=kind,
         exception=qualified(type(error)),
         exception_bases=tuple(qualified(base) for base in type(error).__mro__[1:-1]),

@@ -19,9 +19,7 @@ from tenax.worker.guardian import Guardian
 from tenax.worker.json_values import readable
 from tenax.worker.memory import OomKills
 from tenax.worker.processes import Ended, run_group
-from tenax.worker.secrets import PREFIX
-
-_NOT_INHERITED = ("TENAX_TOKEN", "TENAX_DATABASE_URL")
+from tenax.worker.secrets import without_the_workers_own
 
 
 class ProcessExecutor:
@@ -77,12 +75,7 @@ def _argv(command: Any) -> list[str]:
 
 
 def _environment(assignment: Assignment, folder: Path) -> dict[str, str]:
-    """The worker's own, without what is the worker's alone: its token, its database, and secrets nobody asked for."""
-    env = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _NOT_INHERITED and not name.startswith(PREFIX)
-    }
+    env = without_the_workers_own(os.environ)
     env |= {name: str(value) for name, value in (assignment.spec.get("env") or {}).items()}
     return env | {
         "TENAX_EXECUTION_ID": str(assignment.execution_id),

@@ -22,6 +22,7 @@ from tenax.worker.guardian import Guardian
 from tenax.worker.json_values import readable
 from tenax.worker.processes import Ended, run_group
 from tenax.worker.registry import Handler, NoHandler, find_handler
+from tenax.worker.secrets import without_the_workers_own
 from tenax.worker.threads import Threads
 
 _OUTCOME = TypeAdapter(Outcome)
@@ -128,7 +129,7 @@ class PythonExecutor:
             ended = await run_group(
                 self._guardian,
                 [sys.executable, "-m", "tenax.worker.child"],
-                env=os.environ,
+                env=without_the_workers_own(os.environ),
                 cwd=str(Path.cwd()),
                 stdin=orjson.dumps(job),
                 seconds=assignment.timeout,

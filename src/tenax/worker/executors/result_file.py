@@ -15,11 +15,13 @@ from typing import Any
 import orjson
 
 from tenax.model.outcome import Facts, Outcome, ResultFile, Usage
-from tenax.worker.failures import MESSAGE_LIMIT, refused
+from tenax.worker.failures import refused
 from tenax.worker.json_values import parse_json, readable
-from tenax.worker.processes import Ended
+from tenax.worker.processes import STDERR_TAIL, Ended
 
 RESULT_LIMIT = 8_000_000
+_WHOLE_LINE = STDERR_TAIL // 4
+"""Characters, of up to four bytes each: a shorter line is not cut by the limit on what is kept."""
 _STATUSES = ("completed", "failed", "budget_exceeded")
 
 
@@ -69,7 +71,7 @@ def _decided_by_file(ended: Ended, content: Any, tail: str | None) -> Outcome:
     stated = content.get("error") or content.get("message") or f"the result file says {status}"
     message = stated if isinstance(stated, str) else orjson.dumps(stated).decode()
     facts = Facts(
-        message=message[:MESSAGE_LIMIT],
+        message=message,
         exit_code=ended.returncode if ended.returncode >= 0 else None,
         signal=-ended.returncode if ended.returncode < 0 else None,
         result_file=status,
@@ -129,6 +131,6 @@ def _exit_facts(ended: Ended, result_file: ResultFile, tail: str | None, *, oom_
 
 
 def _with_tail(message: str, tail: str | None) -> str:
-    """The last line of stderr usually says why."""
-    last = next((line.strip() for line in reversed((tail or "").splitlines()) if line.strip()), "")
-    return f"{message}: {last[:300]}" if last else message
+    """The last line of stderr usually says why. One that may have lost its beginning does not: that could be half a secret."""
+    last = next((line for line in reversed((tail or "").splitlines()) if line.strip()), "")
+    return f"{message}: {last.strip()}" if 0 < len(last) < _WHOLE_LINE else message
