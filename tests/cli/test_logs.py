@@ -28,10 +28,12 @@ def talk(ctx):
     ],
     ids=["by default", "debug", "warning"],
 )
-def test_run_shows_what_tasks_log_on_stderr(command, tmp_path: Path, level, seen, unseen) -> None:
+def test_run_shows_what_tasks_log_on_stderr(
+    command, database_url: str, tmp_path: Path, level, seen, unseen
+) -> None:
     (tmp_path / "talks.yaml").write_text(FILE)
     (tmp_path / "talking.py").write_text(TALKING)
-    ended = command("run", "talks.yaml", "--json", **level)
+    ended = command("run", "talks.yaml", "--json", TENAX_DATABASE_URL=database_url, **level)
     assert ended.code == 0, ended.err
     for words in seen:
         assert f"talk attempt 1] {words}" in ended.err

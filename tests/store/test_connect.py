@@ -21,7 +21,7 @@ from tenax.settings import Settings
 from tenax.store import connect
 from tenax.store.connect import Database, connection_lost, open_pool
 from tenax.store.migrate import status
-from tenax.store.postmaster import postmaster_of, processes_of
+from tenax.store.postmaster import postmaster_of, processes_of, wait_for_end
 
 
 def refused(url: str) -> TenaxError:
@@ -80,11 +80,37 @@ def test_no_such_user(embedded_server):
     assert "hush" not in error.message
 
 
-@pytest.mark.parametrize("url", ["postgresql://h:port/d", "postgresql://tenax@h/d?sslmode=perhaps"])
-def test_a_url_that_makes_no_sense(url):
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://h:port/d",
+        "postgresql://127.0.0.1:99999/d",
+        "postgresql://tenax@h/d?sslmode=perhaps",
+        "postgresql://tenax:hush[hush@127.0.0.1:1/d",
+        "postgresql://tenax:hush/hush@127.0.0.1:1/d",
+        "postgresql://tenax:hush#hush@127.0.0.1:1/d",
+        "postgresql://tenax:hush?hush@127.0.0.1:1/d",
+        "postgresql://127.0.0.1:1/hush@127.0.0.1:1/d",
+        "postgresql://127.0.0.1:1#hush@127.0.0.1:1/d",
+        "hush",
+    ],
+)
+def test_a_url_that_makes_no_sense_is_refused_without_quoting_it(url):
     error = refused(url)
     assert isinstance(error, UsageError)
-    assert "not a database URL" in error.message
+    assert (
+        error.message == "the database URL cannot be read; percent-encode special characters in the password"
+    )
+    assert "hush" not in f"{error.message} {error.remedy}"
+    assert error.__cause__ is None
+    assert error.__suppress_context__
+
+
+@pytest.mark.parametrize("password", ["1?hush=x", "hush@hush", "hush%2Fhush", "hush:hush"])
+def test_no_message_holds_a_piece_of_the_password(password):
+    error = refused(f"postgresql://localhost:{password}@127.0.0.1:1/d")
+    assert "hush" not in f"{error.message} {error.remedy}"
+    assert "localhost:1" not in error.message
 
 
 def test_a_server_that_does_not_answer(monkeypatch):
@@ -186,6 +212,38 @@ def test_the_pool_of_the_embedded_database_survives_its_kill_9(open_folder):
                     await connection.fetchval("select 1")
             assert await database.pool.fetchval("select id from kept") == 7
             assert await (await database.connect()).fetchval("select 8") == 8
+
+    asyncio.run(run())
+
+
+def test_after_a_revival_the_url_is_the_one_it_gave(database_url, tmp_path):
+    revived = []
+
+    async def revive() -> str:
+        revived.append(database_url)
+        return database_url
+
+    async def run():
+        pool = await open_pool(f"postgresql://tenax@/tenax?host={tmp_path}", max_size=2, revive=revive)
+        async with pool.acquire() as one, pool.acquire() as other:
+            assert await one.fetchval("select 1") + await other.fetchval("select 1") == 2
+        await pool.close()
+
+    asyncio.run(run())
+    assert len(revived) == 1
+
+
+def test_the_database_looks_after_the_watcher_of_its_server(open_folder, database_url):
+    async def run():
+        async with Database.open(Settings(home=Path("/nowhere"), database_url=database_url)) as database:
+            await database.look_after()
+        async with Database.open(Settings(home=open_folder / "home")) as database:
+            lock = database.embedded.status().place / "watch.lock"
+            first = int(lock.read_text())
+            os.kill(first, signal.SIGKILL)
+            await asyncio.to_thread(eventually, lambda: wait_for_end(first, 0))
+            await database.look_after()
+            assert not wait_for_end(int(lock.read_text()), 0)
 
     asyncio.run(run())
 

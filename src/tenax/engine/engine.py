@@ -202,6 +202,7 @@ class Engine:
 
     async def sweep(self) -> None:
         """What is looked after now and then: work that was left behind, workers that went away, room in the log."""
+        await self.core.database.look_after()
         await self.recover()
         await give_up_unwanted(self.core)
         async with self.core.transaction() as tx:

@@ -7,7 +7,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 import asyncpg
 
@@ -33,6 +33,7 @@ _SESSION = {
     "lock_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
+_UNREADABLE = "the database URL cannot be read; percent-encode special characters in the password"
 _CHECK_URL = "check the database URL (TENAX_DATABASE_URL or --database)"
 
 
@@ -62,8 +63,10 @@ async def connect(database_url: str, *, application_name: str = "tenax", **more:
             server_settings={**_SESSION, "application_name": application_name},
             **more,
         )
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
-        raise _explained(error, database_url) from error
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError, OverflowError) as error:
+        explained = _explained(error, database_url)
+        # What could not be read may hold a piece of the password, and asyncpg and urllib quote what they cannot read.
+        raise explained from None if isinstance(explained, UsageError) else error
 
 
 async def open_pool(
@@ -72,17 +75,19 @@ async def open_pool(
     min_size: int = 1,
     max_size: int = 8,
     application_name: str = "tenax",
-    revive: Callable[[], Awaitable[object]] | None = None,
+    revive: Callable[[], Awaitable[str]] | None = None,
 ) -> Pool:
-    """A pool on a PostgreSQL that is new enough. `revive` is called when no connection can be made, before one more try."""
+    """A pool on a PostgreSQL that is new enough. `revive` is called when no connection can be made, before one more try; it
+    gives the URL from then on."""
 
     async def connected(*_: Any, **more: Any) -> Connection:
+        nonlocal database_url
         try:
             return await connect(database_url, application_name=application_name, **more)
         except Unreachable:
             if revive is None:
                 raise
-        await revive()
+        database_url = await revive()
         return await connect(database_url, application_name=application_name, **more)
 
     pool = asyncpg.create_pool(
@@ -158,8 +163,13 @@ class Database:
     async def connect(self, *, application_name: str = "tenax") -> Connection:
         """A connection outside the pool, for LISTEN and for session locks. Close it yourself."""
         if self.embedded:
-            await asyncio.to_thread(self.embedded.ensure_running)
+            self.url = await asyncio.to_thread(self.embedded.ensure_running)
         return await connect(self.url, application_name=application_name)
+
+    async def look_after(self) -> None:
+        """To be called now and then: sees to it that the embedded server will end with its last user, whatever is killed."""
+        if self.embedded:
+            await asyncio.to_thread(self.embedded.look_after)
 
     async def close(self, *, patience: float = 5.0) -> None:
         """Close the pool, with force after a while, and let go of the embedded server."""
@@ -185,7 +195,7 @@ async def _acquired(embedded: EmbeddedPostgres | None) -> str:
     return await asyncio.to_thread(embedded.acquire)
 
 
-def _revive(embedded: EmbeddedPostgres) -> Callable[[], Awaitable[object]]:
+def _revive(embedded: EmbeddedPostgres) -> Callable[[], Awaitable[str]]:
     return lambda: asyncio.to_thread(embedded.ensure_running)
 
 
@@ -199,8 +209,9 @@ def _check_version(connection: Connection) -> None:
 
 def _explained(error: Exception, database_url: str) -> Unreachable | UsageError:
     """The error of a failed connection in words, without the password that the URL may hold."""
-    parts = urlsplit(database_url)
-    where, user, name = _address(database_url), unquote(parts.username or ""), unquote(parts.path.lstrip("/"))
+    if (parts := _parts(database_url)) is None:
+        return _unreadable()
+    where, user, name = _address(parts), unquote(parts.username or ""), unquote(parts.path.lstrip("/"))
     match error:
         case asyncpg.InvalidPasswordError() | asyncpg.InvalidAuthorizationSpecificationError():
             return Unreachable(
@@ -235,10 +246,28 @@ def _explained(error: Exception, database_url: str) -> Unreachable | UsageError:
                 remedy=f"start it, or {_CHECK_URL}",
             )
         case _:
-            return UsageError(f"this is not a database URL that can be used: {error}", remedy=_CHECK_URL)
+            return _unreadable()
 
 
-def _address(database_url: str) -> str:
-    parts = urlsplit(database_url)
+def _unreadable() -> UsageError:
+    return UsageError(
+        _UNREADABLE, remedy=f"it looks like postgresql://user:password@host:5432/name: {_CHECK_URL}"
+    )
+
+
+def _parts(database_url: str) -> SplitResult | None:
+    """None if it is no URL, or if a bare `/`, `?` or `#` of the password seems to have cut it: what then looks like an address
+    or a name is a piece of the password."""
+    try:
+        parts = urlsplit(database_url)
+    except ValueError:
+        return None
+    is_cut = "@" not in parts.netloc and ":" in parts.netloc and "@" in f"{parts.path}{parts.fragment}"
+    return None if is_cut else parts
+
+
+def _address(parts: SplitResult) -> str:
     host = parse_qs(parts.query).get("host", [""])[0]
+    if not host and "@" not in parts.netloc and "@" in parts.query:
+        return "the address of the URL"  # or a piece of a password with a bare question mark
     return host or parts.netloc.rpartition("@")[2] or "the default address"

@@ -13,6 +13,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,13 +65,18 @@ class EmbeddedPostgres:
         self._system_home = system_home
         self._place: Place | None = None
         self._users: int | None = None
+        self._one_at_a_time = (
+            threading.RLock()
+        )  # a pool's revival and a look after the watcher run in threads
 
     def acquire(self) -> str:
         """Hold the server, starting it if need be, and return its URL. Blocks; the first time ever it takes some seconds."""
-        with self._in_plain_words():
+        with self._one_at_a_time, self._in_plain_words():
+            already_held = self._still_held()
+            if not already_held:
+                self._let_go()
             if self._place is None or not self._place.folder.is_dir():
                 self._place = find_place(self.home, self._system_home)
-            already_held = self._users is not None
             with _locked(self._place, _START_LOCK, fcntl.LOCK_EX):
                 try:
                     return self._hold(self._place)
@@ -81,23 +87,35 @@ class EmbeddedPostgres:
 
     def ensure_running(self) -> str:
         """The URL of a server that runs: for whoever holds it and has lost the connection. Cheap if all is well."""
-        if (
-            self._users is not None
-            and self._place is not None
-            and (data := self._place.data)
-            and postmaster.is_ready(data)
-        ):
-            return _url_of(data)
-        return self.acquire()
+        with self._one_at_a_time:
+            place = self._place
+            if (
+                place is not None
+                and self._still_held()
+                and _is_watched(place)
+                and (data := place.data)
+                and postmaster.is_ready(data)
+            ):
+                return _url_of(data)
+            return self.acquire()
+
+    def look_after(self) -> None:
+        """Replace a watcher that was killed, for a holder to call now and then. Cheap: it tries one lock.
+
+        Without a watcher the server would outlive its last holder, should that one be killed too.
+        """
+        with self._one_at_a_time:
+            if self._place is not None and self._still_held() and not _is_watched(self._place):
+                self.acquire()
 
     def release(self) -> None:
         """Let go. The last one to do so stops the server, and returns when it has ended."""
-        if self._users is None or self._place is None:
-            return
-        users, self._users = self._users, None
-        os.close(users)
-        with contextlib.suppress(FileNotFoundError):  # the whole home may have been removed
-            _stop_if_last(self._place)
+        with self._one_at_a_time:
+            if self._users is None or self._place is None:
+                return
+            self._let_go()
+            with contextlib.suppress(FileNotFoundError):  # the whole home may have been removed
+                _stop_if_last(self._place)
 
     def status(self) -> EmbeddedStatus:
         with self._in_plain_words():
@@ -125,9 +143,22 @@ class EmbeddedPostgres:
     def _hold(self, place: Place) -> str:
         if self._users is None:
             self._users = _lock(place, postmaster.USERS_LOCK, fcntl.LOCK_SH)
-        data = self._bring_up(place)
+        # First the watcher: this process may be killed while the server starts.
         _ensure_watcher(place)
-        return _url_of(data)
+        return _url_of(self._bring_up(place))
+
+    def _still_held(self) -> bool:
+        """False also if the home was removed: a lock on a file that is gone keeps nobody from stopping the next server."""
+        return (
+            self._users is not None
+            and self._place is not None
+            and _is_at(self._place.folder / postmaster.USERS_LOCK, self._users)
+        )
+
+    def _let_go(self) -> None:
+        users, self._users = self._users, None
+        if users is not None:
+            os.close(users)
 
     def _bring_up(self, place: Place) -> Path:
         """The data directory of a running server. Only under the start lock."""
@@ -137,7 +168,8 @@ class EmbeddedPostgres:
             return data
         installation = choose(self._installations or wheel_installations(), data)
         if place.account.switch:
-            installation = copied(installation, place.folder / "binaries")
+            durable = self._options.get("fsync") != "off"
+            installation = copied(installation, place.folder / "binaries", durable=durable)
         data = data or create_data(place, installation, self._options)
         start(place, installation, data, self._options)
         return data
@@ -208,6 +240,18 @@ def _locked(place: Place, name: str, how: int) -> Iterator[None]:
     descriptor = _lock(place, name, how)
     try:
         yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_watched(place: Place) -> bool:
+    """Asked with a shared lock, so that two who ask at once do not take each other for the watcher."""
+    try:
+        descriptor = os.open(place.folder / _WATCH_LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try_lock(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import secrets
 import shutil
 import subprocess
 import time
@@ -25,10 +27,13 @@ from tenax.store.postmaster import (
     wait_for_end,
 )
 
+_log = logging.getLogger("tenax.store")
+
 ROLE = DATABASE = "tenax"
 
 _UNFINISHED = "unfinished-"
-_START_SECONDS = 120.0
+_SLOW_START_SECONDS = 120.0
+"""After this a start is said to be slow. It is not given up: a recovery that is stopped begins again from its start."""
 _START_POLL_SECONDS = 0.01
 _PROGRAM_SECONDS = 300.0
 _OWN_CONFIGURATION = """\
@@ -97,15 +102,28 @@ def start(place: Place, installation: Installation, data: Path, options: Mapping
     log = place.folder / "start.log"
     _write(place, log, "")
     pid = _launch(place, _command(place, installation, data), log)
-    deadline = time.monotonic() + _START_SECONDS
+    patience = _Patience(data)
     while not is_ready(data):
         if wait_for_end(pid, _START_POLL_SECONDS):
             raise _failure(place, "start PostgreSQL", _last_words(place, log))
-        if time.monotonic() > deadline:
-            raise _failure(
-                place,
-                "start PostgreSQL",
-                f"it is not ready after {_START_SECONDS:g} s\n{_last_words(place, log)}",
+        patience.say_if_slow()
+
+
+class _Patience:
+    """Says once that a start takes long."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._said_at = time.monotonic() + _SLOW_START_SECONDS
+
+    def say_if_slow(self) -> None:
+        if time.monotonic() >= self._said_at:
+            self._said_at = float("inf")
+            _log.warning(
+                "PostgreSQL in %s is not ready after %g s, and is waited for: after a crash it first recovers. See %s",
+                self._data,
+                _SLOW_START_SECONDS,
+                self._data.parent / LOG_FOLDER,
             )
 
 
@@ -116,16 +134,16 @@ def _remove_stale_locks(place: Place, data: Path) -> None:
 
 
 def wait_until_ready(data: Path) -> bool:
-    """Wait for a server that somebody else started. False if it ends first, or will not be ready."""
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
+    """Wait for a server that somebody else started, as long as it lives. False if it ends first."""
+    patience = _Patience(data)
+    while True:
         server = read_lock_file(data)
         if server is None or server.status == "stopping" or not answers(server.socket_folder):
             return False
         if is_ready(data):
             return True
+        patience.say_if_slow()
         time.sleep(_START_POLL_SECONDS)
-    return False
 
 
 def _command(place: Place, installation: Installation, data: Path) -> list[str]:
@@ -210,10 +228,20 @@ def _configuration(place: Place, options: Mapping[str, str]) -> str:
 
 
 def _write(place: Place, file: Path, text: str) -> None:
-    """Replace a file as a whole, so that a crash never leaves half of one."""
-    draft = file.with_name(f".{file.name}.new")
-    draft.unlink(missing_ok=True)
-    draft.touch(mode=0o600)
-    draft.write_text(text, "utf-8")
-    place.account.give(draft)
-    draft.replace(file)
+    """Replace a file as a whole, so that a crash never leaves half of one.
+
+    As root, the folder may belong to PostgreSQL's account, which could put a link in the way: so the draft must be new, has a
+    name that nobody can guess, and is given away by its descriptor.
+    """
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(16)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as output:  # noqa: PTH123 it is a descriptor
+            output.write(text)
+            output.flush()
+            os.fsync(descriptor)
+            place.account.give(descriptor)
+        draft.replace(file)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -49,9 +49,12 @@ class Account:
         """The arguments of `subprocess` that make a child run so."""
         return {"user": self.uid, "group": self.gid, "extra_groups": []} if self.switch else {}
 
-    def give(self, path: Path) -> None:
-        if self.switch:
-            os.chown(path, self.uid, self.gid)
+    def give(self, what: Path | int) -> None:
+        """A path or a descriptor. A link is given itself, never what it leads to."""
+        if isinstance(what, int) and self.switch:
+            os.fchown(what, self.uid, self.gid)
+        elif self.switch:
+            os.chown(what, self.uid, self.gid, follow_symlinks=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +88,25 @@ class Place:
 
 
 def existing_place(home: Path) -> Path:
-    """Where the place of this home is, or would be, without making anything."""
+    """Where the place of this home is, or would be, without making anything.
+
+    The real path, since that is how the kernel names the working folder of a process.
+    """
     try:
-        return Path((home / POINTER).read_text("utf-8").strip())
+        place = Path((home / POINTER).read_text("utf-8").strip())
     except (FileNotFoundError, NotADirectoryError):
-        return Path(os.path.realpath(home)) / "postgres"
+        place = home / "postgres"
+    return Path(os.path.realpath(place))
 
 
 def find_place(home: Path, system_home: Path = SYSTEM_HOME) -> Place:
     """The place of this home, made if it is not there."""
     if os.geteuid() != 0:
         return _place_of_user(home)
+    _require_of_root(home / POINTER, home / "postgres")
     place = existing_place(home)
     if place.is_dir():
+        _require_of_root(place)
         return Place(place, _account_for(place))
     account = _account_for(None)
     _make_open(home)
@@ -105,6 +114,22 @@ def find_place(home: Path, system_home: Path = SYSTEM_HOME) -> Place:
         place = _place_elsewhere(home, account, system_home)
     _make_open(place)
     return Place(place, account)
+
+
+def _require_of_root(*paths: Path) -> None:
+    """As root, work only where nobody else can move things about: what root writes and removes there could be led astray."""
+    for path in paths:
+        try:
+            found = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        open_to_all = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_IWOTH
+        if found.st_uid != 0 or open_to_all:
+            whose = "can be written by everyone" if open_to_all else f"belongs to uid {found.st_uid}"
+            raise Unreachable(
+                f"{path} {whose}, and root starts PostgreSQL only where root alone can write",
+                remedy="run as the owner of that folder, or set TENAX_HOME to a folder of root",
+            )
 
 
 def _place_of_user(home: Path) -> Place:

@@ -57,16 +57,7 @@ class MigrationStatus:
 async def migrate(connection: asyncpg.Connection, folder: Traversable | None = None) -> list[str]:
     """Apply what is missing and return its names. Safe to call at once from many processes."""
     known = load_migrations(folder)
-    await connection.execute("select set_config('lock_timeout', $1, false)", _LOCK_WAIT)
-    try:
-        await connection.execute("select pg_advisory_lock($1)", _ADVISORY_LOCK)
-    except asyncpg.LockNotAvailableError:
-        raise Unreachable(
-            f"another process has been migrating this database for {_LOCK_WAIT}",
-            remedy="wait for it, or see pg_locks (locktype advisory) for who it is",
-        ) from None
-    finally:
-        await connection.execute("reset lock_timeout")
+    await _wait_for_others(connection)
     try:
         status = _compare(known, await _applied(connection))
         _refuse_strange(status)
@@ -77,6 +68,24 @@ async def migrate(connection: asyncpg.Connection, folder: Traversable | None = N
     finally:
         if not connection.is_closed():
             await connection.execute("select pg_advisory_unlock($1)", _ADVISORY_LOCK)
+
+
+async def _wait_for_others(connection: asyncpg.Connection) -> None:
+    """Take the lock. The session's limit for a statement is as long as this wait, and would end it with other words."""
+    await connection.execute(
+        "select set_config('lock_timeout', $1, false), set_config('statement_timeout', '0', false)",
+        _LOCK_WAIT,
+    )
+    try:
+        await connection.execute("select pg_advisory_lock($1)", _ADVISORY_LOCK)
+    except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError, TimeoutError):
+        raise Unreachable(
+            f"another process has been migrating this database for {_LOCK_WAIT}",
+            remedy="wait for it, or see pg_locks (locktype advisory) for who it is",
+        ) from None
+    finally:
+        if not connection.is_closed():
+            await connection.execute("reset lock_timeout; reset statement_timeout")
 
 
 async def status(connection: asyncpg.Connection, folder: Traversable | None = None) -> MigrationStatus:

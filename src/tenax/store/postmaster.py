@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ PORT = 5432
 
 _FAST_SHUTDOWN_SECONDS = 60.0
 _IMMEDIATE_SHUTDOWN_SECONDS = 10.0
+_LAUNCH_SECONDS = 5.0
+_LAUNCH_POLL_SECONDS = 0.02
 _LOG_CHECK_SECONDS = 60.0
 
 
@@ -68,17 +71,36 @@ def is_ready(data: Path) -> LockFile | None:
 
 def processes_of(data: Path) -> list[int]:
     """Every process of this data directory's server. Process ids are used again, so the working folder is what tells."""
-    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and _belongs_to(int(entry), data)]  # noqa: PTH208 pathlib would be one more import
+    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]  # noqa: PTH208 pathlib would be one more import
+    return [pid for pid in pids if _belongs_to(pid, data) or _is_about_to_serve(pid, data)]
 
 
 def _belongs_to(pid: int, data: Path) -> bool:
     try:
         return (
-            os.readlink(f"/proc/{pid}/cwd") == str(data)  # noqa: PTH115 a Path for each process of the machine is waste
-            and Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").startswith("postgres")
+            os.readlink(f"/proc/{pid}/cwd") == os.path.realpath(data)  # noqa: PTH115 a Path for each process of the machine is waste
+            and _name(pid).startswith("postgres")
         )
     except OSError:
         return False
+
+
+def _is_about_to_serve(pid: int, data: Path) -> bool:
+    """A server, or the shell that starts it, that was launched and has not yet entered its data directory."""
+    try:
+        if not _name(pid).startswith(("postgres", "sh\n")):
+            return False
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(
+        flag == b"-D" and os.path.realpath(value) == os.fsencode(os.path.realpath(data))
+        for flag, value in pairwise(words)
+    )
+
+
+def _name(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace")
 
 
 def postmaster_of(data: Path) -> int | None:
@@ -103,6 +125,7 @@ def wait_for_end(pid: int, seconds: float) -> bool:
 
 def stop(data: Path) -> None:
     """End the server of this data directory: cleanly if it can, but end it, with all its processes."""
+    _wait_for_launch(data)
     server = read_lock_file(data)
     if pid := postmaster_of(data):
         for how, patience in (
@@ -120,6 +143,15 @@ def stop(data: Path) -> None:
         # A folder in /tmp that a long path made necessary. Not empty after a crash: then it is used again.
         with contextlib.suppress(OSError):
             server.socket_folder.rmdir()
+
+
+def _wait_for_launch(data: Path) -> None:
+    """Whoever launched a server may be killed before it has a lock file; without one it cannot be told to stop."""
+    deadline = time.monotonic() + _LAUNCH_SECONDS
+    while not postmaster_of(data) and processes_of(data) and time.monotonic() < deadline:
+        if not any(_is_about_to_serve(pid, data) for pid in processes_of(data)):
+            return  # only children that a dead server left behind
+        time.sleep(_LAUNCH_POLL_SECONDS)
 
 
 def end_orphans(data: Path, *, patience: float) -> None:
