@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from tenax.model.definition import Workflow
 
 
@@ -39,28 +37,6 @@ def goals_of(workflow: Workflow) -> tuple[str, ...]:
         return marked
     needed = {need for step in workflow.steps for need in step.needs}
     return tuple(step.name for step in workflow.steps if step.name not in needed)
-
-
-def ancestors_of(workflow: Workflow, name: str) -> frozenset[str]:
-    """Every step that has ended when `name` starts."""
-    needs = {step.name: step.needs for step in workflow.steps}
-    return frozenset(_reach(needs, name))
-
-
-def descendants_of(workflow: Workflow, name: str) -> frozenset[str]:
-    """Every step that waits for `name`, directly or not."""
-    return frozenset(_reach(dependents_of(workflow), name))
-
-
-def _reach(edges: Mapping[str, Sequence[str]], start: str) -> set[str]:
-    seen: set[str] = set()
-    frontier = [start]
-    while frontier:
-        for name in edges[frontier.pop()]:
-            if name not in seen:
-                seen.add(name)
-                frontier.append(name)
-    return seen
 
 
 class Ancestry:

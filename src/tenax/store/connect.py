@@ -37,20 +37,17 @@ _UNREADABLE = "the database URL cannot be read; percent-encode special character
 _CHECK_URL = "check the database URL (TENAX_DATABASE_URL or --database)"
 
 
-def connection_lost(error: BaseException) -> bool:
-    """Does this mean that the connection, not the statement, failed, so that the same call may work on another one?"""
-    return isinstance(
-        error,
-        OSError
-        | asyncpg.PostgresConnectionError
-        | asyncpg.InterfaceError
-        # asyncpg's state machine trips over the farewell of a server that dies between two statements.
-        | asyncpg.InternalClientError
-        | asyncpg.AdminShutdownError
-        | asyncpg.CrashShutdownError
-        | asyncpg.CannotConnectNowError
-        | Unreachable,
-    )
+GONE = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    # asyncpg's state machine trips over the farewell of a server that dies between two statements.
+    asyncpg.InternalClientError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+)
+"""The connection failed, not the statement: the same call may work on another one."""
 
 
 async def connect(database_url: str, *, application_name: str = "tenax", **more: Any) -> Connection:

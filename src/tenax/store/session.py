@@ -8,18 +8,8 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from tenax.errors import Unreachable
-from tenax.store.connect import Connection, Database
+from tenax.store.connect import GONE, Connection, Database
 
-_GONE = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InternalClientError,  # seen when the server is killed within a statement
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.TooManyConnectionsError,
-    ConnectionError,
-    TimeoutError,
-)
 _BUSY = (
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
@@ -52,7 +42,7 @@ async def transaction(database: Database) -> AsyncIterator[Connection]:
         if our_fault:
             raise
         raise _gone(error) from error
-    except (*_GONE, FileNotFoundError) as error:
+    except GONE as error:
         raise _gone(error) from error
 
 
