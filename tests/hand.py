@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tenax.engine.engine import Engine
+from tenax.engine.fan_out import feed
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Heartbeat, Held, LeaseRequest, Registration, Report, Submission
 from tenax.settings import Settings
@@ -66,6 +67,17 @@ class Hand:
         return await self.engine.heartbeat(
             Heartbeat(worker, tuple(Held(a.item_id, a.token) for a in assignments))
         )
+
+    async def settle_down(self) -> None:
+        """What the server's own loops would do now: start its steps, deliver messages, hand out places, reap."""
+        engine = self.engine
+        while (
+            await engine.server_steps.start()
+            + await engine.postman.deliver()
+            + await feed(engine.core)
+            + await engine.reap()
+        ):
+            pass
 
     async def pass_time(self, seconds: float) -> None:
         """Time in which a server is alive all along."""

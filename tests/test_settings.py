@@ -38,6 +38,7 @@ def test_the_defaults(tmp_path):
     )
     assert settings.retries_enabled is True
     assert settings.retry is settings.database_url is settings.server is settings.token is None
+    assert settings.callback_url is None
     assert dict(settings.sources) == {"home": f"TENAX_HOME={tmp_path / 'home'}"}
 
 
@@ -76,6 +77,7 @@ def test_what_is_not_given_is_not_a_source(tmp_path):
         ("retry", "3", 3),
         ("retry", "false", False),
         ("server", "https://tenax.example/", "https://tenax.example"),
+        ("callback_url", "https://tenax.example/hooks/", "https://tenax.example/hooks"),
         ("log_level", "DEBUG", "debug"),
         ("workers", "0", 0),
     ],
@@ -112,6 +114,8 @@ def test_values_of_a_file_have_types(tmp_path):
         ("retry", "{"),
         ("retry", '"often"'),
         ("server", "tenax.example"),
+        ("callback_url", "tenax.example"),
+        ("callback_url", "https://tenax.example/?from=callee"),
         ("log_level", "loud"),
     ],
 )

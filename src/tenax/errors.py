@@ -147,6 +147,10 @@ class Unreachable(TenaxError):
     exit_code = 3
 
 
+class Busy(Unreachable):
+    """Others held what it needed for too long. Nothing was written; at once again may be enough."""
+
+
 class SchemaOutdated(Unreachable):
     """The database's schema is not the one this version of Tenax works with."""
 

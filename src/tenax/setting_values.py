@@ -120,7 +120,7 @@ def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:
 
 def server_url(value: Any) -> str:
     url = text(value).rstrip("/")
-    if not re.match(r"https?://[^/]", url):
+    if not re.fullmatch(r"https?://[^/?#\s][^?#\s]*", url):
         raise ValueError("expected an address such as http://127.0.0.1:8520")
     return url
 

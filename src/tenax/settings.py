@@ -67,6 +67,12 @@ class Settings:
     port: int = _setting(
         8520, values.whole_number(0, 65535), "the port the server listens on; 0 takes a free one"
     )
+    callback_url: str | None = _setting(
+        None,
+        values.server_url,
+        "the address at which the callees of async steps reach the server (its proxy's, where there is one)",
+        shown="none: where it listens",
+    )
     lease: float = _setting(
         30.0, values.positive_seconds, "how long a worker holds a work item without a heartbeat", shown="30s"
     )

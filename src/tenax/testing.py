@@ -60,7 +60,7 @@ class Workbench:
                 due = _all_wait_until(execution)
                 if due is not None:
                     await self.clock.set(due)
-                    self.engine.dispatcher.wake()
+                    self.engine.core.hub.wake()
                 await changed.wait()
                 changed.clear()
 

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from queue import Queue
 from typing import Any
 
 import pytest
-
-from tenax.server.app import serve
-from tenax.settings import Settings
 
 ONE_STEP = """
 name: one
 workflow:
   - {step: only, type: process, command: "true", retry: {max_attempts: 3, initial_delay: 1h, jitter: 0}}
 """
-
-
-@pytest.fixture
-def server(database_url: str, tmp_path: Path) -> Iterator[str]:
-    """The URL of a real server on the test's database."""
-    started: Queue[Any] = Queue()
-    settings = Settings(home=tmp_path / "home", database_url=database_url, port=0)
-
-    async def body() -> None:
-        stop = asyncio.Event()
-        await serve(
-            settings, ready=lambda url: started.put((url, asyncio.get_running_loop(), stop)), stop=stop
-        )
-
-    thread = threading.Thread(target=lambda: asyncio.run(body()))
-    thread.start()
-    url, loop, stop = started.get(timeout=30)
-    yield url
-    loop.call_soon_threadsafe(stop.set)
-    thread.join()
 
 
 @pytest.fixture

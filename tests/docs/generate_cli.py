@@ -10,8 +10,8 @@ from cyclopts import App
 from tables import code, codes, table
 
 from tenax.cli.app import COMMAND_NAMES, app
-from tenax.server import executions, health, tokens, workers
-from tenax.server.auth import PUBLIC, may
+from tenax.server import callbacks, executions, health, steps, tokens, workers, workflows
+from tenax.server.auth import CALLBACKS, is_public, may
 from tenax.settings import describe_settings
 from tenax.store.tokens import Role
 
@@ -90,7 +90,7 @@ def _flags() -> dict[str, list[str]]:
 
 def routes() -> str:
     rows = []
-    for module in (executions, workers, tokens, health):
+    for module in (executions, steps, workflows, callbacks, workers, tokens, health):
         for route in module.router.routes:
             [method] = route.methods  # type: ignore[attr-defined]  # all of them are APIRoute
             words = (route.endpoint.__doc__ or "the server's version").splitlines()[0]  # type: ignore[attr-defined]
@@ -99,7 +99,9 @@ def routes() -> str:
 
 
 def _roles(method: str, path: str) -> str:
-    if path in PUBLIC:
+    if path.startswith(CALLBACKS):
+        return "whoever has the receipt, without a token"
+    if is_public(path):
         return "anyone, without a token"
     return ", ".join(role for role in get_args(Role) if may(role, method, path))
 

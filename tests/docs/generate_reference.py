@@ -9,15 +9,31 @@ from tables import code, codes, table
 
 import tenax
 from tenax.errors import TenaxError
-from tenax.model.definition import STEP_TYPES
+from tenax.model.definition import STEP_TYPES, StepType
 from tenax.model.events import EVENT_TYPES
 from tenax.model.outcome import FAILURE_CLASSES
 from tenax.model.parse import WORKFLOW_KEYS
-from tenax.model.step_keys import DEFAULTS_KEYS, LATER_STEP_KEYS, STEP_KEYS
-from tenax.model.step_types import LATER_SPEC_KEYS, LATER_TYPES, SPEC_KEYS
-from tenax.policy.check import OUTPUT_VARIABLES, SPEC_VARIABLES, STEP_WHEN_VARIABLES
+from tenax.model.step_extras import ON_FAILURE_KEYS, UNTIL_KEYS
+from tenax.model.step_keys import (
+    COMPENSATE_KEYS,
+    COMPENSATE_TYPES,
+    DEFAULTS_KEYS,
+    LATER_STEP_KEYS,
+    STEP_KEYS,
+    refused_keys,
+)
+from tenax.model.step_types import LATER_TYPES, SPEC_KEYS
 from tenax.policy.conditions import CONDITION_VARIABLES
 from tenax.policy.expressions import DEPTH, NESTING, NODES, TEXT_LENGTH
+from tenax.policy.templates import (
+    COMPENSATE_VARIABLES,
+    FAN_OUT_VARIABLES,
+    ONCE_VARIABLES,
+    POLLING_VARIABLES,
+    SERVER_SPEC_VARIABLES,
+    SPEC_VARIABLES,
+    UNTIL_VARIABLES,
+)
 from tenax.policy.transitions import TRANSITIONS
 from tenax.policy.values import FILTERS, TESTS, TEXT_LIMIT, Function
 
@@ -30,37 +46,88 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     ),
     "execution_failed": ("a goal is lost, or the deadline passed", "failure"),
     "execution_cancelled": ("someone cancelled it", "actor, reason"),
-    "execution_paused": ("", ""),
-    "execution_resumed": ("", ""),
+    "execution_paused": ("someone paused it, or its parent: nothing of it starts any more", ""),
+    "execution_resumed": ("it goes on", ""),
     "execution_reopened": ("", ""),
-    "step_enqueued": ("its needs are met; a work item waits for a worker", ""),
+    "execution_compensating": (
+        "it has failed, and what was done is to be undone; it stays `running` meanwhile",
+        "failure",
+    ),
+    "execution_compensated": ("all compensations are over", "completed, failed: how many"),
+    "step_enqueued": (
+        "its needs are met; a work item waits for a worker, or one for each element of `for_each`",
+        "of a fan-out: items (how many), parallelism",
+    ),
     "step_retry": (
         "it will be tried again",
         "attempt, max_attempts, delay_seconds, available_at, last_error, decision",
     ),
     "step_retry_exhausted": ("the attempts are used up", "attempts, max_attempts, final_error"),
-    "step_failed_terminal": ("it has failed for good", "attempts, reason, failure, decision"),
-    "step_completed": ("it is done", "attempts; carried_from and result, where it was taken over"),
+    "step_failed_terminal": (
+        "it has failed for good",
+        "attempts, reason, failure, decision; on_failure: `continue`, `value` or `step`; of a fan-out items: total, succeeded, failed",
+    ),
+    "step_completed": (
+        "it is done",
+        "attempts; carried_from and result, where it was taken over; result and on_failure, where a value stands in for it; of a fan-out items: total, succeeded, failed",
+    ),
     "step_skipped": ("its `when` is false", "when"),
     "step_unreachable": ("a step it needs has failed", "cause: that step"),
-    "action_started": ("a worker has leased an attempt", "worker, retry: attempt, max_attempts, is_retry"),
+    "action_started": (
+        "a worker has leased an attempt, or the server carries it out itself",
+        "worker (null: the server), retry: attempt, max_attempts, is_retry; vary: entry, override; child: its execution; waiting: for (`sleep`, `signal`, `approval`, `child`), signal, until, deadline_at",
+    ),
     "action_completed": ("the attempt succeeded", "result, seconds, decision; usage, where it was reported"),
     "action_error": ("the attempt failed, or outlived its timeout", "error, failure, worker, seconds"),
     "action_not_completed": ("the handler asks to be run again; counts", "error, failure, worker, seconds"),
     "action_snoozed": ("the handler asks to be run later; does not count", "worker, seconds"),
+    "action_polled": (
+        "it succeeded, but `until` does not hold yet; does not count",
+        "result, polls, seconds",
+    ),
+    "action_accepted": ("the callee of an async step took it on, and will call back", "deadline_at, result"),
     "lease_expired": ("the worker sent no heartbeat: it is lost", "error, failure, worker, seconds"),
-    "lease_released": ("a worker handed the attempt back; does not count", "worker, reason, detail"),
+    "lease_released": (
+        "a worker handed the attempt back; does not count",
+        "worker, reason, detail; compensation: it was of one",
+    ),
     "queue_expired": ("not leased within `queue_ttl`; uses an attempt number", "error, failure"),
     "retry_held": ("a control holds the retry back; no control does so in this version", "as `step_retry`"),
     "retry_released": ("", ""),
     "retry_rescheduled": ("an operator asked for the retry now", "available_at, actor"),
-    "item_completed": ("", ""),
-    "item_failed": ("", ""),
-    "item_cancelled": ("the work item ends with its execution", "was, worker"),
+    "item_completed": ("an item of a fan-out is done", "attempts"),
+    "item_failed": (
+        "an item of a fan-out has failed for good",
+        "attempts, reason, failure, decision; tolerated: the step goes on all the same",
+    ),
+    "item_cancelled": (
+        "the work item ends with its execution, or with its step; those of a fan-out that never had their turn in one event",
+        "was, worker; count, items: ranges of those that never had their turn",
+    ),
     "item_held": ("", ""),
-    "late_result": ("a report with an old lease token: recorded, not applied", "status, result or failure"),
+    "late_result": (
+        "a report with an old lease token, or a callback that no longer counts: recorded, not applied",
+        "status, result or failure; via: `callback`; compensation: it was of one",
+    ),
+    "signal_received": (
+        "a signal came, for a step that waits for it or for one that will",
+        "name, data, actor, key",
+    ),
+    "compensation_enqueued": ("what undoes an item waits for a worker", ""),
+    "compensation_started": ("a worker has leased an attempt at it", "as `action_started`"),
+    "compensation_error": (
+        "the attempt failed",
+        "as `action_error`; how: `lease_expired`, `queue_expired`, `action_not_completed`, `action_snoozed`",
+    ),
+    "compensation_retry": ("it will be tried again", "as `step_retry`; held"),
+    "compensation_completed": ("it is undone", "result, attempts"),
+    "compensation_failed": ("it could not be undone", "attempts, reason, failure, decision"),
+    "compensation_cancelled": ("the execution was cancelled meanwhile", "as `item_cancelled`"),
     "budget_exceeded": ("", ""),
-    "operator_action": ("a person did something", "action, actor, reason"),
+    "operator_action": (
+        "a person did something: cancel, retry, pause, resume, approve, reject",
+        "action, actor, reason; because_of: the execution it was done to, where this one went along",
+    ),
     "worker_registered": (
         "a worker said who it is; belongs to no execution",
         "worker, runtimes, queues, slots, ...",
@@ -82,6 +149,16 @@ _VARIABLES: Mapping[str, str] = {
     "max_attempts": "the policy's limit; None where unlimited",
     "elapsed": "seconds since the first enqueue",
     "cost": "what all attempts have cost, this one included",
+    "execution_id": "the execution's number",
+    "node_id": "the step's name",
+}
+_UNTIL: Mapping[str, str] = {
+    "result": "what the attempt gave",
+    "data": "the same; of a mapping with a key `data` (an http step's result), that key",
+    "status_code": "of an http step's answer; None elsewhere",
+    "attempt": "the number of the attempt that has just ended",
+    "polls": "how often it was found not yet done before",
+    "elapsed": "seconds since the first enqueue",
     "execution_id": "the execution's number",
     "node_id": "the step's name",
 }
@@ -122,6 +199,29 @@ def _states(what: str) -> str:
     return "\n".join([*lines, "```"])
 
 
+_IN_A_COMPENSATION = {
+    "waiting": "pending",
+    "leased": "running",
+    "accepted": "running",
+    "succeeded": "completed",
+}
+
+
+def compensation_states() -> str:
+    """Those of its work item, in the words of steps; what has failed stays so."""
+    known = {state: _IN_A_COMPENSATION.get(state, state) for state in TRANSITIONS["item"]}
+    edges = dict.fromkeys(
+        (known[before], known[after])
+        for before, following in TRANSITIONS["item"].items()
+        for after in following
+        if before != "failed" and known[before] != known[after]
+    )
+    ends = [name for name in dict.fromkeys(known.values()) if name not in {before for before, _ in edges}]
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> pending"]
+    lines += [f"    {before} --> {after}" for before, after in edges]
+    return "\n".join([*lines, *(f"    {name} --> [*]" for name in ends), "```"])
+
+
 def state_table() -> str:
     rows = [
         (what, code(state), codes(following, none="the end"))
@@ -136,11 +236,19 @@ def condition_variables() -> str:
     return table(("variable", "value"), [(code(name), words) for name, words in _VARIABLES.items()])
 
 
+def until_variables() -> str:
+    assert set(_UNTIL) == UNTIL_VARIABLES, "a variable has no description"
+    return table(("variable", "value"), [(code(name), words) for name, words in _UNTIL.items()])
+
+
 def template_variables() -> str:
     places = (
-        ("a step's own keys (`url`, `command`, `args`, ...)", SPEC_VARIABLES),
-        ("`when`", STEP_WHEN_VARIABLES),
-        ("`outputs`", OUTPUT_VARIABLES),
+        ("the keys of a python, http or process step (`args`, `url`, ...)", SPEC_VARIABLES),
+        ("those of a sleep, wait or workflow step", SERVER_SPEC_VARIABLES),
+        ("`compensate`", COMPENSATE_VARIABLES),
+        ("in all of these, where the step has `for_each`, also", FAN_OUT_VARIABLES),
+        ("in the keys of a step with `until`, also", POLLING_VARIABLES),
+        ("`when`, `for_each`, `on_failure.value`, `outputs`", ONCE_VARIABLES),
     )
     return table(("where", "variables"), [(where, codes(sorted(names))) for where, names in places])
 
@@ -176,18 +284,23 @@ def file_keys() -> str:
         ("the top of the file", codes(WORKFLOW_KEYS)),
         ("`defaults`", codes(DEFAULTS_KEYS)),
         ("every step", codes(STEP_KEYS)),
-        *((f"a step of type `{kind}`", codes(SPEC_KEYS[kind])) for kind in STEP_TYPES),
+        *((f"a step of type `{kind}`", _keys_of_type(kind)) for kind in STEP_TYPES),
+        ("`until`", codes(UNTIL_KEYS)),
+        ("`on_failure`", codes(ON_FAILURE_KEYS)),
+        ("`compensate`", f"{codes(COMPENSATE_KEYS)}; and the keys of its type: {codes(COMPENSATE_TYPES)}"),
     ]
     return table(("where", "keys"), rows)
+
+
+def _keys_of_type(kind: StepType) -> str:
+    refused = refused_keys(kind)
+    return codes(SPEC_KEYS[kind]) + (f"; not {codes(refused)}" if refused else "")
 
 
 def not_yet() -> str:
     rows = [
         ("types of steps", codes(LATER_TYPES)),
         ("keys of a step", codes(LATER_STEP_KEYS)),
-        ("keys of an http step", codes(LATER_SPEC_KEYS["http"])),
-        ("fields of a policy", codes(["vary"])),
-        ("in templates", codes(["item", "index", "steps.NAME.failures"])),
     ]
     return table(("what", 'refused with "is not supported by this version yet"'), rows)
 
@@ -213,10 +326,12 @@ BLOCKS = {
     "states-execution": lambda: _states("execution"),
     "states-step": lambda: _states("step"),
     "states-item": lambda: _states("item"),
+    "states-compensation": compensation_states,
     "states-worker": lambda: _states("worker"),
     "state-table": state_table,
     "condition-variables": condition_variables,
     "template-variables": template_variables,
+    "until-variables": until_variables,
     "expression-filters": expression_filters,
     "expression-tests": expression_tests,
     "expression-limits": expression_limits,

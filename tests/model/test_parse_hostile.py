@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenax.errors import Finding, InvalidDefinition
-from tenax.model.definition import Workflow
+from tenax.model.definition import STEP_TYPES, Workflow
 from tenax.model.parse import parse_workflow
 from tenax.model.step_keys import LATER_STEP_KEYS, STEP_KEYS
 from tenax.model.step_types import SPEC_KEYS
@@ -95,6 +95,28 @@ def test_ten_thousand_steps_in_a_chain():
         parse_workflow(chain.replace("command: ls}", "command: ls, needs: s9999}", 1))
 
 
+def test_a_hundred_thousand_items():
+    begin = time.monotonic()
+    listed = "".join(f"    - {{id: {i}}}\n" for i in range(100_000))
+    text = f"name: w\nworkflow:\n - step: a\n   type: python\n   task: t\n   for_each:\n{listed}"
+    (step,) = parse_workflow(text).steps
+    assert time.monotonic() - begin < GENEROUS
+    assert step.for_each[99_999] == {"id": 99_999}
+
+
+def test_ten_thousand_fallbacks_of_fallbacks():
+    chain = "".join(
+        f" - {{step: s{i}, type: process, command: ls, on_failure: {{step: s{i + 1}}}}}\n"
+        for i in range(9_999)
+    )
+    begin = time.monotonic()
+    steps = parse_workflow(
+        f"name: w\nworkflow:\n{chain} - {{step: s9999, type: process, command: ls}}\n"
+    ).steps
+    assert time.monotonic() - begin < GENEROUS
+    assert [step.needs for step in steps[:3]] == [(), ("s0",), ("s1",)]
+
+
 def test_a_graph_that_is_all_circles():
     names = [f"s{i}" for i in range(300)]
     steps = "".join(
@@ -120,6 +142,12 @@ FRAGMENTS = st.sampled_from(
         ),
         *(
             "retry: {rules: [{on: x}]}",
+            "retry: {vary: [{}]}",
+            "type: sleep",
+            "type: workflow",
+            "for_each: [1]",
+            "on_failure: {step: b}",
+            "compensate: {type: python, task: t}",
             "input:",
             "x: {type: object}",
             "$ref: '#'",
@@ -208,11 +236,11 @@ JSON = st.recursive(
     lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=5), below, max_size=3),
     max_leaves=6,
 )
+COMMON_KEYS = ("condition", "delay", "deadline", "value", "step", "type", "task", "vary", "retry")
+JSON_OF_KEYS = st.dictionaries(st.sampled_from(COMMON_KEYS), JSON, max_size=4)
 KEYS = st.sampled_from([*STEP_KEYS, *LATER_STEP_KEYS, *(key for keys in SPEC_KEYS.values() for key in keys)])
-STEP = st.dictionaries(KEYS, JSON, max_size=8).flatmap(
-    lambda step: st.sampled_from(["http", "python", "process"]).map(
-        lambda t: {"step": "a", **step, "type": t}
-    )
+STEP = st.dictionaries(KEYS, JSON | JSON_OF_KEYS, max_size=8).flatmap(
+    lambda step: st.sampled_from(STEP_TYPES).map(lambda t: {"step": "a", **step, "type": t})
 )
 
 

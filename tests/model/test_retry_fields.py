@@ -40,6 +40,11 @@ def findings_of(value):
             None,
         ),
         ({"rules": [{"on": "timeout", "retry": False}]}, {"rules": [{"on": ["timeout"], "retry": False}]}),
+        ({"vary": []}, {"vary": []}),
+        (
+            {"vary": [{}, {"b": [1], "a": {"z": None, "y": "x"}}]},
+            {"vary": ["{}", '{"a":{"y":"x","z":null},"b":[1]}']},
+        ),
         ({"rules": [{"when": "attempt > 2", "max_attempts": 2, "jitter": True}]}, None),
     ],
 )
@@ -66,7 +71,10 @@ def test_what_is_accepted(value, patch):
         ({"max_attempts": 10**12}, ("max_attempts",), "unlimited"),
         ({"max_atempts": 3}, ("max_atempts",), "did you mean `max_attempts`?"),
         ({5: 3}, (5,), "unknown key"),
-        ({"vary": []}, ("vary",), "not supported by this version yet"),
+        ({"vary": {"url": "x"}}, ("vary",), "a list of mappings"),
+        ({"vary": [{}, "x"]}, ("vary", 1), "({} changes none), not the text 'x'"),
+        ({"vary": [{5: 1}]}, ("vary", 0), "a mapping of the step's own keys"),
+        ({"vary": [{"a": float("nan")}]}, ("vary", 0), "finite numbers"),
         ({"backoff": "exponental"}, ("backoff",), "did you mean `exponential`?"),
         ({"backoff": 3}, ("backoff",), "known are"),
         ({"backoff_multiplier": 0.5}, ("backoff_multiplier",), "at least 1"),
@@ -95,7 +103,8 @@ def test_what_is_accepted(value, patch):
         ({"rules": [{"on": "timeout", "max_attempts": 0}]}, ("rules", 0, "max_attempts"), "retry: false"),
         ({"rules": [{"on": "timeout", "max_attempts": "unlimited"}]}, ("rules", 0, "max_attempts"), "leave"),
         ({"rules": [{"on": "timeout", "retry_when": "x"}]}, ("rules", 0, "retry_when"), "unknown key"),
-        ({"rules": [{"on": "timeout", "rules": []}]}, ("rules", 0, "rules"), "of its own"),
+        ({"rules": [{"on": "timeout", "retry": True, "rules": []}]}, ("rules", 0, "rules"), "of its own"),
+        ({"rules": [{"on": "timeout", "retry": True, "vary": []}]}, ("rules", 0, "vary"), "of its own"),
     ],
 )
 def test_what_is_refused_says_where_and_what_to_do(value, path, says):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from textwrap import dedent
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tenax.errors import InvalidDefinition
+from tenax.model.definition import STEP_TYPES
+from tenax.model.step_keys import STEP_KEYS
+from tenax.model.step_types import SPEC_KEYS
 from tenax.policy.check import MOST_EXPRESSIONS, load_workflow
 
 GOOD = """
@@ -55,18 +62,89 @@ workflow:
         ("cwd: '{{ input.ulr }}'", "6:57: workflow[2].cwd: unknown input `ulr`; did you mean `url`?"),
         ("cwd: '{{ steps.frist.result }}'", "workflow[2].cwd: unknown step `frist`; did you mean `first`?"),
         ("cwd: '{{ steps.first.reslt }}'", "there is no `steps.first.reslt`; did you mean `result`?"),
-        ("cwd: '{{ steps.first.failures }}'", "`steps.first.failures` is not supported by this version"),
+        (
+            "cwd: '{{ steps.first.failures }}'",
+            "`steps.first.failures` is there only for a step with `for_each`; write",
+        ),
         ("cwd: '{{ steps[input.url].result }}'", "name the step whose result is meant"),
         ("cwd: \"{{ steps['other-one'].result }}\"", "the step `other-one` does not run before this one"),
         ("cwd: '{{ steps.a.result }}'", "the step `a` cannot read its own result"),
         ("cwd: '{{ steps.other-one.result }}'", "; a name with - is read as steps['other-one']"),
-        ("cwd: '{{ item }}'", "workflow[2].cwd: unknown variable `item`"),
+        (
+            "cwd: '{{ item }}'",
+            "workflow[2].cwd: `item` is there only in a step with `for_each`, which this one does",
+        ),
+        ("cwd: '{{ index }}{{ previous }}'", "`index` is there only in a step with `for_each`"),
+        (
+            "cwd: '{{ previous }}'",
+            "`previous`, the last result, is there only in the keys of a step with `until`",
+        ),
+        (
+            "cwd: '{{ result.x }}'",
+            "`result` is there only in `compensate`; the result of a step is steps.NAME.result",
+        ),
+        (
+            "for_each: '{{ item }}'",
+            "for_each: `item` is there only in the keys of a step's type and in `compensate`, not",
+        ),
+        ("for_each: '{{ steps.a.result }}'", "for_each: the step `a` cannot read its own result"),
+        ("for_each: ['{{ input.ulr }}']", "for_each[0]: unknown input `ulr`"),
+        (
+            "for_each: [{a: '{{ secret.X }}'}]",
+            "for_each[0].a: a secret cannot stand in `for_each`: only workers know",
+        ),
+        (
+            "for_each: 'x{{ input.url }}'",
+            "for_each: it must give a list, but with something around its {{ }} it gives text",
+        ),
+        ("for_each: [1], when: item > 1", "workflow[2].when: `item` is there only in the keys"),
+        ("until: status == 3", "workflow[2].until: unknown variable `status`; did you mean `status_code`?"),
+        ("until: {condition: input.url}", "workflow[2].until.condition: unknown variable `input`"),
+        ("until: {condition: '1 +'}", "workflow[2].until.condition: not an expression"),
+        (
+            "on_failure: {value: ['{{ attempt }}']}",
+            "on_failure.value[0]: `attempt` is there only in the keys",
+        ),
+        ("on_failure: {value: '{{ secret.X }}'}", "on_failure.value: a secret cannot stand in `on_failure`"),
+        (
+            "on_failure: {value: \"{{ steps['other-one'].result }}\"}",
+            "the step `other-one` does not run before this one",
+        ),
+        (
+            "compensate: {type: python, task: t, args: ['{{ item }}']}",
+            "compensate.args[0]: `item` is there only in a step",
+        ),
+        (
+            "compensate: {type: python, task: t, args: ['{{ previous }}']}",
+            "compensate.args[0]: `previous`, the last result",
+        ),
+        (
+            "compensate: {type: python, task: t, args: ['{{ steps.nope.result }}']}",
+            "args[0]: unknown step `nope`",
+        ),
+        (
+            "compensate: {type: python, task: t, retry: {retry_when: nope}}",
+            "compensate.retry.retry_when: unknown variable",
+        ),
+        (
+            "compensate: {type: python, task: t, dependency: '{{ 1 }}'}",
+            "compensate.dependency: a template cannot stand",
+        ),
+        (
+            "retry: {vary: [{}, {cwd: '{{ item }}'}]}",
+            "workflow[2].retry.vary[1].cwd: `item` is there only in a step with",
+        ),
+        (
+            "retry: {vary: [{env: {A: '{{ steps.nope.result }}'}}]}",
+            "retry.vary[0].env.A: unknown step `nope`",
+        ),
         ("cwd: '{{ input.url '", "workflow[2].cwd: an opening {{ has no closing }}"),
         ("cwd: '{% if x %}'", "workflow[2].cwd: statements"),
         ("params: {a: [1, '{{ nope }}']}", "6:73: workflow[2].params.a[1]: unknown variable `nope`"),
         ("env: {A: '{{ secret.X + 1 }}'}", "workflow[2].env.A: a secret can only stand alone"),
         ("when: '{{ steps.first.result'", "workflow[2].when: not an expression"),
-        ("when: attempt > 1", "workflow[2].when: unknown variable `attempt`"),
+        ("when: attempt > 1", "workflow[2].when: `attempt` is there only in the keys of a step's type"),
+        ("when: secret.X == 1", "workflow[2].when: a secret cannot stand in `when`"),
         ("when: steps.nope.result", "workflow[2].when: unknown step `nope`"),
         ("dependency: '{{ input.url }}'", "workflow[2].dependency: a template cannot stand here"),
         ("retry: {retry_when: status > 1}", "6:65: workflow[2].retry.retry_when: unknown variable `status`"),
@@ -87,6 +165,103 @@ def test_wrong_expressions(keys, expected):
     found = findings_of(ONE_STEP.format(keys=keys))
     assert any(expected in line for line in found), "\n".join(found)
     assert all(line.startswith("w.yaml:6:") for line in found)
+
+
+FLOW = """
+    name: w
+    input: {urls: {type: array}, to: {type: object}}
+    outputs: {failed: "{{ steps.fetch.failures | length }}", item: "{{ steps.fetch.result[0] }}"}
+    workflow:
+      - step: fetch
+        type: http
+        url: "{{ item }}/{{ index }}?after={{ previous.data.next | default('') }}"
+        for_each: "{{ input.urls }}"
+        until: "not data.next and polls < 5 and elapsed < 9 and status_code == 200 and result and attempt and node_id"
+        retry: {vary: [{}, {url: "{{ item }}/{{ secret.KEY }}", headers: {B: "{{ attempt }}"}}]}
+        compensate: {type: http, url: "{{ item }}", json: ["{{ result.data }}", "{{ steps.fetch.result }}", "{{ secret.KEY }}"]}
+        on_failure: {step: mirror}
+      - {step: mirror, type: python, task: t, args: ["{{ steps.fetch.failure.reason }}", "{{ steps.fetch.failures }}"]}
+      - {step: nap, type: sleep, for: "{{ attempt + 1 }}", needs: fetch}
+      - {step: go, type: wait, signal: "{{ steps.mirror.status }}-{{ item }}", for_each: ["a{{ execution_id }}"], needs: nap}
+      - step: child
+        type: workflow
+        workflow: x
+        input: "{{ input.to }}"
+        needs: fetch
+        on_failure: {value: {why: "{{ steps.child.failure.reason }}", url: "{{ steps.mirror.result }}"}}
+"""
+
+
+def test_a_sound_file_with_all_that_can_be_read():
+    assert len(load_workflow(dedent(FLOW)).steps) == 5
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (
+            "type: sleep, for: '{{ secret.X }}'",
+            "workflow[0].for: a secret cannot stand in the keys of this sleep step",
+        ),
+        ("type: sleep, for: '{{ previous }}'", "workflow[0].for: `previous`, the last result, is there only"),
+        ("type: wait, signal: '{{ nope }}'", "workflow[0].signal: unknown variable `nope`"),
+        (
+            "type: workflow, workflow: w, input: {a: '{{ secret.X }}'}",
+            "input.a: a secret cannot stand in the keys",
+        ),
+        (
+            "type: workflow, workflow: w, input: '{{ 1 }}{{ 2 }}'",
+            "input: it must give a mapping of inputs, but with",
+        ),
+        (
+            "type: workflow, workflow: w, retry: {vary: [{input: {a: '{{ x }}'}}]}",
+            "retry.vary[0].input.a: unknown variable",
+        ),
+    ],
+)
+def test_what_the_server_carries_out(step, expected):
+    found = findings_of(f"name: w\nworkflow:\n  - {{step: a, {step}}}\n")
+    assert len(found) == 1
+    assert expected in found[0]
+
+
+INHERITED = """\
+name: w
+defaults: {retry: {vary: [{}, %s]}}
+workflow:
+  - {step: a, type: http, url: "http://h", compensate: {type: http, url: "http://h/undo"}}
+  - {step: b, type: http, url: "http://i"}
+  - {step: c, type: python, task: t, retry: {vary: []}}
+  - {step: d, type: python, task: t, retry: false}
+"""
+
+
+def test_vary_of_the_defaults_must_fit_every_step_that_has_it():
+    load_workflow(INHERITED % "{headers: {A: b}, url: 'http://j'}")
+    (found,) = findings_of(INHERITED % "{args: {}}")
+    assert found.startswith(
+        "w.yaml:2:32: defaults.retry.vary[1].args: `args` is no key of http steps that could vary"
+    )
+    assert found.endswith("; a step without it says `retry: {vary: []}`")
+    (found,) = findings_of(INHERITED % "{url: '{{ item }}'}")
+    assert found.startswith(
+        "w.yaml:2:32: defaults.retry.vary[1].url: `item` is there only in a step with `for_each`"
+    )
+    (found,) = findings_of(INHERITED % "{method: post}")
+    assert found.endswith('above the steps an entry is taken as it stands: write it as {"method": "POST"}')
+
+
+def test_vary_of_the_server_takes_part():
+    text = "name: w\nworkflow:\n  - {step: a, type: python, task: t}\n"
+    load_workflow(text, server_retry={"vary": ['{"args":{"a":1}}']})
+    (found,) = findings_of(text, server_retry={"vary": ['{"url":"x"}']})
+    assert found.startswith("w.yaml:3:5: workflow[0].url: `url` is no key of python steps that could vary")
+
+
+def test_a_wrong_for_each_is_one_mistake():
+    text = "name: w\nworkflow:\n  - {step: a, type: python, task: t, for_each: 5, args: ['{{ item }}']}\n"
+    (found,) = findings_of(text)
+    assert "for_each: expected a list" in found
 
 
 def test_outputs():
@@ -187,3 +362,43 @@ def test_an_unknown_type_hides_nothing_else():
         "w.yaml:12:13: workflow[1].retry.max_delay: max_delay (1s) is less than initial_delay (5s); raise the one or lower the other",
         "w.yaml:13:30: workflow[2].command: unknown step `d` (there are: a, b, c)",
     ]
+
+
+TEXTS = st.sampled_from(
+    [
+        "{{ item }}",
+        "{{ steps.a.result }}",
+        "{{ previous.x }}-{{ result }}",
+        "{{ secret.X }}",
+        "{{",
+        "x > 1",
+        "5m",
+        "a",
+        "10%",
+    ]
+)
+VALUES = st.recursive(
+    TEXTS | st.none() | st.booleans() | st.integers(-1, 5),
+    lambda below: (
+        st.lists(below, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["step", "value", "condition", "type", "task", "retry", "vary", "deadline", "args"]
+            ),
+            below,
+            max_size=4,
+        )
+    ),
+    max_leaves=5,
+)
+KEYS = st.sampled_from([*STEP_KEYS, *(key for keys in SPEC_KEYS.values() for key in keys)])
+
+
+@given(
+    st.lists(st.dictionaries(KEYS, VALUES, max_size=7), min_size=1, max_size=3), st.sampled_from(STEP_TYPES)
+)
+@settings(max_examples=300, deadline=None)
+def test_any_value_of_any_key_is_accepted_or_refused(steps, kind):
+    named = [{"type": kind, **step, "step": name} for name, step in zip("abc", steps, strict=False)]
+    with suppress(InvalidDefinition):
+        load_workflow(json.dumps({"name": "w", "workflow": named}), server_retry={"vary": ["{}"]})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.model.definition import Step, Workflow
+from tenax.model.definition import OnFailure, Step, Workflow
 from tenax.policy.drawing import COLOURS, UNKNOWN, draw_mermaid, draw_svg, draw_text, drawing_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -95,6 +95,93 @@ def test_mermaid():
         "  classDef pending fill:#f6f8fa,stroke:#8c959f,color:#1f2328\n"
         "  class s2 pending\n"
     )
+
+
+FALLBACK = Workflow(
+    "w",
+    (
+        Step(
+            "pay",
+            "http",
+            {"async": {"deadline": 5.0}},
+            for_each=[1],
+            on_failure=OnFailure("step", step="bill"),
+        ),
+        Step("bill", "python", {"task": "t"}, ("pay", "other")),
+        Step("other", "python", {"task": "t"}, on_failure=OnFailure("continue")),
+        Step(
+            "ship", "workflow", {"workflow": "shipping"}, ("pay", "bill"), compensate=Step("ship", "http", {})
+        ),
+    ),
+)
+
+
+def test_a_fallback_is_told_from_what_only_waits():
+    drawing = drawing_of(FALLBACK)
+    assert draw_text(drawing) == (
+        "w\n"
+        "1  pay    http, async, \N{MULTIPLICATION SIGN} for_each\n"
+        "   other  python, on failure: continue\n"
+        "2  bill   python                                  after pay (on failure), other\n"
+        "3  ship   workflow shipping, compensated by http  after pay, bill\n"
+    )
+    assert [line.strip() for line in draw_mermaid(drawing).splitlines() if "->" in line] == [
+        "s0 -.->|on failure| s1",
+        "s2 --> s1",
+        "s0 --> s3",
+        "s1 --> s3",
+    ]
+    svg = draw_svg(drawing)
+    assert svg.count("stroke-dasharray") == svg.count(">on failure</text>") == 1
+    assert svg.count("marker-end") == 4
+    assert "&#215; for_each" in svg
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "words"),
+    [
+        ("sleep", {"for": 90.0}, "sleep 1m 30s"),
+        ("sleep", {"for": "{{ input.x }}"}, "sleep"),
+        ("sleep", {"at": "2030-01-31T06:00:00Z"}, "sleep until 2030-01-31T06:00:00Z"),
+        ("wait", {"signal": "paid", "deadline": None}, "wait for signal paid"),
+        ("wait", {"signal": None, "deadline": 5.0}, "wait for approval"),
+        ("wait", {}, "wait"),
+        ("workflow", {"workflow": "child@2", "input": {}}, "workflow child@2"),
+        ("workflow", {"file": "parts/" + "x" * 100, "input": {}}, "workflow parts/" + "x" * 24 + "..."),
+    ],
+)
+def test_the_type_in_words(kind, spec, words):
+    assert draw_text(drawing_of(Workflow("w", (Step("a", kind, spec),)))) == f"w\n1  a  {words}\n"
+
+
+COUNTS = {"total": 10, "waiting": 0, "running": 2, "succeeded": 7, "failed": 1}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"goal": True}, "python, running, goal"),
+        (
+            {"for_each": True, "items": COUNTS},
+            "python, TIMES 10 items (2 running, 7 succeeded, 1 failed), running",
+        ),
+        ({"for_each": True, "items": {"total": 0}}, "python, TIMES 0 items, running"),
+        ({"for_each": True, "items": None}, "python, TIMES for_each, running"),
+        ({"children": [{"id": 7, "status": "failed"}]}, "python, running, child 7 failed"),
+        (
+            {"children": [{"id": 7, "status": "failed"}, {"id": 8, "status": "running"}]},
+            "python, running, 2 children",
+        ),
+        ({"compensation": {"status": "failed"}}, "python, running, compensation failed"),
+        (
+            {"goal": False, "for_each": False, "items": None, "children": [], "compensation": None},
+            "python, running",
+        ),
+    ],
+)
+def test_what_an_execution_tells_of_its_steps(more, words):
+    drawing = drawing_of(workflow({"a": []}), states={"a": {**state("running"), **more}})
+    assert draw_text(drawing) == f"w\n1  a  {words}\n".replace("TIMES", "\N{MULTIPLICATION SIGN}")
 
 
 @pytest.mark.parametrize(

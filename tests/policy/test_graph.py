@@ -1,14 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tenax.model.definition import Step, Workflow
-from tenax.policy.graph import (
-    Ancestry,
-    dependents_of,
-    goals_of,
-    topological_order,
-)
+from tenax.model.definition import OnFailure, Step, Workflow
+from tenax.policy.graph import Ancestry, dependents_of, fallbacks_of, goals_of, topological_order
 
 
 def workflow(needs: dict[str, list[str]], goals: tuple[str, ...] = ()) -> Workflow:
@@ -43,6 +40,38 @@ def test_no_order_in_a_circle():
 def test_goals_are_the_last_steps_unless_marked():
     assert goals_of(workflow(DIAMOND)) == ("join", "alone")
     assert goals_of(workflow(DIAMOND, goals=("left",))) == ("left",)
+
+
+def with_fallbacks(
+    needs: dict[str, list[str]], fallbacks: dict[str, str], goals: tuple[str, ...] = ()
+) -> Workflow:
+    steps = workflow(needs, goals).steps
+    return Workflow(
+        "w",
+        tuple(
+            replace(step, on_failure=OnFailure("step", step=fallbacks[step.name]))
+            if step.name in fallbacks
+            else step
+            for step in steps
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("needs", "fallbacks", "marked", "goals"),
+    [
+        ({"a": [], "f": ["a"]}, {"a": "f"}, (), ("a", "f")),
+        ({"a": [], "b": ["a", "f"], "f": ["a"]}, {"a": "f"}, (), ("b",)),
+        ({"a": [], "b": ["a", "f"], "f": ["a"]}, {"a": "f"}, ("a",), ("a", "f")),
+        ({"a": [], "f": ["a"], "then": ["f"]}, {"a": "f"}, (), ("a", "f", "then")),
+        ({"g": ["f"], "f": ["a"], "a": []}, {"a": "f", "f": "g"}, ("a",), ("g", "f", "a")),
+        ({"a": [], "f": ["a"], "b": []}, {"a": "f"}, ("b",), ("b",)),
+    ],
+)
+def test_the_fallback_of_a_goal_is_a_goal(needs, fallbacks, marked, goals):
+    graph = with_fallbacks(needs, fallbacks, marked)
+    assert fallbacks_of(graph) == fallbacks
+    assert goals_of(graph) == goals
 
 
 def test_what_runs_before_a_step():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.policy.templates import TEMPLATE_VARIABLES, TemplateError, compile_template
+from tenax.policy.templates import TEMPLATE_VARIABLES, TemplateError, compile_template, keeps_type
 from tenax.policy.values import EvaluationError
 
 SCOPE = {
@@ -126,6 +126,21 @@ def test_reads_and_static():
     assert not compiled.is_static
     assert template({"a": ["plain", 1]}).is_static
     assert not template("{{ secret.X }}").is_static
+    assert template({"a": "x{{ secret.X }}"}).reads == {("secret", "X")}
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("{{ x }}", True),
+        ("{{- [1, 2] -}}", True),
+        (" {{ x }}", False),
+        ("{{ x }}{{ y }}", False),
+        ("plain", False),
+    ],
+)
+def test_only_a_single_expression_keeps_its_type(text, whole):
+    assert keeps_type(text) is whole
 
 
 def test_nesting_is_bounded():

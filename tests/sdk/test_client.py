@@ -94,6 +94,36 @@ def client(api):
             lambda c: c.retry(5, from_failed=True),
             ("POST", "/v1/executions/5/retry", {"from_failed": True, "reason": None}),
         ),
+        (lambda c: c.explain(5, item=0), ("GET", "/v1/executions/5/explain?item=0", None)),
+        (lambda c: c.pause(5, reason="why"), ("POST", "/v1/executions/5/pause", {"reason": "why"})),
+        (lambda c: c.resume(5), ("POST", "/v1/executions/5/resume", {"reason": None})),
+        (
+            lambda c: c.signal(5, "paid", data={"sum": 3}, key="k"),
+            ("POST", "/v1/executions/5/signals", {"name": "paid", "data": {"sum": 3}, "key": "k"}),
+        ),
+        (
+            lambda c: c.approve(5, "check", item=2, reason="fine"),
+            ("POST", "/v1/executions/5/steps/check/approve", {"item": 2, "reason": "fine"}),
+        ),
+        (
+            lambda c: c.reject(5, "a/b"),
+            ("POST", "/v1/executions/5/steps/a%2Fb/reject", {"item": None, "reason": None}),
+        ),
+        (
+            lambda c: c.items(5, "load", status="failed", after=-1, limit=3),
+            ("GET", "/v1/executions/5/steps/load/items?status=failed&after=-1&limit=3", None),
+        ),
+        (lambda c: c.tree(5), ("GET", "/v1/executions/5/tree", None)),
+        (
+            lambda c: c.store_workflow("name: x", filename="x.yaml", files={"y.yaml": "name: y"}),
+            (
+                "POST",
+                "/v1/workflows",
+                {"source": "name: x", "filename": "x.yaml", "files": {"y.yaml": "name: y"}},
+            ),
+        ),
+        (lambda c: c.workflows(), ("GET", "/v1/workflows", None)),
+        (lambda c: c.workflows("x"), ("GET", "/v1/workflows?name=x", None)),
         (lambda c: c.list_tokens(), ("GET", "/v1/tokens", None)),
         (lambda c: c.create_token("ci", "viewer"), ("POST", "/v1/tokens", {"name": "ci", "role": "viewer"})),
         (lambda c: c.revoke_token(7), ("POST", "/v1/tokens/7/revoke", None)),
@@ -113,12 +143,12 @@ def test_submit_one_and_many(api, client):
         (200, [{"id": 1, "created": False}, {"id": 2, "created": True}]),
     ]
     assert client.submit(Submission(workflow="w", input={"a": 1}, key="k")) == Submitted(1, created=True)
-    many = client.submit_many([Submission(source="x"), Submission(source="y")])
+    many = client.submit_many([Submission(source="x"), Submission(source="y", files={"z.yaml": "z"})])
     assert many == [Submitted(1, created=False), Submitted(2, created=True)]
     (_, one_path, one), (_, many_path, both) = api.asked
     assert (one_path, many_path) == ("/v1/executions", "/v1/executions/batch")
     assert (one["workflow"], one["input"], one["key"]) == ("w", {"a": 1}, "k")
-    assert [s["source"] for s in both["submissions"]] == ["x", "y"]
+    assert [(s["source"], s["files"]) for s in both["submissions"]] == [("x", {}), ("y", {"z.yaml": "z"})]
 
 
 def test_wait_follows_the_news_until_it_is_finished(api, client):

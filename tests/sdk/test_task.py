@@ -55,9 +55,8 @@ def test_wrong_durations_are_refused(make):
 
 def assignment(**more) -> Assignment:
     values = {"attempt": 1, "max_attempts": None, **more}
-    return Assignment(
-        1, 2, values["attempt"], "t", "load", "python", {}, 60.0, "receipt", "flow", values["max_attempts"]
-    )
+    place = (1, 2, values.pop("attempt"), "t", "load", "python", {}, 60.0, "receipt", "flow")
+    return Assignment(*place, **values)
 
 
 def test_the_context_knows_its_attempt_and_raises_once_revoked():
@@ -71,12 +70,21 @@ def test_the_context_knows_its_attempt_and_raises_once_revoked():
         context.heartbeat()
 
 
-def test_the_contexts_logger_says_whose_line_it_is(caplog):
+def test_the_context_knows_its_item_and_whether_it_undoes():
+    plain = TaskContext(assignment(), started=0.0)
+    assert (plain.item, plain.compensates) == (None, False)
+    undoing = TaskContext(assignment(item=3, compensates=True), started=0.0)
+    assert (undoing.item, undoing.compensates) == (3, True)
+
+
+@pytest.mark.parametrize(("item", "words"), [(None, "[1 load attempt 2]"), (0, "[1 load item 0 attempt 2]")])
+def test_the_contexts_logger_says_whose_line_it_is(caplog, item, words):
+    context = TaskContext(assignment(attempt=2, item=item), started=0.0)
     with caplog.at_level(logging.INFO, "tenax.task"):
-        TaskContext(assignment(attempt=2), started=0.0).logger.info("read %d rows", 5, extra={"rows": 5})
+        context.logger.info("read %d rows", 5, extra={"rows": 5})
     [record] = caplog.records
-    assert record.getMessage() == "[1 load attempt 2] read 5 rows"
-    assert (record.execution_id, record.rows) == (1, 5)
+    assert record.getMessage() == f"{words} read 5 rows"
+    assert (record.execution_id, record.item, record.rows) == (1, item, 5)
 
 
 def test_there_is_no_context_outside_of_an_attempt():

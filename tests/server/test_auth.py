@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import socket
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -18,6 +21,7 @@ from tenax.store.tokens import ROLES, create_token, revoke_token
 EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}
 READERS, OPERATORS, WORKERS = {"admin", "operator", "viewer"}, {"admin", "operator"}, {"admin", "worker"}
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
+CALLBACK = "/v1/callbacks/{execution_id}/{item_id}/{attempt}/{receipt}"
 
 # method, path, body, who may
 ROUTES: list[tuple[str, str, Any, set[str]]] = [
@@ -34,6 +38,16 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/executions/batch", {"submissions": []}, OPERATORS),
     ("POST", "/v1/executions/{execution_id}/cancel", {}, OPERATORS),
     ("POST", "/v1/executions/{execution_id}/retry", {}, OPERATORS),
+    ("POST", "/v1/executions/{execution_id}/pause", {}, OPERATORS),
+    ("POST", "/v1/executions/{execution_id}/resume", {}, OPERATORS),
+    ("POST", "/v1/executions/{execution_id}/signals", {"name": "go"}, OPERATORS),
+    ("GET", "/v1/executions/{execution_id}/tree", None, READERS),
+    ("GET", "/v1/executions/{execution_id}/steps/{step}/items", None, READERS),
+    ("POST", "/v1/executions/{execution_id}/steps/{step}/approve", {}, OPERATORS),
+    ("POST", "/v1/executions/{execution_id}/steps/{step}/reject", {}, OPERATORS),
+    ("POST", "/v1/workflows", {"source": SOURCE}, OPERATORS),
+    ("GET", "/v1/workflows", None, READERS),
+    ("POST", CALLBACK, {}, EVERYONE),
     ("POST", "/v1/worker/register", {"worker": "w", "runtimes": ["python"]}, WORKERS),
     (
         "POST",
@@ -48,11 +62,12 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/tokens", {"name": "new", "role": "viewer"}, NOBODY_ELSE),
     ("POST", "/v1/tokens/{token_id}/revoke", None, NOBODY_ELSE),
 ]
-PUBLIC = {"/healthz", "/readyz"}
+PUBLIC = {"/healthz": 200, "/readyz": 200, CALLBACK: 404}
+"""What needs no token, and what it answers to a stranger."""
 
 
 def filled(path: str) -> str:
-    return path.replace("{execution_id}", "999").replace("{token_id}", "999")
+    return re.sub(r"\{\w+\}", "999", path)
 
 
 def test_each_role_may_do_what_it_is_for_and_nothing_else(server) -> None:
@@ -80,11 +95,31 @@ def test_once_there_is_a_token_nothing_goes_without_a_right_one(server) -> None:
             for method, path, body, _ in ROUTES:
                 answer = http.request(method, filled(path), json=body, headers=headers)
                 if path in PUBLIC:
-                    assert answer.status_code == 200
+                    assert answer.status_code == PUBLIC[path]
                 else:
                     assert answer.status_code == 401, (path, headers)
                     assert answer.headers["www-authenticate"] == "Bearer"
                     assert answer.json()["type"] == "tenax:unauthorized"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/callbacks",
+        "/v1/callbacksx/1",
+        "/v1/callbacks/../executions",
+        "//v1/callbacks/1/1/1/r",
+        "/V1/callbacks/",
+    ],
+)
+def test_only_callbacks_themselves_are_open(server, path: str) -> None:
+    """Nothing that is not below the prefix is let in for looking like it; what is below it leads nowhere else."""
+    server.token("admin")
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+        status = int(connection.makefile("rb").readline().split()[1])
+    assert status == (404 if path.startswith("/v1/callbacks/") else 401)
 
 
 def test_a_token_revoked_over_http_is_refused_at_once(server) -> None:

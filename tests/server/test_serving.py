@@ -16,10 +16,13 @@ from uuid import uuid4
 
 import httpx2
 import pytest
+import structlog
 from waiting import eventually
 
 from tenax.errors import SchemaOutdated, Unreachable, UsageError
 from tenax.server.app import serve
+from tenax.server.gate import Gate
+from tenax.server.listen import bind, callback_base
 from tenax.settings import Settings
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
@@ -105,6 +108,42 @@ def test_what_nobody_foresaw_is_a_500_with_a_number_that_the_log_has(server, cap
     logged = "".join(capfd.readouterr())
     assert incident in logged
     assert "UndefinedTableError" in logged
+
+
+@pytest.mark.parametrize("error", [RuntimeError("oh"), Unreachable("the database is gone")])
+@pytest.mark.parametrize("more", ["", "/more"])
+def test_a_callback_that_fails_leaves_no_receipt_in_the_log(error: Exception, more: str) -> None:
+    async def broken(scope: Any, receive: Any, send: Any) -> None:
+        raise error
+
+    async def nothing(*_: Any) -> Any:
+        return {}
+
+    path = f"/v1/callbacks/5/6/1/c0ffee{more}"
+    scope = {"type": "http", "method": "POST", "path": path, "headers": []}
+    doorkeeper: Any = None  # it has no say in what is public
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(Gate(broken, doorkeeper, 1000)(scope, nothing, nothing))
+    assert [entry["path"] for entry in logs] == ["/v1/callbacks/5/6/1/..."]
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:{port}"),
+        ("::1", "http://[::1]:{port}"),
+        ("0.0.0.0", f"http://{socket.gethostname()}:{{port}}"),
+        ("", f"http://{socket.gethostname()}:{{port}}"),
+    ],
+)
+def test_callees_reach_the_server_where_it_listens_or_where_the_settings_say(
+    host: str, expected: str
+) -> None:
+    with bind(host, 0) as listener:
+        port = listener.getsockname()[1]
+        assert callback_base(listener, Settings()) == expected.format(port=port)
+        said = Settings(callback_url="https://tenax.example/hooks")
+        assert callback_base(listener, said) == "https://tenax.example/hooks"
 
 
 def start_process(database_url: str) -> tuple[subprocess.Popen[str], str]:

@@ -36,6 +36,7 @@ def test_every_verb_posts_its_type_and_reads_the_answers(callee):
         "execution_id": 1, "item_id": 2, "attempt": 3, "token": "g", "step": "s", "runtime": "http", "spec": {"url": "x"},
         "timeout": 5, "receipt": "r", "workflow": "w", "max_attempts": None,
         "secrets": [[["headers", "a"], ["Bearer ", {"secret": "K"}]]],
+        "item": 0, "callback": "http://x/v1/callbacks/1/2/3/r", "compensates": True,
     }  # fmt: skip
     answered(callee, {"lease": 3, "heartbeat": 1})
     answered(callee, [granted])
@@ -52,6 +53,8 @@ def test_every_verb_posts_its_type_and_reads_the_answers(callee):
         )
         assert (assignment.item_id, assignment.spec) == (2, {"url": "x"})
         assert assignment.secrets == ((("headers", "a"), ("Bearer ", {"secret": "K"})),)
+        assert (assignment.item, assignment.compensates) == (0, True)
+        assert assignment.callback == "http://x/v1/callbacks/1/2/3/r"
         [answer] = await transport.report([Report(1, 2, 3, "g", failed)])
         assert (answer.status, answer.verdict) == ("applied", "retry")
         await transport.release([Release(1, 2, 3, "g", "draining")])

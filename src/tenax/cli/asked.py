@@ -124,13 +124,15 @@ def _policy_of_step(text: str, filename: str | None, step: str | None) -> Policy
 # -- the outcome
 
 _Reader = Callable[[Any], Any]
+_ENDS = tuple(status for status in get_args(OutcomeStatus) if status != "accepted")
+"""What is accepted has not ended: there is nothing to decide."""
 
 
 def read_outcome(given: str) -> Outcome:
     body = _object(given, "--outcome")
     values = _read(body, _OUTCOME, "--outcome")
     if "status" not in values:
-        raise UsageError(f"--outcome: `status` is missing: one of {', '.join(get_args(OutcomeStatus))}")
+        raise UsageError(f"--outcome: `status` is missing: one of {', '.join(_ENDS)}")
     facts = {name: value for name, value in values.items() if name not in ("status", "result", "after")}
     # Of a snooze, `retry_after` can only mean when to run again.
     after = values.get("after", values.get("retry_after") if values["status"] == "snoozed" else None)
@@ -296,7 +298,7 @@ def _anything(value: Any) -> Any:
 
 
 _OUTCOME: Mapping[str, tuple[str, _Reader]] = {
-    "status": ("status", _one_of(get_args(OutcomeStatus))),
+    "status": ("status", _one_of(_ENDS)),
     "class": ("failure_class", _one_of(FAILURE_CLASSES)),
     "reason": ("reason", _text),
     "status_code": ("status_code", _whole),

@@ -6,17 +6,16 @@ import asyncio
 import contextlib
 import getpass
 import os
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tenax.errors import Unreachable, UsageError
+from tenax.errors import UsageError
 from tenax.settings import Settings
 
 if TYPE_CHECKING:
     from tenax.engine.engine import Engine
     from tenax.model.wire import Submission, Submitted
-    from tenax.sdk.client import Client
 
 T = TypeVar("T")
 
@@ -47,8 +46,38 @@ class Backend(Protocol):
     ) -> dict[str, Any]: ...
 
     async def explain(
-        self, execution_id: int, *, step: str | None, attempt: int | None
+        self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
     ) -> Sequence[dict[str, Any]]: ...
+
+    async def items(
+        self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        """Of a fan-out, in the order of its list."""
+        ...
+
+    async def tree(self, execution_id: int) -> dict[str, Any]:
+        """An execution with its children, and theirs."""
+        ...
+
+    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]: ...
+
+    async def decide_approval(
+        self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
+    ) -> dict[str, Any]: ...
+
+    async def pause(self, execution_id: int, *, reason: str | None) -> bool:
+        """False where it was paused already."""
+        ...
+
+    async def resume(self, execution_id: int, *, reason: str | None) -> bool:
+        """False where it was running already."""
+        ...
+
+    async def store_workflow(
+        self, source: str, *, filename: str, files: Mapping[str, str]
+    ) -> dict[str, Any]: ...
+
+    async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]: ...
 
     async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
         """False where it had been cancelled before."""
@@ -61,143 +90,17 @@ class Backend(Protocol):
         ...
 
 
-class ServerBackend:
-    """Over HTTP."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    async def submit(self, submission: Submission) -> Submitted:
-        return await self._client.submit(submission)
-
-    async def get(self, execution_id: int) -> dict[str, Any]:
-        return await self._client.get(check_id(execution_id))
-
-    async def list(
-        self,
-        *,
-        states: Sequence[str],
-        workflow: str | None,
-        since: datetime | None,
-        before: int | None,
-        limit: int,
-    ) -> list[dict[str, Any]]:
-        found = await self._client.list(
-            status=",".join(states) or None,
-            workflow=workflow,
-            since=since.isoformat() if since else None,
-            limit=limit,
-            before=before,
-        )
-        return list(found)
-
-    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
-        return await self._client.events(check_id(execution_id), after=after)
-
-    async def news(
-        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
-    ) -> dict[str, Any]:
-        return await self._client.news(check_id(execution_id), cursor=cursor, wait=wait)
-
-    async def explain(
-        self, execution_id: int, *, step: str | None, attempt: int | None
-    ) -> Sequence[dict[str, Any]]:
-        return list(await self._client.explain(check_id(execution_id), step=step, attempt=attempt))
-
-    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
-        return bool((await self._client.cancel(check_id(execution_id), reason=reason))["changed"])
-
-    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
-        answer = await self._client.retry(check_id(execution_id), from_failed=from_failed, reason=reason)
-        return {name: value for name, value in answer.items() if value is not None}
-
-    async def nobody_works(self) -> bool:
-        return False
-
-
-class DatabaseBackend:
-    """The database itself, by an engine whose loops do not run: a short command leases, reaps and repairs nothing."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._actor = user_name()
-
-    async def submit(self, submission: Submission) -> Submitted:
-        await self._make_room()
-        [submitted] = await self._engine.submit([submission])
-        await self._tell_others()
-        return submitted
-
-    async def get(self, execution_id: int) -> dict[str, Any]:
-        return await self._engine.get(check_id(execution_id))
-
-    async def list(
-        self,
-        *,
-        states: Sequence[str],
-        workflow: str | None,
-        since: datetime | None,
-        before: int | None,
-        limit: int,
-    ) -> list[dict[str, Any]]:
-        return await self._engine.list(
-            states=list(states) or None, workflow=workflow, since=since, before=before, limit=limit
-        )
-
-    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
-        return await self._engine.events(check_id(execution_id), after=after)
-
-    async def news(
-        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
-    ) -> dict[str, Any]:
-        return await self._engine.news(check_id(execution_id), cursor=cursor, wait=wait)
-
-    async def explain(
-        self, execution_id: int, *, step: str | None, attempt: int | None
-    ) -> Sequence[dict[str, Any]]:
-        return await self._engine.explain(check_id(execution_id), step=step, attempt=attempt)
-
-    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
-        await self._make_room()
-        changed = await self._engine.cancel(check_id(execution_id), actor=self._actor, reason=reason)
-        await self._tell_others()
-        return changed
-
-    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
-        await self._make_room()
-        answer = await self._engine.retry(
-            check_id(execution_id), actor=self._actor, reason=reason, from_failed=from_failed
-        )
-        await self._tell_others()
-        return answer
-
-    async def nobody_works(self) -> bool:
-        from tenax.store.workers import count_live_workers
-
-        async with self._engine.core.transaction() as tx:
-            return not await count_live_workers(tx, self._engine.core.settings.lease)
-
-    async def _make_room(self) -> None:
-        """No server may have run here yet. What is written before the log has its partitions would stand in their way."""
-        from tenax.store.service import ensure_log_partitions
-
-        async with self._engine.core.transaction() as tx:
-            await ensure_log_partitions(tx)
-
-    async def _tell_others(self) -> None:
-        with contextlib.suppress(Unreachable):  # it is done; the sweep of a server finds it as well
-            await self._engine.core.hub.flush()
-
-
 @contextlib.asynccontextmanager
 async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIterator[Backend]:
     """`follow`: hear at once of what happens to an execution, for `news(wait=...)`."""
     if settings.server:
+        from tenax.cli.server_backend import ServerBackend
         from tenax.sdk.client import Client
 
         async with Client(settings.server, settings.token) as client:
             yield ServerBackend(client)
         return
+    from tenax.cli.database_backend import DatabaseBackend
     from tenax.cli.home import tell_of_new_database
     from tenax.cli.logs import configure_logging
     from tenax.engine.engine import Engine

@@ -46,6 +46,38 @@ async def _cancelled(settings: Settings, execution_id: int, reason: str | None) 
         return changed, running
 
 
+def pause(
+    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
+    """Let an execution start nothing more, until it is resumed. What runs may finish; decisions are made as ever. Its
+    children are paused with it.
+    """
+    changed = run_async(_paused(where, execution_id, reason, paused=True))
+    if json:
+        print_json({"id": execution_id, "status": "paused", "changed": changed})
+    elif changed:
+        say(f"execution {execution_id} is paused; what runs may finish\n  go on: tenax resume {execution_id}")
+    else:
+        say(f"execution {execution_id} was paused already")
+
+
+def resume(
+    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
+    """Let a paused execution go on, and its children with it."""
+    changed = run_async(_paused(where, execution_id, reason, paused=False))
+    if json:
+        print_json({"id": execution_id, "status": "running", "changed": changed})
+    else:
+        say(f"execution {execution_id} {'goes on' if changed else 'was not paused'}")
+
+
+async def _paused(where: Where, execution_id: int, reason: str | None, *, paused: bool) -> bool:
+    async with open_backend(where.settings()) as backend:
+        verb = backend.pause if paused else backend.resume
+        return await verb(execution_id, reason=reason)
+
+
 def retry(
     execution_id: ExecutionId,
     /,

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.boundary import USAGE
+from tenax.cli.bundle import bundle, check_whole
 from tenax.cli.flags import Json
-from tenax.cli.inputs import STDIN, read_bytes
+from tenax.cli.inputs import STDIN, STDIN_SHOWN, definition_of, read_bytes
 from tenax.cli.output import print_json, printable, say, show
 from tenax.errors import InvalidDefinition, UsageError
+from tenax.model.children import child_references
 from tenax.model.definition import Workflow
 from tenax.model.durations import format_duration
 from tenax.model.findings import format_path
@@ -29,10 +31,12 @@ MOST_ROWS = 10_000
 
 
 def validate(file: File, /, *, json: Json = False) -> int:
-    """Check a workflow file: its keys, graph, templates, conditions and policies. Exit code 2 where it is wrong."""
-    content = read_bytes(file)
+    """Check a workflow file: its keys, graph, templates, conditions and policies, and the files of its child workflows.
+    Exit code 2 where something is wrong.
+    """
+    server_retry = default_retry()
     try:
-        workflow = load_workflow(content, filename=shown_name(file), server_retry=default_retry())
+        workflow, children = _checked(file, server_retry)
     except InvalidDefinition as error:
         if json:
             print_json({"valid": False, "errors": [finding.as_dict() for finding in error.findings]})
@@ -46,12 +50,24 @@ def validate(file: File, /, *, json: Json = False) -> int:
             "version": workflow.version,
             "hash": identity,
             "steps": len(workflow.steps),
+            "files": list(children),
         }
         print_json({"valid": True, "errors": [], **summary})
     else:
-        count = len(workflow.steps)
-        say(f"OK: {workflow.name}, {count} step{'s' if count != 1 else ''}, content {identity[:12]}")
+        count, below = len(workflow.steps), len(children)
+        also = f", with {below} file{'s' if below != 1 else ''} of child workflows" if below else ""
+        say(f"OK: {workflow.name}, {count} step{'s' if count != 1 else ''}, content {identity[:12]}{also}")
     return 0
+
+
+def _checked(file: str, server_retry: Patch | None) -> tuple[Workflow, Mapping[str, Workflow]]:
+    """The workflow of a file, and those that its steps name by `file:`."""
+    content = read_bytes(file)
+    workflow = load_workflow(content, filename=shown_name(file), server_retry=server_retry)
+    if not any(reference.kind == "file" for reference in child_references(workflow)):
+        return workflow, {}
+    definition = definition_of(content, file)
+    return check_whole(definition.text, definition.filename, bundle(definition), server_retry)
 
 
 def schedule(
@@ -96,7 +112,7 @@ def policies_of(workflow: Workflow, server_retry: Patch | None) -> Mapping[str, 
 
 
 def shown_name(file: str) -> str:
-    return "<stdin>" if file == STDIN else file
+    return STDIN_SHOWN if file == STDIN else file
 
 
 def policy_words(policy: Policy) -> str:

@@ -27,8 +27,14 @@ _WHY_NOT = {
     "budget": "the budget is spent",
     "condition_error": "a condition cannot be evaluated",
     "execution_ended": "the execution is over",
+    "step_ended": "the step is over",
 }
 """Why there is no retry, by the rule of the decision: `explain` has the whole sentence."""
+_INSTEAD = {
+    "continue": "the rest goes on",
+    "value": "a value stands in for it",
+    "step": "a fallback step stands in for it",
+}
 _HANDED_BACK = {"draining": "its worker is stopping", "no_handler": "its worker has no handler for it"}
 
 
@@ -36,15 +42,21 @@ class Teller:
     """Tells the events of one execution in their order. It remembers how many attempts counted: no single event says so."""
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[str | None, int | None], int] = {}
+        self._counted: dict[tuple[str | None, int | None, bool], int] = {}
 
     def words(self, event: Event) -> str:
-        """What happened, in the words of the vocabulary; the step and the time are the caller's to print."""
-        whose = (event["step"], event["item"])
+        """What happened, in the words of the vocabulary; step, item and time are the caller's to print."""
+        compensates = is_of_compensation(event)
+        whose = (event["step"], event["item"], compensates)
         after = event["data"].get("decision", {}).get("after")
         if after:
             self._counted[whose] = after["counted"]
-        return _words(event, self._counted.get(whose, 0))
+        words = _words(event, self._counted.get(whose, 0))
+        return f"compensation: {words}" if compensates else words
+
+
+def is_of_compensation(event: Event) -> bool:
+    return bool(event["type"].startswith("compensation_") or event["data"].get("compensation"))
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
@@ -55,27 +67,57 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 def _words(event: Event, counted: int) -> str:
     data, number = event["data"], event["attempt"]
     match event["type"]:
-        case "action_started":
-            limit = data.get("retry", {}).get("max_attempts")
-            return f"attempt {attempt_of(number, limit, counted + 1)} started on {data.get('worker', 'a worker')}"
+        case "step_enqueued" if "items" in data:
+            return f"enqueued: {counted_items(data['items'])}, {data.get('parallelism', 1):,} at a time"
+        case "action_started" | "compensation_started":
+            return _started(data, number, counted + 1)
         case "action_completed":
             return f"attempt {number} succeeded"
-        case "action_error" | "lease_expired" | "queue_expired" | "action_not_completed":
+        case (
+            "action_error" | "lease_expired" | "queue_expired" | "action_not_completed" | "compensation_error"
+        ):
             return f"attempt {number} failed: {failure_words(data.get('failure'))}"
         case "action_snoozed":
             return f"attempt {number} asked to be run later (not counted)"
-        case "step_retry":
+        case "action_polled":
+            return f"attempt {number}: not yet done (not counted; poll {data.get('polls')})"
+        case "action_accepted":
+            by = f"; it calls back by {data['deadline_at']}" if data.get("deadline_at") else ""
+            return f"attempt {number} was accepted by its callee{by}"
+        case "step_retry" | "compensation_retry":
             return f"retry in {duration(data['delay_seconds'])}{_left(data)}"
+        case kind:
+            return _end_words(kind, data) or _other_words(kind, data, number)
+
+
+def _end_words(kind: str, data: Mapping[str, Any]) -> str | None:
+    """How a step, an item or a compensation ended."""
+    match kind:
         case "step_retry_exhausted":
             return f"attempts are used up: {data.get('attempts')} of {data.get('max_attempts')}"
-        case "step_failed_terminal":
-            decision = data.get("decision", {})
-            why = why_not(decision.get("rule"), decision.get("max_attempts")) or data.get("reason")
-            return f"failed for good{f' ({why})' if why else ''}: {failure_words(data.get('failure'))}"
-        case "step_completed" | "step_skipped" as kind:
-            return f"{kind.removeprefix('step_')}{kept_from(data.get('carried_from'))}"
-        case kind:
-            return _other_words(kind, data, number)
+        case "step_failed_terminal" | "item_failed" | "compensation_failed":
+            return f"{_failed_for_good(data)}{instead(data.get('on_failure'))}"
+        case "step_completed" | "step_skipped":
+            return f"{kind.removeprefix('step_')}{kept_from(data.get('carried_from'))}{instead(data.get('on_failure'))}"
+        case _:
+            return None
+
+
+def _started(data: Mapping[str, Any], number: int, counted: int) -> str:
+    limit = data.get("retry", {}).get("max_attempts")
+    words = f"attempt {attempt_of(number, limit, counted)} started"
+    if data.get("worker"):
+        words += f" on {data['worker']}"
+    if data.get("waiting"):
+        words += f": {waiting_words(data['waiting'], child=data.get('child'))}"
+    return f"{words}{vary_words(data.get('vary'))}"
+
+
+def _failed_for_good(data: Mapping[str, Any]) -> str:
+    decision = data.get("decision", {})
+    why = why_not(decision.get("rule"), decision.get("max_attempts")) or data.get("reason")
+    tolerated = ", tolerated" if data.get("tolerated") else ""
+    return f"failed for good{tolerated}{f' ({why})' if why else ''}: {failure_words(data.get('failure'))}"
 
 
 def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
@@ -84,15 +126,67 @@ def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
         case "lease_released":
             reason = str(data.get("reason"))
             return f"attempt {number} was handed back, uncounted ({_HANDED_BACK.get(reason, reason)})"
+        case "item_cancelled" | "compensation_cancelled" if "count" in data:
+            return f"{counted_items(data['count'])} cancelled before they began"
+        case "retry_held":
+            return "the retry is held back"
         case "late_result":
             return f"a late report on attempt {number} was recorded and changed nothing"
         case "operator_action":
             why = f": {data['reason']}" if data.get("reason") else ""
-            return f"{data.get('actor')} asked for {data.get('action')}{why}"
+            whose = f" of execution {data['because_of']}" if data.get("because_of") else ""
+            return f"{data.get('actor')} asked for {data.get('action')}{whose}{why}"
+        case "signal_received":
+            with_data = f", with {one_line(data['data'], 100)}" if data.get("data") is not None else ""
+            return f"signal {data.get('name')} was received from {data.get('actor')}{with_data}"
+        case "step_unreachable":
+            return f"unreachable because of {data.get('cause')}"
         case "execution_failed":
             return f"execution failed{in_step(data.get('failure'))}: {failure_words(data.get('failure'))}"
+        case "execution_compensating":
+            failed = f"{in_step(data.get('failure'))}: {failure_words(data.get('failure'))}"
+            return f"what was done is undone, because the execution failed{failed}"
+        case "execution_compensated":
+            return f"compensations are over: {data.get('completed')} completed, {data.get('failed')} failed"
         case _:
-            return kind.removeprefix("step_").replace("_", " ")
+            return _plain(kind)
+
+
+def _plain(kind: str) -> str:
+    """The name of an event that says all: `item completed`, `execution paused`, `enqueued`."""
+    return kind.removeprefix("step_").removeprefix("compensation_").replace("_", " ")
+
+
+def counted_items(count: int) -> str:
+    return f"{count:,} item{'s' if count != 1 else ''}"
+
+
+def vary_words(vary: Mapping[str, Any] | None) -> str:
+    """Behind an attempt whose inputs an entry of `vary` changed."""
+    return f" (vary {vary.get('entry')}: {one_line(vary.get('override'), 100)})" if vary else ""
+
+
+def instead(on_failure: str | None) -> str:
+    """Behind a failure that something else stands in for."""
+    return f" (on_failure: {_INSTEAD.get(on_failure, on_failure)})" if on_failure else ""
+
+
+def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> str:
+    """What an attempt waits for that nobody works on."""
+    by = f", until {waiting['deadline_at']}" if waiting.get("deadline_at") else ""
+    match waiting["for"]:
+        case "sleep":
+            return f"sleeping until {waiting.get('until')}"
+        case "signal":
+            return f"waiting for signal {waiting.get('signal')}{by}"
+        case "approval":
+            return f"waiting for an approval{by}"
+        case "child":
+            return f"child execution {child}"
+        case "callback":
+            return f"waiting for its callback{by}"
+        case other:
+            return f"waiting: {other}"
 
 
 def failure_words(failure: Mapping[str, Any] | None) -> str:

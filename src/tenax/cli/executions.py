@@ -1,4 +1,4 @@
-"""Start executions and look at them."""
+"""Start executions, and list them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from tenax.cli.backend import check_id, nobody_to_run, open_backend, run_async
-from tenax.cli.boundary import FAILED
-from tenax.cli.flags import ANYWHERE, ExecutionId, Inputs, Json, Where
+from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
 from tenax.cli.inputs import STDIN, parse_inputs, read_definition
 from tenax.cli.keys import known_key
-from tenax.cli.output import console, one_line, print_json, printable, say
+from tenax.cli.output import one_line, print_json, say
 from tenax.cli.output import show as show_
-from tenax.errors import NotFound, UsageError
+from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
-from tenax.model.findings import shorten, suggest
+from tenax.model.findings import shorten
 from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
 
@@ -40,6 +39,8 @@ def submit(
 
     It runs as soon as there is a server with a worker (`tenax up`); `tenax run` does everything by itself.
     """
+    from tenax.cli.bundle import bundle
+
     if file == input_file == STDIN:
         raise UsageError("stdin can be the workflow or the inputs, not both")
     definition = read_definition(file)
@@ -49,6 +50,7 @@ def submit(
         input=parse_inputs(inputs, input_file),
         key=key,
         base_dir=definition.folder,
+        files=bundle(definition),
     )
     settings = where.settings()
     if not settings.server:
@@ -64,12 +66,13 @@ def submit(
 
 def _check_first(submission: Submission, settings: Settings) -> None:
     """A file that is wrong is refused before a database is started for it. A server checks by its own defaults."""
+    from tenax.cli.bundle import check_whole
     from tenax.cli.definitions import default_retry
     from tenax.model.parse import check_input
-    from tenax.policy.check import load_workflow
 
-    workflow = load_workflow(
-        submission.source or "", filename=submission.filename, server_retry=default_retry(settings)
+    server_retry = default_retry(settings)
+    workflow, _ = check_whole(
+        submission.source or "", submission.filename or "", submission.files, server_retry
     )
     check_input(workflow, submission.input)
 
@@ -169,6 +172,8 @@ def _list_table(found: Sequence[dict[str, Any]]) -> Any:
                 doing += f", attempt {attempt_of(waiting['attempt'], waiting['max_attempts'], counted)}"
         error = one_line(failure.get("message") or waiting.get("last_error") or "", 100)
         status = Text(row["status"], style=STYLES.get(row["status"], ""))
+        if row.get("compensation"):
+            status.append(f" (compensation {row['compensation']})", style=STYLES.get(row["compensation"], ""))
         started = row["created_at"].partition(".")[0].removesuffix("Z").replace("T", " ")
         table.add_row(
             Text(str(row["id"])),
@@ -179,145 +184,3 @@ def _list_table(found: Sequence[dict[str, Any]]) -> Any:
             Text(error),
         )
     return table
-
-
-def show(
-    execution_id: ExecutionId,
-    /,
-    *,
-    follow: Annotated[bool, Parameter(help="Stay until it has ended; exit code 1 if it failed.")] = False,
-    step: Annotated[
-        str | None, Parameter(help="Only this step, with the whole evidence of its failed attempts.")
-    ] = None,
-    attempt: Annotated[int | None, Parameter(help="Only this attempt of the step.")] = None,
-    json: Json = False,
-    where: Where = ANYWHERE,
-) -> int:
-    """Show an execution: its steps, their attempts, its result.
-
-    The exit code is 0 whatever its status; with --follow it is 1 where the execution failed or was cancelled.
-    """
-    if attempt is not None and step is None:
-        raise UsageError("--attempt is of a step", remedy="name it: --step STEP")
-    execution = run_async(_shown(where, execution_id, follow=follow, quiet=json))
-    if step is not None:
-        execution = _narrowed(execution, step, attempt)
-    if json:
-        print_json(execution)
-    else:
-        from tenax.cli.timeline import render_execution, render_step
-
-        show_(render_step(execution, step) if step is not None else render_execution(execution))
-    return FAILED if follow and execution["status"] != "completed" else 0
-
-
-def _narrowed(execution: dict[str, Any], name: str, attempt: int | None) -> dict[str, Any]:
-    """The execution with one step of it, and of that all attempts or one."""
-    if name not in execution["steps"]:
-        known = list(execution["steps"])
-        raise NotFound(f"execution {execution['id']} has no step `{shorten(name)}`{suggest(name, known)}")
-    step = execution["steps"][name]
-    attempts = [one for one in step["attempts"] if attempt in (None, one["attempt"])]
-    if attempt is not None and not attempts:
-        raise NotFound(f"step {name} of execution {execution['id']} has no attempt {attempt}")
-    return {**execution, "steps": {name: {**step, "attempts": attempts}}}
-
-
-async def _shown(where: Where, execution_id: int, *, follow: bool, quiet: bool) -> dict[str, Any]:
-    async with open_backend(where.settings(), follow=follow) as backend:
-        if not follow:
-            return await backend.get(execution_id)
-        from tenax.cli.follow import follow as follow_
-        from tenax.cli.live import view_for
-
-        view = view_for(console(stderr=quiet))
-        return await follow_(
-            backend, execution_id, view, warning=lambda: nobody_to_run(backend, execution_id)
-        )
-
-
-def events(
-    execution_id: ExecutionId,
-    /,
-    *,
-    after: Annotated[int, Parameter(help="Only those after this sequence number.")] = 0,
-    json: Json = False,
-    where: Where = ANYWHERE,
-) -> None:
-    """Print the events of an execution, in their order."""
-    # For people all are needed: how many attempts counted is known from those before.
-    found = run_async(_events(where, execution_id, after if json else 0))
-    if json:
-        print_json(found)
-    elif any(event["seq"] > after for event in found):
-        show_(_event_table(found, after))
-    else:
-        say("no events")
-
-
-async def _events(where: Where, execution_id: int, after: int) -> list[dict[str, Any]]:
-    async with open_backend(where.settings()) as backend:
-        return list(await backend.events(execution_id, after=after))
-
-
-def _event_table(found: Sequence[dict[str, Any]], after: int) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    from tenax.cli.event_lines import Teller
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("seq", "at", "type", "step", "attempt", "what"):
-        right = title in ("seq", "attempt")
-        table.add_column(
-            title,
-            header_style="dim",
-            justify="right" if right else "left",
-            no_wrap=title != "what",
-            overflow="fold",
-        )
-    teller = Teller()
-    for event in found:
-        words = one_line(teller.words(event))
-        if event["seq"] <= after:
-            continue
-        attempt = "" if event["attempt"] is None else str(event["attempt"])
-        cells = (str(event["seq"]), event["at"], event["type"], event["step"] or "", attempt, words)
-        table.add_row(*(Text(cell) for cell in cells))
-    return table
-
-
-def explain(
-    execution_id: ExecutionId,
-    /,
-    *,
-    step: Annotated[str | None, Parameter(help="Only the decisions on this step.")] = None,
-    attempt: Annotated[int | None, Parameter(help="Only the decision on this attempt.")] = None,
-    json: Json = False,
-    where: Where = ANYWHERE,
-) -> None:
-    """Say in plain English why something was retried, or was not."""
-    found = run_async(_explained(where, execution_id, step, attempt))
-    if json:
-        print_json(found)
-    elif found:
-        say("\n\n".join(_explanation(execution_id, one) for one in found))
-    else:
-        say("no attempt has failed: there is nothing to explain")
-
-
-def _explanation(execution_id: int, one: dict[str, Any]) -> str:
-    from tenax.cli.evidence import last_lines
-
-    whole = f"tenax show {execution_id} --step {one['step']} --attempt {one['attempt']}"
-    evidence = last_lines(one["failure"], whole=whole) if one["failure"] else []
-    if evidence:
-        evidence.insert(0, "What it left behind:")
-    return "\n".join([printable(one["text"]), *evidence])
-
-
-async def _explained(
-    where: Where, execution_id: int, step: str | None, attempt: int | None
-) -> list[dict[str, Any]]:
-    async with open_backend(where.settings()) as backend:
-        return list(await backend.explain(execution_id, step=step, attempt=attempt))

@@ -62,11 +62,12 @@ def _of_file(file: str, where: Where) -> Drawing:
 
 
 def _of_execution(execution: Mapping[str, Any]) -> Drawing:
-    """By what the execution says of itself: the file may have changed since. Its goals it does not tell."""
+    """By what the execution says of itself: the file may have changed since."""
     states = execution["steps"]
     steps = tuple(Step(name, state["type"], {}, tuple(state["needs"])) for name, state in states.items())
     title = f"{execution['workflow']}, execution {execution['id']}: {execution['status']}"
-    return drawing_of(Workflow(execution["workflow"], steps), title=title, states=states)
+    goals = [name for name, state in states.items() if state.get("goal")]
+    return drawing_of(Workflow(execution["workflow"], steps), title=title, goals=goals, states=states)
 
 
 async def _execution(where: Where, execution_id: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tenax.model.findings import shorten
 
 STDIN = "/dev/stdin"
 """What `-` becomes on the way in (see `boundary`)."""
+STDIN_SHOWN = "<stdin>"
 _LARGEST_FILE = 64_000_000
 """Far beyond any definition; its reader has its own, smaller limit, and says so with more words."""
 
@@ -31,9 +32,13 @@ class DefinitionFile:
 
 
 def read_definition(name: str) -> DefinitionFile:
-    text = decode_text(read_bytes(name), name)
+    return definition_of(read_bytes(name), name)
+
+
+def definition_of(content: bytes, name: str) -> DefinitionFile:
+    text = decode_text(content, name)
     if name == STDIN:
-        return DefinitionFile(text, "<stdin>", str(Path.cwd()))
+        return DefinitionFile(text, STDIN_SHOWN, str(Path.cwd()))
     return DefinitionFile(text, name, str(Path(name).resolve().parent))
 
 

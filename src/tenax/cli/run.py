@@ -22,6 +22,7 @@ from tenax.cli.interrupts import INTERRUPTED, Interrupts, typed_line
 from tenax.cli.keys import known_key
 from tenax.cli.live import View, view_for
 from tenax.cli.output import console, print_json, say, show
+from tenax.cli.show import in_full
 from tenax.errors import Conflict, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
@@ -82,6 +83,8 @@ def _wish(
                 remedy=f"tenax run --resume {resume}",
             )
         return Wish(None, check_id(resume))
+    from tenax.cli.bundle import bundle
+
     if file is None:
         raise UsageError("which workflow?", remedy="tenax run FILE, or tenax run --resume ID")
     definition = read_definition(file)
@@ -92,12 +95,14 @@ def _wish(
             input=parse_inputs(inputs, input_file),
             key=key,
             base_dir=definition.folder,
+            files=bundle(definition),
         )
     )
 
 
 async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
     """Everything in this process. The worker takes on nothing but its own execution."""
+    from tenax.cli.database_backend import DatabaseBackend
     from tenax.embed import open_engine
 
     tell_of_new_database(settings)
@@ -111,7 +116,7 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
         with interrupts.caught():
             async with _own_worker(engine, execution_id, settings, interrupts.first) as worker:
                 await _until_the_end(engine, execution_id, view, interrupts, worker, cancel)
-            return await engine.get(execution_id)
+            return await in_full(DatabaseBackend(engine), await engine.get(execution_id))
 
 
 async def _begin(engine: Any, wish: Wish) -> int:
@@ -161,6 +166,7 @@ async def _own_worker(
 
 async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
     """Submits and follows. Ctrl-C detaches: the execution goes on without us."""
+    from tenax.cli.server_backend import ServerBackend
     from tenax.sdk.client import Client
 
     assert settings.server is not None
@@ -175,7 +181,7 @@ async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, An
         interrupts = Interrupts()
         with interrupts.caught():
             ended = await _until_the_end(client, execution_id, view, interrupts)
-        return ended or await client.get(execution_id)
+        return await in_full(ServerBackend(client), ended or await client.get(execution_id))
 
 
 async def _until_the_end(

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import structlog
 
 from tenax.engine.core import Core
-from tenax.engine.progress import step_scope
+from tenax.engine.scope import step_scope
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, Report, SecretSlot
+from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
@@ -28,6 +29,7 @@ class Assigning:
     """All that a batch of leased items needs to be rendered, read in the transaction that leased them."""
 
     secret: bytes
+    callback_base: str | None
     plans: Mapping[int, Plan]
     steps: Mapping[int, dict[str, Any]]
 
@@ -35,64 +37,88 @@ class Assigning:
     async def prepare(cls, tx: Connection, core: Core, items: Sequence[LeasedItem]) -> Assigning:
         plans = await core.plans.load(tx, {item.plan_id for item in items})
         keys = {
-            (item.execution_id, name) for item in items for name in plans[item.plan_id].steps[item.step].reads
+            (item.execution_id, name)
+            for item in items
+            for name in plans[item.plan_id].action(item.step, compensates=item.compensates).reads
         }
         steps: dict[int, dict[str, Any]] = {}
         for (execution_id, step), row in (await load_step_results(tx, sorted(keys)) if keys else {}).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        return cls(core.secret, plans, steps)
+        return cls(core.secret, core.callback_base, plans, steps)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
         """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""
         try:
             return self._assignment(item)
         except EvaluationError as error:
-            return _unrendered(item, str(error))
+            return _unrendered(item, error)
         except Exception as error:  # noqa: BLE001 -- it is leased already: whatever went wrong must end this attempt, and only it
             _log.exception("a leased item cannot be made an assignment", item_id=item.id)
-            return _unrendered(item, f"{type(error).__name__}: {error}")
+            return _unrendered(item, error)
 
     def _assignment(self, item: LeasedItem) -> Assignment:
         plan = self.plans[item.plan_id]
-        planned = plan.steps[item.step]
-        spec: dict[str, Any] = dict(planned.step.spec)
-        secrets: tuple[SecretSlot, ...] = ()
-        if not planned.spec.is_static:
-            rendered = planned.spec.render(self._scope(item))
-            spec, secrets = rendered.value, rendered.secrets
+        action = plan.action(item.step, compensates=item.compensates)
+        template = action.specs[decode(item.vary)["entry"] if item.vary is not None else 0]
+        rendered = template.render(self._scope(item) if not template.is_static else {})
+        key = receipt(self.secret, item.execution_id, item.id)
         return Assignment(
             execution_id=item.execution_id,
             item_id=item.id,
             attempt=item.attempt,
             token=str(item.lease_token),
             step=item.step,
-            runtime=planned.step.type,
-            spec=spec,
+            runtime=action.step.type,
+            spec=rendered.value,
             timeout=item.timeout,
-            receipt=receipt(self.secret, item.id),
+            receipt=key,
             workflow=plan.workflow.name,
             max_attempts=item.max_attempts,
             base_dir=item.base_dir,
-            dependency=planned.step.dependency,
-            secrets=secrets,
+            dependency=action.step.dependency,
+            secrets=rendered.secrets,
+            item=item.item_no,
+            callback=self._callback(item, key) if "async" in action.step.spec else None,
+            compensates=item.compensates,
             is_retry=item.is_retry,
         )
 
     def _scope(self, item: LeasedItem) -> dict[str, Any]:
-        return {
+        scope = {
             "input": decode(item.input) or {},
             "steps": self.steps.get(item.execution_id, {}),
             "execution_id": item.execution_id,
             "attempt": item.attempt,
+            "item": decode(item.element),
+            "index": item.item_no,
         }
+        scope["result" if item.compensates else "previous"] = decode(item.previous)
+        return scope
+
+    def _callback(self, item: LeasedItem, key: str) -> str:
+        """Where the callee posts its outcome. The receipt in it is what lets it in."""
+        if self.callback_base is None:
+            raise NoCallback(
+                "an async step needs an address at which the server can be called back: run it with a server "
+                "(`tenax up`), or set `callback_url`"
+            )
+        query = {"step": item.step} | ({"item": item.item_no} if item.item_no is not None else {})
+        path = f"/v1/callbacks/{item.execution_id}/{item.id}/{item.attempt}/{key}"
+        return f"{self.callback_base.rstrip('/')}{path}?{urlencode(query)}"
 
 
-def receipt(secret: bytes, item_id: int) -> str:
+class NoCallback(EvaluationError):
+    """Nobody could call the server back."""
+
+
+def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
     """The item's receipt token: the same over all its attempts, and not to be guessed."""
-    return hashlib.blake2b(b"item %d" % item_id, key=secret, digest_size=16).hexdigest()
+    return hashlib.blake2b(b"item %d %d" % (execution_id, item_id), key=secret, digest_size=16).hexdigest()
 
 
-def _unrendered(item: LeasedItem, message: str) -> Report:
-    facts = Facts(failure_class="invalid", reason="template_error", message=message)
+def _unrendered(item: LeasedItem, error: Exception) -> Report:
+    reason = "no_callback_url" if isinstance(error, NoCallback) else "template_error"
+    words = str(error) if isinstance(error, EvaluationError) else f"{type(error).__name__}: {error}"
+    facts = Facts(failure_class="invalid", reason=reason, message=words)
     outcome = Outcome("failed", facts=facts)
     return Report(item.execution_id, item.id, item.attempt, str(item.lease_token), outcome, item.step)

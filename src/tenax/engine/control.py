@@ -1,7 +1,8 @@
-"""What people do to executions: cancel, retry now, retry anew."""
+"""What people do to executions: retry now, retry anew. (Cancel, pause and resume: see `family`.)"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,48 +10,23 @@ from tenax.engine.core import Core, no_execution
 from tenax.engine.submit import Start
 from tenax.errors import Conflict
 from tenax.model.events import event
+from tenax.policy.graph import topological_order
+from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
 from tenax.store import executions, queue
 from tenax.store.connect import Connection
+from tenax.store.fans import load_open_fans
 from tenax.store.journal import Journal
 from tenax.store.json_text import decode
-from tenax.store.rows import ExecutionRow, ItemAgain
+from tenax.store.rows import ExecutionRow, ItemAgain, StepRow
 from tenax.store.steps import ended_steps
-
-
-async def cancel(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
-    """Ends an execution. What waits ends at once; leases are revoked. False: it is cancelled already."""
-    async with core.transaction() as tx:
-        row, now = await _locked(tx, execution_id)
-        if row.state == "cancelled":
-            return False
-        if not row.open:
-            raise Conflict(f"execution {execution_id} is {row.state}: there is nothing to cancel")
-        journal = Journal(now)
-        data: dict[str, Any] = {"action": "cancel", "actor": actor, "reason": reason}
-        journal.log(row.id, event("operator_action", data=data))
-        for item in await queue.lock_open_items(tx, [row.id], leased_too=True):
-            journal.ended_items.append(item.id)
-            was = {"was": item.state} | ({"worker": item.worker} if item.worker else {})
-            journal.log(row.id, event("item_cancelled", item.step, item=item.item_no, data=was))
-        row.become("cancelled")
-        failure = {
-            "class": "cancelled",
-            "reason": "cancelled_on_request",
-            "message": reason or f"cancelled by {actor}",
-        }
-        journal.execution(row, failure=failure)
-        journal.log(row.id, event("execution_cancelled", data={"actor": actor, "reason": reason}))
-        await journal.write(tx)
-    core.hub.announce(executions=[execution_id])
-    return True
 
 
 async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | None) -> list[str]:
     """What waits for its next attempt starts at once. Returns the steps that were waiting."""
     async with core.transaction() as tx:
         row, now = await _locked(tx, execution_id)
-        items = [item for item in await queue.lock_open_items(tx, [row.id], leased_too=False)
+        items = [item for item in await queue.lock_open_items(tx, [row.id], running_too=False)
                  if item.state in ("retrying", "held")]  # fmt: skip
         if not items:
             raise Conflict(
@@ -64,10 +40,14 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
             journal.log(row.id, event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt,
                                       data={"available_at": now.isoformat(), "actor": actor}))  # fmt: skip
             check("item", item.state, "retrying")
-            journal.items_again.append(ItemAgain(item.id, "retrying", now, item.attempt))
+            journal.items_again.append(
+                ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, item.attempt)
+            )
+        for fan in await load_open_fans(tx, [row.id]):
+            journal.fans[fan.execution_id, fan.step] = fan
         await journal.write(tx)
     core.hub.announce(ready=True, executions=[execution_id])
-    return [item.step for item in items]
+    return list(dict.fromkeys(item.step for item in items))
 
 
 async def retry_anew(
@@ -81,9 +61,10 @@ async def retry_anew(
         if from_failed and row.state == "completed":
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
         plans = await core.plans.load(tx, [row.plan_id])
-        done = [s for s in await ended_steps(tx, execution_id) if s.state in ("completed", "skipped")]
+        plan = plans[row.plan_id]
+        done = _kept(plan, await ended_steps(tx, execution_id), undone=row.compensation is not None)
         return Start(
-            plan=plans[row.plan_id],
+            plan=plan,
             plan_id=row.plan_id,
             input=decode(row.input) or {},
             base_dir=row.base_dir,
@@ -92,6 +73,16 @@ async def retry_anew(
             operator={"action": "retry", "actor": actor, "reason": reason, "from_failed": from_failed},
             carried=tuple(done) if from_failed else (),
         )
+
+
+def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
+    """What stays done: not what was compensated, and nothing that came after it."""
+    done = {s.step: s for s in ended if s.state in ("completed", "skipped")}
+    anew = set(plan.compensated) if undone else set()
+    for name in topological_order(plan.workflow):
+        if name not in done or anew.intersection(plan.steps[name].step.needs):
+            anew.add(name)
+    return [step for name, step in done.items() if name not in anew]
 
 
 async def is_open(core: Core, execution_id: int) -> bool:

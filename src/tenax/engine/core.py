@@ -64,6 +64,8 @@ class Core:
         self.plans = PlanCache()
         self.hub = Hub(database)
         self.secret = b""
+        self.callback_base: str | None = settings.callback_url
+        """Where this server can be called back; a server that listens says so itself."""
         self.server_retry: Patch | None = _server_retry(settings)
 
     async def plan_id(self, plan: Plan) -> int:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 import structlog
 
-from tenax.engine import control, views
+from tenax.engine import callbacks, control, definitions, family, views, waiting
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
+from tenax.engine.inbox import Postman
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
 from tenax.engine.recover import Recovery
 from tenax.engine.report import give_up_unwanted, release, release_grants, report
-from tenax.engine.submit import Start, submit
+from tenax.engine.server_steps import ServerSteps
+from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
-from tenax.errors import NotFound, Unreachable, UsageError
+from tenax.errors import Unreachable, UsageError
+from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
-from tenax.model.policy import Patch
 from tenax.model.wire import (
     Assignment,
     Heartbeat,
@@ -37,10 +38,8 @@ from tenax.model.wire import (
     Submission,
     Submitted,
 )
-from tenax.policy.check import load_workflow
-from tenax.policy.plan import Plan, make_plan
 from tenax.settings import Settings
-from tenax.store import plans, queue, service, workers
+from tenax.store import queue, service, workers
 from tenax.store.connect import Database
 
 SWEPT_AT_ONCE = 10_000
@@ -60,9 +59,11 @@ class Engine:
         self._submit = GroupCommit[Start, Submitted](lambda starts: submit(self.core, starts))
         self._report = GroupCommit[Report, ReportAnswer](lambda reports: report(self.core, reports))
         self.dispatcher = Dispatcher(self.core, self._report)
+        self.server_steps = ServerSteps(self.core)
+        self.postman = Postman(self.core)
         self._reaper = Reaper(self.core)
         self._recovery = Recovery(self.core)
-        self.timers = Timers(self.core, self.dispatcher, self._reaper)
+        self.timers = Timers(self.core, self._reaper)
         self._loops: list[asyncio.Task[None]] = []
 
     @contextlib.asynccontextmanager
@@ -70,7 +71,16 @@ class Engine:
         """The loops, for as long as the block lasts."""
         await self.prepare()
         hub = self.core.hub
-        loops = (self.dispatcher.run, self.timers.run, hub.send, hub.receive, self._beat, self._sweep)
+        loops = (
+            self.dispatcher.run,
+            self.server_steps.run,
+            self.postman.run,
+            self.timers.run,
+            hub.send,
+            hub.receive,
+            self._beat,
+            self._sweep,
+        )
         self._loops = [asyncio.create_task(_forever(loop)) for loop in loops]
         try:
             yield self
@@ -95,23 +105,20 @@ class Engine:
         return await self._submit([await self._start(submission) for submission in submissions])
 
     async def _start(self, submission: Submission) -> Start:
-        plan = await self._plan(submission)
+        if submission.key is not None and submission.key.startswith(OWN_KEYS):
+            raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
+        plan, plan_id = await definitions.plan_of(self.core, submission)
         checked = check_input(plan.workflow, submission.input)
-        return Start(plan, await self.core.plan_id(plan), checked, submission.key, submission.base_dir)
+        return Start(plan, plan_id, checked, submission.key, submission.base_dir)
 
-    async def _plan(self, submission: Submission) -> Plan:
-        server_retry = self.core.server_retry
-        if submission.source is not None:
-            return _plan_of_source(submission.source, submission.filename, _Hashable(server_retry))
-        if submission.workflow is None:
-            raise UsageError(
-                "a submission needs the `source` of a definition, or the name of a stored `workflow`"
-            )
-        async with self.core.transaction() as tx:
-            workflow = await plans.find_workflow(tx, submission.workflow)
-        if workflow is None:
-            raise NotFound(f"there is no workflow named {submission.workflow!r}")
-        return make_plan(workflow, server_retry)
+    async def store_workflow(
+        self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Stores a definition without running it: `workflow: NAME` finds it then."""
+        return await definitions.store_workflow(self.core, source, filename, files)
+
+    async def workflows(self, name: str | None = None) -> Sequence[dict[str, Any]]:
+        return await definitions.list_workflows(self.core, name)
 
     async def get(self, execution_id: int) -> dict[str, Any]:
         return await views.get(self.core, execution_id)
@@ -139,12 +146,75 @@ class Engine:
         return await views.news(self.core, execution_id, cursor=cursor, wait=wait)
 
     async def explain(
-        self, execution_id: int, *, step: str | None = None, attempt: int | None = None
+        self,
+        execution_id: int,
+        *,
+        step: str | None = None,
+        attempt: int | None = None,
+        item: int | None = None,
     ) -> Sequence[dict[str, Any]]:
-        return await views.explain(self.core, execution_id, step=step, attempt=attempt)
+        return await views.explain(self.core, execution_id, step=step, attempt=attempt, item=item)
+
+    async def items(
+        self,
+        execution_id: int,
+        step: str,
+        *,
+        states: Sequence[str] | None = None,
+        after: int = -1,
+        limit: int = 100,
+    ) -> Sequence[dict[str, Any]]:
+        """The items of a fan-out, by their place in the list, after this one."""
+        return await views.items(self.core, execution_id, step, states=states, after=after, limit=limit)
+
+    async def tree(self, execution_id: int) -> dict[str, Any]:
+        """An execution with its children, and theirs."""
+        return await views.tree(self.core, execution_id)
 
     async def cancel(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
-        return await control.cancel(self.core, execution_id, actor=actor, reason=reason)
+        return await family.cancel(self.core, execution_id, actor=actor, reason=reason)
+
+    async def pause(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
+        return await family.pause(self.core, execution_id, actor=actor, reason=reason)
+
+    async def resume(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
+        return await family.resume(self.core, execution_id, actor=actor, reason=reason)
+
+    async def signal(
+        self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
+    ) -> dict[str, Any]:
+        """Told to the step that waits for it; kept, where none does yet."""
+        return await waiting.signal(self.core, execution_id, name, data=data, key=key, actor=actor)
+
+    async def decide_approval(
+        self,
+        execution_id: int,
+        step: str,
+        *,
+        approved: bool,
+        actor: str,
+        item: int | None = None,
+        reason: str | None = None,
+    ) -> dict[str, Any]:
+        return await waiting.decide_approval(
+            self.core, execution_id, step, approved=approved, item=item, actor=actor, reason=reason
+        )
+
+    async def callback(
+        self,
+        execution_id: int,
+        item_id: int,
+        attempt: int,
+        receipt: str,
+        outcome: Outcome,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+    ) -> ReportAnswer:
+        """What the callee of an async step says."""
+        return await callbacks.callback(
+            self.core, execution_id, item_id, attempt, receipt, outcome, step=step, item=item
+        )
 
     async def retry(
         self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
@@ -204,6 +274,7 @@ class Engine:
         """What is looked after now and then: work that was left behind, workers that went away, room in the log."""
         await self.core.database.look_after()
         await self.recover()
+        await self._recovery.repair_waits()
         await give_up_unwanted(self.core)
         async with self.core.transaction() as tx:
             await workers.end_lost_workers(tx, 3 * self.core.settings.lease, WORKER_REMEMBERED)
@@ -245,23 +316,3 @@ async def _forever(loop: Callable[[], Awaitable[None]]) -> None:
         except Exception:  # noqa: BLE001 -- whatever it was, a server without this loop would stand still
             _log.exception("a loop of the engine broke; it begins anew", loop=loop.__qualname__)
             await asyncio.sleep(1)
-
-
-class _Hashable:
-    """The server's default policy as a key of the cache."""
-
-    def __init__(self, patch: Patch | None) -> None:
-        self.patch = patch
-
-    def __hash__(self) -> int:
-        return hash(repr(self.patch))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hashable) and self.patch == other.patch
-
-
-@lru_cache(maxsize=256)
-def _plan_of_source(source: str, filename: str | None, server_retry: _Hashable) -> Plan:
-    return make_plan(
-        load_workflow(source, filename=filename, server_retry=server_retry.patch), server_retry.patch
-    )

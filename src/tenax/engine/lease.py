@@ -46,7 +46,7 @@ class Dispatcher:
         self._doubtful: list[tuple[str, str]] = []
         self._background: set[asyncio.Task[Any]] = set()
         self.presence = Presence(core, self.wake)
-        core.hub.on_ready = self._wake.set
+        core.hub.when_ready(self._wake.set)
         core.hub.on_refused = self._expect_refusals
 
     def wake(self) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 import structlog
 
+from tenax.engine.compensation import write
 from tenax.engine.core import Core
-from tenax.engine.progress import cancel_waiting, fail_execution
+from tenax.engine.endings import cancel_waiting, fail_execution
 from tenax.engine.settle import EndedAttempt, settle
+from tenax.engine.wake import announce
 from tenax.errors import Unreachable
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Outcome
@@ -81,12 +83,13 @@ async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
         decisions = await settle(
             tx, core, journal, executions, [_expired(core, journal, item) for item in items]
         )
-    delays = [d.delay.delay for d in decisions if d.delay is not None]
-    core.hub.announce(ready=True, due_in=min(delays) if delays else None, executions=journal.events.keys())
+    announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
     return len(items)
 
 
 def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
+    if item.state == "accepted":
+        return _waited(item)
     if item.state != "leased":
         item.attempt += 1
         message = f"not leased within {format_duration(item.queue_ttl or 0.0)} (queue_ttl)"
@@ -104,6 +107,27 @@ def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
     return EndedAttempt(item, Outcome("failed", facts=facts), "lease_expired")
 
 
+def _waited(item: ItemRow) -> EndedAttempt:
+    """What went on without a worker until its time was up: a sleep is over, anything else came too late."""
+    if item.runtime == "sleep":
+        return EndedAttempt(item, Outcome("succeeded"), "ended")
+    reason, words = _LATE.get(
+        item.awaiting or "", ("attempt_timeout", "the child did not end within the step's timeout")
+    )
+    if item.runtime == "wait":
+        reason, words = "wait_deadline", f"{_awaited(item)} did not come by the deadline"
+    facts = Facts(failure_class="timeout", reason=reason, message=words)
+    return EndedAttempt(item, Outcome("failed", facts=facts), "timed_out")
+
+
+_LATE = {"callback": ("callback_deadline", "the callee accepted it, and did not call back by the deadline")}
+
+
+def _awaited(item: ItemRow) -> str:
+    name = (item.awaiting or "").removeprefix("signal:")
+    return "the approval" if item.awaiting == "approval" else f"the signal {name}"
+
+
 async def _reap_executions(core: Core) -> int:
     async with core.transaction() as tx:
         found = await queue.find_expired_executions(tx, BATCH)
@@ -113,13 +137,15 @@ async def _reap_executions(core: Core) -> int:
 async def _reap_execution(core: Core, execution_id: int) -> int:
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
-        if now is None or not executions[execution_id].open:
+        if now is None or not executions[execution_id].open or executions[execution_id].failing:
             return 0
         row, journal = executions[execution_id], Journal(now)
+        plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
         await cancel_waiting(tx, journal, [row.id])
         limit = (row.deadline_at - row.created_at).total_seconds() if row.deadline_at is not None else 0.0
         message = f"the execution did not end within its deadline of {format_duration(limit)}"
-        fail_execution(journal, row, {"class": "timeout", "reason": "execution_deadline", "message": message})
-        await journal.write(tx)
-    core.hub.announce(executions=[execution_id])
+        failure = {"class": "timeout", "reason": "execution_deadline", "message": message}
+        fail_execution(journal, row, plan, failure)
+        await write(tx, core, journal)
+    announce(core.hub, journal)
     return 1

@@ -6,27 +6,24 @@ from datetime import datetime
 
 import structlog
 
+from tenax.engine.compensation import write
 from tenax.engine.core import Core
-from tenax.engine.progress import (
-    Turn,
-    advance_executions,
-    enqueue,
-    fail_execution,
-    failure_of,
-    render_results,
-    start_steps,
-)
+from tenax.engine.endings import fail_execution, failure_of, render_results
+from tenax.engine.progress import advance_executions
+from tenax.engine.repair_fans import repair_fans
+from tenax.engine.start import Turn, new_item, start_steps
 from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.state import ExecutionState, StepState, fold
 from tenax.policy.plan import Plan
-from tenax.store import queue
+from tenax.store import inbox, queue, service
 from tenax.store.connect import Connection
 from tenax.store.events import get_events
 from tenax.store.executions import OpenExecution, find_open_executions
 from tenax.store.journal import Journal
 from tenax.store.queue import restore_item
 from tenax.store.rows import StepRow
+from tenax.store.steps import ended_steps
 
 BATCH = 200
 _OVER = ("completed", "failed", "skipped", "unreachable")
@@ -58,13 +55,24 @@ class Recovery:
             if self._after == 0:
                 break
         if repaired:
-            self._core.hub.announce(ready=True, due_in=0.0, executions=repaired)
+            self._core.hub.announce(ready=True, messages=True, due_in=0.0, executions=repaired)
         return repaired
+
+    async def repair_waits(self) -> None:
+        """What waits for a place in a fan-out, or for a child, must have something that will end its wait."""
+        repaired = await repair_fans(self._core)
+        async with self._core.transaction() as tx:
+            unheard = await inbox.find_unheard_children(tx)
+            if unheard:
+                _log.warning("children had ended unheard; their parents are told", children=unheard)
+                await inbox.announce_endings(tx, unheard, await service.now(tx))
+        if repaired or unheard:
+            self._core.hub.announce(ready=True, messages=True, due_in=0.0, executions=repaired)
 
 
 def _is_missing_something(plan: Plan, execution: OpenExecution) -> bool:
     """A step that should be queued, running or waiting has no work item; or the execution should have ended."""
-    if plan.single:
+    if plan.single or execution.compensation is not None:
         return not execution.live
     ended = execution.done | execution.lost
     startable = (
@@ -96,8 +104,12 @@ async def _repair(core: Core, execution_id: int) -> bool:
         plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
         if not _is_missing_something(plan, seen):
             return False
-        state = fold(await get_events(tx, execution_id), list(plan.steps))
         journal = Journal(now)
+        if row.failing:
+            journal.failing[row.id] = row
+            await write(tx, core, journal)
+            return True
+        state = fold(await get_events(tx, execution_id), list(plan.steps))
         journal.log(
             execution_id, event("execution_activated", data={"reason": "a work item of it was missing"})
         )
@@ -105,7 +117,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )
         await _rebuild(tx, journal, Turn(row, plan), state, seen.live)
-        await journal.write(tx)
+        await write(tx, core, journal)
         await _restore_items(tx, journal, state, now)
     return True
 
@@ -116,17 +128,22 @@ async def _rebuild(
     """The rows that the events say there should be: for each step its end, its counter, or its work item if it is not there."""
     row, plan = turn.row, turn.plan
     over = {name: _ended(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
+    stored = {step.step for step in await ended_steps(tx, row.id)}
     for step in over.values():
-        if not plan.single:
+        if not plan.single and step.step not in stored:
             journal.step(step)
     live = [name for name, step in state.steps.items() if step.status in _LIVE and name not in there]
     row.open_steps = len(plan.steps) - len(over)
     journal.execution(row)
     for name in live:
-        enqueue(journal, row, plan.steps[name])
+        if plan.steps[name].for_each is None:
+            journal.new_items.append(new_item(row, plan.steps[name]))
+            journal.log(row.id, event("step_enqueued", name))
+        else:
+            turn.ended += await start_steps(tx, journal, turn, [name])
     fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))
-    if fresh:
-        turn.ended = fresh
+    turn.ended += fresh
+    if turn.ended:
         await advance_executions(tx, journal, [turn])
     elif row.open_steps == 0:
         await _end(tx, journal, turn, over)
@@ -147,9 +164,14 @@ def _ready(journal: Journal, turn: Turn, over: dict[str, StepRow], live: set[str
 
 
 async def _end(tx: Connection, journal: Journal, turn: Turn, over: dict[str, StepRow]) -> None:
-    lost = [over[name] for name in sorted(turn.plan.goals) if over[name].state in ("failed", "unreachable")]
+    lost = [
+        over[name]
+        for name in sorted(turn.plan.goals)
+        if over[name].state == "unreachable"
+        or (over[name].state == "failed" and not turn.plan.steps[name].forgiven)
+    ]
     if lost:
-        fail_execution(journal, turn.row, failure_of(lost[0]))
+        fail_execution(journal, turn.row, turn.plan, failure_of(lost[0]))
     else:
         turn.ended = list(over.values())
         await render_results(tx, journal, [turn])

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from tenax.engine.core import Core
+from tenax.engine.records import log_item
 from tenax.engine.settle import EndedAttempt, settle
+from tenax.engine.wake import announce
 from tenax.model.decision import Decision
-from tenax.model.events import event
+from tenax.model.events import event, timestamp
 from tenax.model.outcome import INFRASTRUCTURE, Facts, Outcome
 from tenax.model.wire import Release, Report, ReportAnswer
 from tenax.policy.classify import classify
+from tenax.policy.plan import Plan
+from tenax.policy.transitions import check
 from tenax.store import queue, workers
 from tenax.store.connect import Connection
 from tenax.store.events import find_outcome
 from tenax.store.journal import Journal
-from tenax.store.rows import ItemRow
+from tenax.store.rows import Accepted, ExecutionRow, ItemRow
 
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
@@ -33,21 +37,47 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
             held = {(item.id, str(item.lease_token)): item for item in items}
             current = {key: r for r in reports if (key := (r.item_id, r.token)) in held}
             journal = Journal(now)
+            plans = await core.plans.load(tx, {item.plan_id for item in items})
+            for key in [key for key, r in current.items() if r.outcome.status == "accepted"]:
+                deadline = _async_deadline(plans[held[key].plan_id], held[key])
+                if deadline is not None:
+                    _accept(journal, held[key], current.pop(key).outcome, deadline)
+                    answers[key] = ReportAnswer(key[0], "applied")
             ended = [EndedAttempt(held[key], _believed(r.outcome)) for key, r in current.items()]
-            decisions = await settle(tx, core, journal, executions, ended) if ended else []
+            decisions = await settle(tx, core, journal, executions, ended) if ended or answers else []
             for key, decision in zip(current, decisions, strict=True):
                 answers[key] = ReportAnswer(key[0], "applied", decision.verdict)
             for r in reports:
                 key = (r.item_id, r.token)
                 if key not in answers and r.execution_id in executions:
                     answers[key] = await _answer_late(tx, now, r)
-    if now is not None and ended:
+    if now is not None:
         _announce(core, journal, decisions)
     return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]
 
 
+def _async_deadline(plan: Plan, item: ItemRow) -> float | None:
+    """How long a callee that has accepted an attempt of this item may take. None: the step is not async."""
+    spec = plan.action(item.step, compensates=item.compensates).step.spec
+    return spec["async"]["deadline"] if "async" in spec else None
+
+
+def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) -> None:
+    """The callee has it now: the lease ends, and the server's own timer holds the deadline."""
+    check("item", item.state, "accepted")
+    until = journal.now + timedelta(seconds=deadline)
+    data = {"deadline_at": timestamp(until), "result": outcome.result}
+    log_item(journal, "action_accepted", item, data, attempt=item.attempt, token=str(item.lease_token))
+    journal.accepted.append(Accepted(item.id, item.attempt, "callback", until))
+
+
 def _believed(outcome: Outcome) -> Outcome:
     """A worker cannot know that it was lost: such a class is the server's to give, and would be forgiven."""
+    if outcome.status == "accepted":
+        message = "the worker says that a callee has accepted it, but the step is not async"
+        return Outcome(
+            "failed", facts=Facts(failure_class="invalid", reason="invalid_result", message=message)
+        )
     facts = outcome.facts
     if facts is None or facts.failure_class not in INFRASTRUCTURE:
         return outcome
@@ -61,6 +91,10 @@ async def _answer_late(tx: Connection, now: datetime, late: Report) -> ReportAns
     if earlier is not None:
         verdict = _verdict(earlier, token)
         return ReportAnswer(late.item_id, "applied" if verdict else "late", verdict)
+    if (
+        late.outcome.status == "accepted"
+    ):  # the callee was quicker than the answer that it accepted: there is no result
+        return ReportAnswer(late.item_id, "late")
     data: dict[str, Any] = {"status": late.outcome.status}
     if late.outcome.status == "succeeded":
         data["result"] = late.outcome.result
@@ -91,11 +125,8 @@ def _verdict(events: list[dict[str, Any]], token: str) -> str | None:
 
 def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> None:
     delays = [d.delay.delay for d in decisions if d.verdict == "retry" and d.delay is not None]
-    core.hub.announce(
-        ready=bool(journal.new_items),
-        due_in=min(delays) if delays else None,
-        executions=journal.events.keys(),
-    )
+    waits = [(a.until - journal.now).total_seconds() for a in journal.accepted if a.until is not None]
+    announce(core.hub, journal, [*delays, *waits])
 
 
 async def release(core: Core, releases: Sequence[Release]) -> None:
@@ -117,18 +148,27 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
             )
             if refused and not await _others(tx, core, item, refused):
                 unknown.append(EndedAttempt(item, _no_handler(item, back.detail)))
-            elif executions[item.execution_id].open:
+            elif _is_open(executions[item.execution_id], item):
                 _hand_back(journal, item, back, refused or tuple(item.refused_by or ()))
             else:
                 journal.ended_items.append(item.id)
                 journal.log(item.execution_id, event("item_cancelled", item.step, item=item.item_no))
+            if executions[item.execution_id].failing:
+                journal.failing[item.execution_id] = executions[item.execution_id]
         decisions = await settle(tx, core, journal, executions, unknown)
     core.hub.announce(ready=True, refused=True)
     _announce(core, journal, decisions)
 
 
+def _is_open(row: ExecutionRow, item: ItemRow) -> bool:
+    """An execution that is failing goes on with nothing but its compensations."""
+    return row.open and (item.compensates or not row.failing)
+
+
 def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[str, ...]) -> None:
-    data = {"worker": item.worker, "reason": back.reason, "detail": back.detail}
+    data: dict[str, Any] = {"worker": item.worker, "reason": back.reason, "detail": back.detail}
+    if item.compensates:
+        data["compensation"] = True
     journal.log(
         item.execution_id,
         event("lease_released", item.step, item=item.item_no, attempt=item.attempt, data=data),

@@ -1,37 +1,46 @@
-"""The one path of every ended attempt: reported, lost, timed out or expired in the queue.
+"""The one path of every ended attempt: reported, called back, lost, timed out or expired in the queue.
 
 Outcome, decision and whatever that enqueues go into one journal, written in one transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, assert_never
+from typing import Any, assert_never
 
+from tenax.engine.compensation import write
 from tenax.engine.core import Core
-from tenax.engine.progress import Turn, advance_executions
+from tenax.engine.fan_out import close_fans, end_item, fan_key, record_stopped
+from tenax.engine.progress import advance_executions
+from tenax.engine.records import (
+    EndedAttempt,
+    brief,
+    decision_record,
+    log_exhausted,
+    log_item,
+    log_outcome,
+    log_wait,
+)
+from tenax.engine.start import Turn
 from tenax.model.decision import Controls, Decision
-from tenax.model.events import EventType, event, timestamp
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
-from tenax.policy.plan import Plan
+from tenax.policy.plan import Plan, PlannedAction
+from tenax.policy.until import poll
+from tenax.policy.vary import varied
 from tenax.store.connect import Connection
+from tenax.store.fans import load_fans
 from tenax.store.journal import Journal
 from tenax.store.json_text import decode, encode
-from tenax.store.rows import ExecutionRow, ItemRow, StepRow, ledger_from
+from tenax.store.rows import ExecutionRow, FanRow, ItemRow, StepRow, ledger_from
+from tenax.store.steps import StepKey
 
-How = Literal["reported", "timed_out", "unwanted", "lease_expired", "queue_expired"]
+__all__ = ["EndedAttempt", "settle"]
+
 ERROR_SHOWN = 500
 """How much of an error's message the queue keeps; the log has all of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndedAttempt:
-    item: ItemRow
-    outcome: Outcome
-    how: How = "reported"
 
 
 async def settle(
@@ -43,230 +52,211 @@ async def settle(
 ) -> list[Decision]:
     """Decides on each ended attempt and writes all that follows. The executions are locked, and so are the items."""
     plans = await core.plans.load(tx, {attempt.item.plan_id for attempt in ended})
-    turns: dict[int, Turn] = {}
-    decisions = [
-        _settle_one(
-            core, journal, executions[attempt.item.execution_id], plans[attempt.item.plan_id], turns, attempt
-        )
-        for attempt in ended
-    ]
-    await advance_executions(tx, journal, [turn for turn in turns.values() if turn.ended])
-    await journal.write(tx)
+    keys = {fan_key(attempt.item) for attempt in ended if attempt.item.item_no is not None}
+    fans = await load_fans(tx, sorted(keys)) if keys else {}
+    settling = _Settling(core, journal, executions, plans, fans)
+    decisions = [settling.settle(attempt) for attempt in ended]
+    if fans:
+        await close_fans(tx, journal, settling.turn, fans.values())
+    await advance_executions(tx, journal, [turn for turn in settling.turns.values() if turn.ended])
+    await write(tx, core, journal)
     return decisions
 
 
-def _settle_one(
-    core: Core,
-    journal: Journal,
-    row: ExecutionRow,
-    plan: Plan,
-    turns: dict[int, Turn],
-    attempt: EndedAttempt,
-) -> Decision:
-    item, outcome = attempt.item, attempt.outcome
-    decision, failure = _decide(core, journal, row, plan, attempt)
-    record = _record(decision)
-    _log_outcome(journal, attempt, failure, record if decision.verdict in ("complete", "stop") else None)
-    match decision.verdict:
-        case "complete":
-            _end_step(journal, turns, Turn(row, plan), item, "completed", result=outcome.result)
-        case "retry" | "hold":
-            _wait(journal, item, decision, record, failure)
-        case "fail":
-            _log_failure(journal, item, decision, record, failure)
-            _end_step(journal, turns, Turn(row, plan), item, "failed", failure=failure)
-        case "stop":
-            _stop(journal, item, outcome, failure, single=plan.single)
-        case _:
-            assert_never(decision.verdict)
-    return decision
+@dataclass(slots=True)
+class _Settling:
+    """A batch of ended attempts, one after the other."""
 
+    core: Core
+    journal: Journal
+    executions: Mapping[int, ExecutionRow]
+    plans: Mapping[int, Plan]
+    fans: Mapping[StepKey, FanRow]
+    turns: dict[int, Turn] = field(default_factory=dict)
 
-def _decide(
-    core: Core, journal: Journal, row: ExecutionRow, plan: Plan, attempt: EndedAttempt
-) -> tuple[Decision, Failure | None]:
-    item, outcome = attempt.item, attempt.outcome
-    if outcome.status == "succeeded" and item.ledger is None and row.open:
-        return SUCCESS_AT_ONCE, None
-    policy = plan.steps[item.step].policy
-    elapsed = max(0.0, (journal.now - item.created_at).total_seconds())
-    ledger = ledger_from(decode(item.ledger), elapsed)
-    failure = read_failure(policy, ledger, outcome)
-    decision = decide(
-        policy,
-        ledger,
-        outcome,
-        attempt=item.attempt,
-        execution_id=item.execution_id,
-        node_id=item.step,
-        elapsed=elapsed,
-        controls=Controls(execution_open=row.open, retries_enabled=core.settings.retries_enabled),
-        roll=core.roll(),
-        failure=failure,
-    )
-    return decision, failure
+    def turn(self, execution_id: int) -> Turn:
+        row = self.executions[execution_id]
+        return self.turns.setdefault(execution_id, Turn(row, self.plans[row.plan_id]))
 
+    def settle(self, ended: EndedAttempt) -> Decision:
+        item = ended.item
+        row, action = self.executions[item.execution_id], self._action(item)
+        fan = None if item.compensates else self.fans.get(fan_key(item))
+        decision, failure = self._decide(row, action, fan, ended)
+        record = decision_record(decision)
+        ends = decision.verdict in ("complete", "stop")
+        log_outcome(self.journal, ended, decision, failure, record if ends else None)
+        if row.failing:
+            self.journal.failing[row.id] = row
+        match decision.verdict:
+            case "complete":
+                self._end(ended, fan, None, result=ended.outcome.result)
+            case "retry" | "hold":
+                self._wait(ended, action, fan, decision, record, failure)
+            case "fail":
+                log_exhausted(self.journal, item, decision, failure)
+                self._log_failed(ended, fan, decision, record, failure)
+                self._end(ended, fan, failure)
+            case "stop":
+                self._stop(ended, fan, failure)
+            case _:
+                assert_never(decision.verdict)
+        return decision
 
-def _record(decision: Decision) -> dict[str, Any]:
-    """The whole decision; of a plain first-time success only what cannot be known from its event."""
-    if decision is SUCCESS_AT_ONCE:
-        return {"verdict": "complete", "rule": decision.rule, "version": decision.version}
-    return decision.as_dict()
+    def _action(self, item: ItemRow) -> PlannedAction:
+        return self.plans[item.plan_id].action(item.step, compensates=item.compensates)
 
-
-def _log_outcome(
-    journal: Journal, attempt: EndedAttempt, failure: Failure | None, record: dict[str, Any] | None
-) -> None:
-    item, outcome = attempt.item, attempt.outcome
-    data: dict[str, Any] = {}
-    if outcome.status == "succeeded":
-        data["result"] = outcome.result
-    elif failure is not None:
-        data = {"error": failure.message, "failure": failure.as_dict()}
-        if outcome.result is not None:
-            data["result"] = outcome.result
-    if outcome.usage is not None:
-        data["usage"] = {"cost_usd": outcome.usage.cost_usd, "tokens": outcome.usage.tokens}
-    if outcome.after is not None:
-        data["after"] = outcome.after
-    if item.started_at is not None:
-        data["seconds"] = round((journal.now - item.started_at).total_seconds(), 6)
-    if item.worker is not None and outcome.status != "succeeded":
-        data["worker"] = item.worker
-    if record is not None:
-        data["decision"] = record
-    token = str(item.lease_token) if attempt.how == "reported" else None
-    journal.log(
-        item.execution_id,
-        event(
-            _event_type(attempt), item.step, item=item.item_no, attempt=item.attempt, token=token, data=data
-        ),
-    )
-
-
-def _event_type(attempt: EndedAttempt) -> EventType:
-    if attempt.how in ("lease_expired", "queue_expired"):
-        return attempt.how
-    match attempt.outcome.status:
-        case "succeeded":
-            return "action_completed"
-        case "failed":
-            return "action_error"
-        case "not_completed":
-            return "action_not_completed"
-        case "snoozed":
-            return "action_snoozed"
-        case _:
-            assert_never(attempt.outcome.status)
-
-
-def _end_step(
-    journal: Journal,
-    turns: dict[int, Turn],
-    turn: Turn,
-    item: ItemRow,
-    state: Literal["completed", "failed"],
-    *,
-    result: Any = None,
-    failure: Failure | None = None,
-) -> None:
-    journal.ended_items.append(item.id)
-    if state == "completed":
-        journal.log(item.execution_id, event("step_completed", item.step, data={"attempts": item.attempt}))
-    ended = StepRow(
-        item.execution_id,
-        item.step,
-        state,
-        attempts=item.attempt,
-        result=result,
-        failure={**_brief(failure), "attempts": item.attempt} if failure is not None else None,
-    )
-    turns.setdefault(item.execution_id, turn).ended.append(ended)
-
-
-def _brief(failure: Failure) -> dict[str, Any]:
-    return {"class": failure.failure_class, "reason": failure.reason, "message": failure.message}
-
-
-def _wait(
-    journal: Journal, item: ItemRow, decision: Decision, record: dict[str, Any], failure: Failure | None
-) -> None:
-    delay = decision.delay.delay if decision.delay is not None else 0.0
-    available_at = journal.now + timedelta(seconds=delay)
-    error = failure.message if failure is not None else None
-    held = decision.verdict == "hold"
-    journal.log(
-        item.execution_id,
-        event(
-            "retry_held" if held else "step_retry",
-            item.step,
-            item=item.item_no,
-            attempt=item.attempt,
-            data={
-                "attempt": item.attempt,
-                "max_attempts": decision.max_attempts,
-                "delay_seconds": delay,
-                "available_at": timestamp(available_at),
-                "last_error": error,
-                "decision": record,
-            },
-        ),
-    )
-    journal.items_again.append(
-        item.again(
-            "held" if held else "retrying",
-            available_at,
-            ledger=encode(decision.after.as_dict()),
-            last_error=error[:ERROR_SHOWN] if error is not None else None,
+    def _decide(
+        self, row: ExecutionRow, action: PlannedAction, fan: FanRow | None, ended: EndedAttempt
+    ) -> tuple[Decision, Failure | None]:
+        item, outcome = ended.item, ended.outcome
+        controls = Controls(
+            execution_open=row.open and (item.compensates or not row.failing),
+            step_open=fan is None or not fan.closed,
+            retries_enabled=self.core.settings.retries_enabled,
         )
-    )
-
-
-def _log_failure(
-    journal: Journal, item: ItemRow, decision: Decision, record: dict[str, Any], failure: Failure | None
-) -> None:
-    final = failure.as_dict() if failure is not None else None
-    saw = decision.checks[-1].saw  # of the limit that was reached: the policy's, or that of one of its rules
-    if decision.exhausted and saw["max_attempts"] != 1:
-        data = {
-            "attempts": saw.get("ended_in_rule", decision.after.counted),
-            "max_attempts": saw["max_attempts"],
-            "final_error": failure.message if failure is not None else None,
+        succeeded = outcome.status == "succeeded"
+        is_open = controls.execution_open and controls.step_open
+        if succeeded and item.ledger is None and is_open and action.until is None:
+            return SUCCESS_AT_ONCE, None
+        elapsed = max(0.0, (self.journal.now - item.created_at).total_seconds())
+        ledger = ledger_from(decode(item.ledger), elapsed)
+        inputs: dict[str, Any] = {
+            "attempt": ended.number,
+            "execution_id": item.execution_id,
+            "node_id": item.step,
+            "elapsed": elapsed,
         }
-        journal.log(
-            item.execution_id, event("step_retry_exhausted", item.step, attempt=item.attempt, data=data)
+        polled = (
+            poll(action.until, outcome, polls=ledger.polls, **inputs)
+            if succeeded and action.until is not None
+            else None
         )
-    terminal = {"attempts": item.attempt, "reason": decision.reason, "failure": final, "decision": record}
-    journal.log(
-        item.execution_id, event("step_failed_terminal", item.step, attempt=item.attempt, data=terminal)
-    )
-
-
-def _stop(
-    journal: Journal, item: ItemRow, outcome: Outcome, failure: Failure | None, *, single: bool
-) -> None:
-    """The execution is over. What still ran is recorded, and nothing follows from it."""
-    journal.ended_items.append(item.id)
-    succeeded = outcome.status == "succeeded"
-    if succeeded:
-        journal.log(item.execution_id, event("step_completed", item.step, data={"attempts": item.attempt}))
-    else:
-        data = {
-            "attempts": item.attempt,
-            "reason": "the execution is over",
-            "failure": failure and failure.as_dict(),
-        }
-        journal.log(
-            item.execution_id, event("step_failed_terminal", item.step, attempt=item.attempt, data=data)
+        failure = polled.failure if polled is not None else read_failure(action.policy, ledger, outcome)
+        decision = decide(
+            action.policy,
+            ledger,
+            outcome,
+            **inputs,
+            controls=controls,
+            roll=self.core.roll(),
+            failure=failure,
+            polled=polled,
         )
-    if not single:
-        journal.step(
-            StepRow(
-                item.execution_id,
-                item.step,
-                "completed" if succeeded else "failed",
-                attempts=item.attempt,
-                result=outcome.result if succeeded else None,
-                failure=_brief(failure) if failure is not None else None,
+        return decision, failure
+
+    # -- what follows
+
+    def _end(
+        self, ended: EndedAttempt, fan: FanRow | None, failure: Failure | None, *, result: Any = None
+    ) -> None:
+        """The item is over; so is its step, unless it is one of many, or undoes one."""
+        item = ended.item
+        self.journal.ended_items.append(item.id)
+        self._forget_child(ended)
+        if item.compensates:
+            return
+        failed = brief(failure, item.attempt) if failure is not None else None
+        if fan is not None:
+            keep = self.plans[item.plan_id].steps[item.step].compensation is not None
+            end_item(self.journal, fan, item, result, failed, keep_element=keep)
+            return
+        state = "failed" if failure is not None else "completed"
+        if state == "completed":
+            log_item(self.journal, "step_completed", item, {"attempts": item.attempt})
+        row = StepRow(item.execution_id, item.step, state, 0, item.attempt, result, failed)
+        self.turn(item.execution_id).ended.append(row)
+
+    def _wait(
+        self,
+        ended: EndedAttempt,
+        action: PlannedAction,
+        fan: FanRow | None,
+        decision: Decision,
+        record: dict[str, Any],
+        failure: Failure | None,
+    ) -> None:
+        item, policy = ended.item, action.policy.policy
+        delay = decision.delay.delay if decision.delay is not None else 0.0
+        available_at = self.journal.now + timedelta(seconds=delay)
+        error = failure.message if failure is not None else None
+        log_wait(self.journal, item, decision, record, error, available_at)
+        self._forget_child(ended)
+        unplaced = fan is not None and fan.parallelism is not None
+        if fan is not None and unplaced:
+            fan.placed -= item.placed
+            self.journal.fans[fan_key(item)] = fan
+        self.journal.items_again.append(
+            item.again(
+                "held" if decision.verdict == "hold" else "retrying",
+                available_at,
+                ledger=encode(decision.after.as_dict()),
+                last_error=error[:ERROR_SHOWN] if error is not None else None,
+                placed=False if unplaced else None,
+                previous=encode(ended.outcome.result) if decision.rule == "until" else None,
+                vary=encode(varied(policy, decision.after)) if policy.vary else None,
             )
         )
+
+    def _log_failed(
+        self,
+        ended: EndedAttempt,
+        fan: FanRow | None,
+        decision: Decision,
+        record: dict[str, Any],
+        failure: Failure | None,
+    ) -> None:
+        item = ended.item
+        data: dict[str, Any] = {
+            "attempts": item.attempt,
+            "reason": decision.reason,
+            "failure": failure.as_dict() if failure is not None else None,
+            "decision": record,
+        }
+        if item.compensates:
+            log_item(self.journal, "compensation_failed", item, data, attempt=item.attempt)
+        elif fan is not None:
+            data["tolerated"] = fan.failed < fan.tolerated
+            log_item(self.journal, "item_failed", item, data, attempt=item.attempt)
+        else:
+            on_failure = self.plans[item.plan_id].steps[item.step].step.on_failure
+            if on_failure is not None:
+                data["on_failure"] = on_failure.action
+            log_item(self.journal, "step_failed_terminal", item, data, attempt=item.attempt)
+
+    def _stop(self, ended: EndedAttempt, fan: FanRow | None, failure: Failure | None) -> None:
+        """The execution is over, or the step is. What still ran is recorded, and nothing follows from it."""
+        item, outcome = ended.item, ended.outcome
+        self.journal.ended_items.append(item.id)
+        self._forget_child(ended)
+        if item.compensates:
+            return
+        failed = brief(failure, item.attempt) if failure is not None else _unfinished(outcome, item)
+        plan = self.plans[item.plan_id]
+        if fan is not None:
+            keep = plan.steps[item.step].compensation is not None
+            record_stopped(self.journal, fan, item, outcome.result, failed, keep_element=keep)
+            return
+        if failed is None:
+            log_item(self.journal, "step_completed", item, {"attempts": item.attempt})
+        else:
+            data = {"attempts": item.attempt, "reason": "the execution is over", "failure": failed}
+            log_item(self.journal, "step_failed_terminal", item, data, attempt=item.attempt)
+        if not plan.single:
+            state = "completed" if failed is None else "failed"
+            result = outcome.result if failed is None else None
+            self.journal.step(StepRow(item.execution_id, item.step, state, 0, item.attempt, result, failed))
+
+    def _forget_child(self, ended: EndedAttempt) -> None:
+        """A child that its parent no longer waits for is cancelled."""
+        awaiting = ended.item.awaiting
+        if awaiting is not None and awaiting.startswith("child:") and ended.how == "timed_out":
+            self.journal.cancels.append(int(awaiting.removeprefix("child:")))
+
+
+def _unfinished(outcome: Outcome, item: ItemRow) -> dict[str, Any] | None:
+    """A snooze or a poll that will not be followed up: neither done nor failed by itself."""
+    if outcome.status == "succeeded":
+        return None
+    message = "it was not done when the execution ended"
+    return {"class": "cancelled", "reason": "execution_ended", "message": message, "attempts": item.attempt}

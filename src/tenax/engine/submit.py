@@ -7,16 +7,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from tenax.engine.compensation import write
 from tenax.engine.core import Core
-from tenax.engine.progress import Turn, advance_executions, start_steps
+from tenax.engine.progress import advance_executions
+from tenax.engine.start import Turn, start_steps
 from tenax.model.events import event
 from tenax.model.wire import Submitted
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.json_text import encode
-from tenax.store.rows import ExecutionRow, NewExecution, StepRow
+from tenax.store.rows import ExecutionRow, NewExecution, Parent, StepRow
 from tenax.store.statements import sql
+
+OWN_KEYS = "tenax:"
+"""What the keys begin with that the server gives to children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,8 @@ class Start:
     """Who asked for it and why, where a person did."""
     carried: tuple[StepRow, ...] = ()
     """Steps whose results are taken over from the execution that this one retries."""
+    parent: Parent | None = None
+    """The step that it is a child of."""
 
 
 async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
@@ -51,11 +58,21 @@ async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
                 known[start.key] = id_
             answers.append(Submitted(id_, created=True))
             new.append((_new_execution(id_, start), start))
-        taken = await _insert(tx, prepared["now"], new)
+        taken = await _insert(tx, core, prepared["now"], new)
         if taken:
             answers = await _settle_races(tx, starts, answers, taken)
     core.hub.announce(ready=True)
     return answers
+
+
+async def insert_child(tx: Connection, core: Core, now: datetime, start: Start) -> int:
+    """A child execution, in the transaction that starts it. Started again, it is the same one."""
+    prepared = await tx.fetchrow(sql("prepare_submit"), 1, [start.key])
+    if prepared["known_ids"]:
+        return int(prepared["known_ids"][0])
+    [id_] = prepared["ids"]
+    await _insert(tx, core, now, [(_new_execution(id_, start), start)])
+    return int(id_)
 
 
 def _new_execution(id_: int, start: Start) -> NewExecution:
@@ -69,10 +86,13 @@ def _new_execution(id_: int, start: Start) -> NewExecution:
         retry_of=start.retry_of,
         original_execution=start.original_execution,
         deadline=start.plan.workflow.deadline,
+        parent=start.parent,
     )
 
 
-async def _insert(tx: Connection, now: datetime, new: Sequence[tuple[NewExecution, Start]]) -> set[int]:
+async def _insert(
+    tx: Connection, core: Core, now: datetime, new: Sequence[tuple[NewExecution, Start]]
+) -> set[int]:
     """Writes the executions. Returns those that were not written, because someone else has just used their key."""
     if not new:
         return set()
@@ -81,7 +101,8 @@ async def _insert(tx: Connection, now: datetime, new: Sequence[tuple[NewExecutio
     for execution, start in new:
         row = ExecutionRow(
             execution.id, execution.plan_id, "running", execution.open_steps, execution.input, execution.base_dir,
-            execution.retry_of, execution.original_execution, now,
+            execution.retry_of, execution.original_execution, now, None,
+            execution.parent.execution_id if execution.parent is not None else None,
         )  # fmt: skip
         await _begin(tx, journal, row, start)
         rows.append(
@@ -90,6 +111,9 @@ async def _insert(tx: Connection, now: datetime, new: Sequence[tuple[NewExecutio
             else _with_open_steps(execution, row.open_steps)
         )
     inserted = await journal.insert(tx, rows)
+    failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
+    if failing:  # nothing has run, so there is nothing to undo; but they must end
+        await write(tx, core, Journal(now, failing=failing))
     return {execution.id for execution, _ in new} - inserted
 
 
@@ -104,6 +128,13 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
     data: dict[str, Any] = {"workflow": plan.workflow.name}
     if start.input:
         data["input"] = dict(start.input)
+    if start.parent is not None:
+        data["parent"] = {
+            "execution_id": start.parent.execution_id,
+            "step": start.parent.step,
+            "item": start.parent.item,
+            "attempt": start.parent.attempt,
+        }
     if start.retry_of is not None:
         data |= {
             "retry_of": start.retry_of,
@@ -122,7 +153,7 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
             row.id,
             event("step_completed" if step.state == "completed" else "step_skipped", step.step, data=kept),
         )
-        turn.ended.append(StepRow(row.id, step.step, step.state, result=step.result))
+        turn.ended.append(StepRow(row.id, step.step, step.state, result=step.result, failures=step.failures))
     done = {step.step for step in start.carried}
     turn.ended += await start_steps(tx, journal, turn, [name for name in plan.roots if name not in done])
     if turn.ended:

@@ -7,7 +7,7 @@ import contextlib
 from datetime import datetime
 
 from tenax.engine.core import Core
-from tenax.engine.lease import Dispatcher
+from tenax.engine.fan_out import feed
 from tenax.engine.reap import Reaper
 from tenax.errors import Unreachable
 from tenax.store import queue
@@ -20,9 +20,8 @@ SHORTEST = 0.05
 
 
 class Timers:
-    def __init__(self, core: Core, dispatcher: Dispatcher, reaper: Reaper) -> None:
+    def __init__(self, core: Core, reaper: Reaper) -> None:
         self._core = core
-        self._dispatcher = dispatcher
         self._reaper = reaper
         self._earlier = asyncio.Event()
         self._target = float("inf")
@@ -44,7 +43,8 @@ class Timers:
         """Does what is due. Returns the seconds until something else will be."""
         self._earlier.clear()
         self._target = float("inf")  # until it is known when to wake, anything new may be earlier
-        self._dispatcher.wake()
+        self._core.hub.wake()
+        await feed(self._core)
         async with self._core.transaction() as tx:
             wake = await queue.next_wake(tx, self._reaper.broken)
         over = _earliest(wake.queue, wake.deadline, _expiry(wake))

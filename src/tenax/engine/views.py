@@ -9,13 +9,23 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
-from tenax.errors import NotFound
+from tenax.errors import Conflict, NotFound
 from tenax.model.events import timestamp
+from tenax.model.fan_out_state import fan_out_status
+from tenax.model.findings import suggest
 from tenax.model.state import fold
 from tenax.policy.explain import explain_decision
+from tenax.policy.plan import Plan, PlannedStep
 from tenax.store import executions
 from tenax.store.connect import Connection
-from tenax.store.events import get_events, get_new_events
+from tenax.store.events import get_events, get_new_events, get_step_level_events
+from tenax.store.fans import count_items, list_items
+from tenax.store.steps import load_step_results
+
+ITEMS_FOLDED = 1000
+"""Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
+CHILDREN_SHOWN = 100
+NODES_SHOWN = 500
 
 _TIMES = ("created_at", "deadline_at", "finished_at")
 
@@ -27,13 +37,22 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         if row is None:
             raise no_execution(execution_id)
         plan = (await core.plans.load(tx, [row["plan_id"]]))[row["plan_id"]]
-        events = await get_events(tx, execution_id)
-    state = fold(events, list(plan.steps))
+        fans = await count_items(tx, execution_id) if not plan.single else {}
+        many = sum(fan["total"] for fan in fans.values()) > ITEMS_FOLDED
+        found = await get_step_level_events(tx, execution_id) if many else await get_events(tx, execution_id)
+        keys = [(execution_id, step) for step, fan in fans.items() if fan["total"] <= ITEMS_FOLDED]
+        results = await load_step_results(tx, keys) if keys else {}
+        children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
+    state = fold(found, list(plan.steps))
     steps = {name: step.as_dict() for name, step in state.steps.items()}
     for name, planned in plan.steps.items():
-        steps[name] |= {"type": planned.step.type, "needs": list(planned.step.needs)}
+        steps[name] |= _of_plan(plan, planned) | {"children": _children_of(children, name)}
         if steps[name]["max_attempts"] is None:
             steps[name]["max_attempts"] = planned.policy.policy.max_attempts
+    for (_, name), ended in results.items():
+        steps[name] |= {"result": ended.result, "failures": ended.failures}
+    for name, fan in fans.items() if many else ():
+        steps[name] |= _counted(fan, steps[name]["status"], is_open=row["state"] in ("running", "paused"))
     return {
         "id": row["id"],
         "status": row["state"],
@@ -45,10 +64,139 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         "key": row["submit_key"],
         "retry_of": row["retry_of"],
         "original_execution": row["original_execution"],
+        "parent": _parent(row),
+        "compensation": _compensation(row),
         **{name: timestamp(row[name]) for name in _TIMES},
         "now": timestamp(row["now"]),
-        "last_seq": events[-1]["seq"] if events else 0,
+        "last_seq": found[-1]["seq"] if found else 0,
         "steps": steps,
+    }
+
+
+def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
+    step = planned.step
+    return {
+        "type": step.type,
+        "needs": list(step.needs),
+        "goal": step.name in plan.goals,
+        "for_each": planned.for_each is not None,
+        "failures": None,
+    }
+
+
+def _children_of(family: Sequence[dict[str, Any]], step: str) -> list[dict[str, Any]]:
+    return [
+        {"id": c["id"], "status": c["state"], "item": c["parent_item_no"], "attempt": c["parent_attempt"]}
+        for c in family
+        if c["parent_step"] == step
+    ]
+
+
+def _counted(fan: dict[str, Any], status: str, *, is_open: bool) -> dict[str, Any]:
+    """A fan-out too large to be folded from the events of its items: as its tables have it."""
+    live = fan["live"]
+    counts = {name: live.get(name, 0) for name in ("waiting", "queued", "accepted", "retrying", "held")}
+    counts["running"] = live.get("leased", 0)
+    ended = {"succeeded": fan["ended"] - fan["failed"], "failed": fan["failed"]}
+    left = fan["total"] - fan["ended"] - sum(counts.values())
+    over = fan["closed"] or not is_open
+    stands = status if over else fan_out_status(counts) or status
+    return {
+        "status": stands,
+        "items": {"total": fan["total"], **counts, **ended, "cancelled": left if over else 0},
+    }
+
+
+def _parent(row: dict[str, Any]) -> dict[str, Any] | None:
+    if row["parent_id"] is None:
+        return None
+    return {
+        "execution_id": row["parent_id"],
+        "step": row["parent_step"],
+        "item": row["parent_item_no"],
+        "attempt": row["parent_attempt"],
+    }
+
+
+def _compensation(row: dict[str, Any]) -> str | None:
+    """While what still runs is waited for, it is under way as well."""
+    return "running" if row["compensation"] == "waiting" else row["compensation"]
+
+
+async def items(
+    core: Core,
+    execution_id: int,
+    step: str,
+    *,
+    states: Sequence[str] | None,
+    after: int,
+    limit: int,
+) -> list[dict[str, Any]]:
+    """The items of a fan-out, live and ended."""
+    async with core.transaction() as tx:
+        row = await executions.get_execution(tx, execution_id)
+        if row is None:
+            raise no_execution(execution_id)
+        plan = (await core.plans.load(tx, [row["plan_id"]]))[row["plan_id"]]
+        if step not in plan.steps:
+            raise NotFound(f"execution {execution_id} has no step {step!r}{suggest(step, plan.steps)}")
+        if plan.steps[step].for_each is None:
+            raise Conflict(f"step {step} has no `for_each`: it is one item, and `tenax show` has it all")
+        stored = None if states is None else ["leased" if name == "running" else name for name in states]
+        found = await list_items(tx, execution_id, step, states=stored, after=after, limit=limit)
+    return [
+        {
+            "item": item["item_no"],
+            "status": "running" if item["state"] == "leased" else item["state"],
+            "attempt": item["attempt"],
+            "max_attempts": item["max_attempts"] or plan.steps[step].policy.policy.max_attempts,
+            "result": item["result"],
+            "failure": item["failure"],
+            "available_at": timestamp(item["available_at"]),
+            "last_error": item["last_error"],
+            "worker": item["worker"],
+        }
+        for item in found
+    ]
+
+
+async def tree(core: Core, execution_id: int) -> dict[str, Any]:
+    """An execution with its children and theirs, level by level, as many as can be looked through."""
+    async with core.transaction() as tx:
+        row = await executions.get_execution(tx, execution_id)
+        if row is None:
+            raise no_execution(execution_id)
+        top = _leaf({**row, "parent_step": None, "parent_item_no": None, "parent_attempt": None})
+        nodes, left = {execution_id: top}, NODES_SHOWN
+        level = [execution_id]
+        while level and left > 0:
+            family = await executions.get_family(tx, level, min(CHILDREN_SHOWN, left))
+            level = []
+            for child in family:
+                parent = nodes[child["parent_id"]]
+                parent["more"] = child["n"] - len(parent["children"]) - 1
+                if left > 0:
+                    parent["children"].append(nodes.setdefault(child["id"], _leaf(child)))
+                    level.append(child["id"])
+                    left -= 1
+                else:
+                    parent["more"] += 1
+    return top
+
+
+def _leaf(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": row["id"],
+        "workflow": row["workflow"],
+        "status": row["state"],
+        "step": row["parent_step"],
+        "item": row["parent_item_no"],
+        "attempt": row["parent_attempt"],
+        "failure": row["failure"],
+        "created_at": timestamp(row["created_at"]),
+        "finished_at": timestamp(row["finished_at"]),
+        "children": [],
+        "more": 0,
     }
 
 
@@ -75,6 +223,8 @@ async def list_(
             "created_at": timestamp(row["created_at"]),
             "finished_at": timestamp(row["finished_at"]),
             "retry_of": row["retry_of"],
+            "parent": row["parent_id"],
+            "compensation": _compensation(row),
             "waiting": row["waiting"],
         }
         for row in rows
@@ -120,9 +270,14 @@ async def _check_known(tx: Connection, execution_id: int, found: list[dict[str, 
 
 
 async def explain(
-    core: Core, execution_id: int, *, step: str | None = None, attempt: int | None = None
+    core: Core,
+    execution_id: int,
+    *,
+    step: str | None = None,
+    attempt: int | None = None,
+    item: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Every decision on retries, in plain English; of one step or one attempt where they are named."""
+    """Every decision on retries, in plain English; of one step, item or attempt where they are named."""
     found = await events(core, execution_id)
     known = {e["step"] for e in found if e["step"] is not None}
     if step is not None and step not in known:
@@ -134,25 +289,28 @@ async def explain(
         if "decision" in e["data"]
         and (step is None or e["step"] == step)
         and (attempt is None or e["attempt"] == attempt)
+        and (item is None or e["item"] == item)
     ]  # fmt: skip
-    if attempt is not None and not chosen:
-        raise NotFound(
-            f"execution {execution_id} has no decision on attempt {attempt}{f' of {step}' if step else ''}"
-        )
-    return [_explained(found, e) for e in chosen]
+    if (attempt is not None or item is not None) and not chosen:
+        which = [f"attempt {attempt}"] if attempt is not None else []
+        which += [f"item {item}"] if item is not None else []
+        which += [f"step {step}"] if step is not None else []
+        raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
+    failures = {_attempt_of(e): e["data"]["failure"] for e in reversed(found) if e["data"].get("failure")}
+    return [_explained(e, failures.get(_attempt_of(e))) for e in chosen]
 
 
-def _explained(events: Sequence[dict[str, Any]], decided: dict[str, Any]) -> dict[str, Any]:
-    same = (
-        e
-        for e in events
-        if (e["step"], e["item"], e["attempt"]) == (decided["step"], decided["item"], decided["attempt"])
-    )
-    failure = next((e["data"]["failure"] for e in same if e["data"].get("failure")), None)
+def _attempt_of(e: dict[str, Any]) -> tuple[Any, ...]:
+    return (e["step"], e["item"], e["attempt"], e["type"].startswith("compensation_"))
+
+
+def _explained(decided: dict[str, Any], failure: dict[str, Any] | None) -> dict[str, Any]:
     decision = decided["data"]["decision"]
     return {
         "step": decided["step"],
+        "item": decided["item"],
         "attempt": decided["attempt"],
+        "compensation": decided["type"].startswith("compensation_"),
         "at": decided["at"],
         "verdict": decision["verdict"],
         "rule": decision["rule"],
@@ -164,8 +322,11 @@ def _explained(events: Sequence[dict[str, Any]], decided: dict[str, Any]) -> dic
 
 
 def _text(decided: dict[str, Any], decision: dict[str, Any], failure: dict[str, Any] | None) -> str:
+    name = decided["step"]
+    if decided["item"] is not None:
+        name += f"[{decided['item']}]"
+    if decided["type"].startswith("compensation_"):
+        name += " (compensation)"
     if "checks" not in decision:
-        return (
-            f"{decided['step']}: attempt {decided['attempt']} succeeded at once; there was nothing to decide."
-        )
-    return explain_decision(decision, failure, step=decided["step"], attempt=decided["attempt"])
+        return f"{name}: attempt {decided['attempt']} succeeded at once; there was nothing to decide."
+    return explain_decision(decision, failure, step=name, attempt=decided["attempt"])

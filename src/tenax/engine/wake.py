@@ -13,6 +13,7 @@ import orjson
 
 from tenax.errors import Unreachable
 from tenax.store.connect import Database
+from tenax.store.journal import Journal
 from tenax.store.notify import listen, notify
 
 QUIET = 0.02
@@ -26,6 +27,7 @@ class News:
 
     ready: bool = False
     refused: bool = False
+    messages: bool = False
     due_in: float | None = None
     executions: set[int] = field(default_factory=set)
 
@@ -35,6 +37,7 @@ class News:
             "from": sender,
             "ready": self.ready,
             "refused": self.refused,
+            "messages": self.messages,
             "due_in": self.due_in,
             "executions": ids,
         }
@@ -50,23 +53,38 @@ class Hub:
         self._news = News()
         self._unsent = asyncio.Event()
         self._followers: dict[int, set[asyncio.Event]] = {}
-        self.on_ready: Callable[[], None] = lambda: None
+        self._on_ready: list[Callable[[], None]] = []
+        self._on_messages: list[Callable[[], None]] = []
         self.on_refused: Callable[[], None] = lambda: None
         self.on_due: Callable[[float], None] = lambda _seconds: None
+
+    def when_ready(self, wake: Callable[[], None]) -> None:
+        """To be called whenever there may be something to start."""
+        self._on_ready.append(wake)
+
+    def when_messages(self, wake: Callable[[], None]) -> None:
+        """To be called whenever there may be something in the inbox."""
+        self._on_messages.append(wake)
+
+    def wake(self) -> None:
+        """Everything looks for itself: a time has come, or a sweep."""
+        self._apply(ready=True, refused=False, messages=True, due_in=None, executions=set())
 
     def announce(
         self,
         *,
         ready: bool = False,
         refused: bool = False,
+        messages: bool = False,
         due_in: float | None = None,
         executions: Iterable[int] = (),
     ) -> None:
         ids = set(executions)
-        self._apply(ready=ready, refused=refused, due_in=due_in, executions=ids)
+        self._apply(ready=ready, refused=refused, messages=messages, due_in=due_in, executions=ids)
         news = self._news
         news.ready |= ready
         news.refused |= refused
+        news.messages |= messages
         if due_in is not None:
             news.due_in = due_in if news.due_in is None else min(news.due_in, due_in)
         news.executions |= ids
@@ -103,22 +121,34 @@ class Hub:
         """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""
         async for message in listen(self._database):
             if message is None:
-                self._apply(ready=True, refused=True, due_in=0.0, executions=None)
+                self._apply(ready=True, refused=True, messages=True, due_in=0.0, executions=None)
                 continue
             body = orjson.loads(message)
             if body["from"] != self._name:
                 ids = None if body["executions"] == "*" else set(body["executions"])
                 self._apply(
-                    ready=body["ready"], refused=body["refused"], due_in=body["due_in"], executions=ids
+                    ready=body["ready"],
+                    refused=body["refused"],
+                    messages=body.get("messages", False),
+                    due_in=body["due_in"],
+                    executions=ids,
                 )
 
     def _apply(
-        self, *, ready: bool, refused: bool, due_in: float | None, executions: set[int] | None
+        self,
+        *,
+        ready: bool,
+        refused: bool,
+        messages: bool,
+        due_in: float | None,
+        executions: set[int] | None,
     ) -> None:
         if refused:
             self.on_refused()
-        if ready:
-            self.on_ready()
+        for wake in self._on_ready if ready else ():
+            wake()
+        for wake in self._on_messages if messages else ():
+            wake()
         if due_in is not None:
             self.on_due(due_in)
         if self._followers:
@@ -126,3 +156,13 @@ class Hub:
                 if executions is None or execution_id in executions:
                     for changed in events:
                         changed.set()
+
+
+def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
+    """What everyone must hear of a journal that has been committed."""
+    hub.announce(
+        ready=journal.ready,
+        messages=journal.messages,
+        due_in=min(delays, default=None),
+        executions=journal.events.keys(),
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
-DECIDER_VERSION = 1
+DECIDER_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Ledger:
     budget: float | None = None
     highest_cost: float | None = None
     """The most that one attempt has cost: charged for those that report nothing."""
+    polls: int = 0
+    """Successes that `until` found not yet done."""
 
     def as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -51,7 +53,7 @@ class DelayParts:
     """How a delay came about. Seconds."""
 
     delay: float
-    source: Literal["curve", "retry_after", "handler", "snooze"]
+    source: Literal["curve", "retry_after", "handler", "snooze", "until"]
     backoff: str | None = None
     n: int | None = None
     """The number of counted failures the curve was asked for."""
@@ -75,6 +77,8 @@ class Controls:
 
     execution_open: bool = True
     """False once the execution is cancelled or finished."""
+    step_open: bool = True
+    """False once the step has failed, while items of its fan-out still ran."""
     retries_enabled: bool = True
     hold: str | None = None
     """Why a retry must be held back for now."""
@@ -84,6 +88,8 @@ class Controls:
         body: dict[str, Any] = {}
         if not self.execution_open:
             body["execution_open"] = False
+        if not self.step_open:
+            body["step_open"] = False
         if not self.retries_enabled:
             body["retries_enabled"] = False
         if self.hold is not None:

@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from tenax.model.policy import Patch
 
-StepType = Literal["python", "http", "process"]
+StepType = Literal["python", "http", "process", "sleep", "wait", "workflow"]
 STEP_TYPES: tuple[StepType, ...] = get_args(StepType)
+SERVER_TYPES: tuple[StepType, ...] = ("sleep", "wait", "workflow")
+"""What the server itself carries out: no worker leases it, and no slot is held meanwhile."""
 
 DEFAULT_TIMEOUT = 300.0
 DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY = 5
 PRIORITIES = range(10)
 """Higher is sooner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How many items of a fan-out may fail before the step does: a number, or a percentage of all."""
+
+    count: int = 0
+    percent: float | None = None
+
+    def allowed(self, total: int) -> int:
+        if self.percent is None:
+            return self.count
+        return int(round(total * self.percent / 100, 8))  # 1000 * 64.1 / 100 is a little less than 641
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """A success is not yet done before this holds: it runs again after a delay, uncounted."""
+
+    condition: str
+    delay: float = 5.0
+    max_polls: int | None = 1000
+    """How often it may run again; None is unlimited."""
+    deadline: float | None = None
+    """Seconds since the first enqueue after which it does not run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnFailure:
+    """What comes in the place of a step that failed for good: another step, a value, or nothing at all."""
+
+    action: Literal["continue", "value", "step"]
+    value: Any = None
+    """For `value`; may hold templates."""
+    step: str | None = None
+    """For `step`: the name of the fallback, which runs only then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +68,50 @@ class Step:
     """Names of the steps it waits for; every `next` has been turned round into this."""
     when: str | None = None
     goal: bool = False
-    timeout: float = DEFAULT_TIMEOUT
+    timeout: float | None = DEFAULT_TIMEOUT
+    """None, for what the server carries out: as long as it takes."""
     queue: str = DEFAULT_QUEUE
     queue_ttl: float | None = None
     priority: int = DEFAULT_PRIORITY
     labels: Mapping[str, str] = field(default_factory=dict)
     dependency: str | None = None
     retry: Patch | None = None
+    for_each: Any = None
+    """A list (its elements may hold templates), or a template that gives one. None: no fan-out."""
+    parallelism: int = 1
+    tolerate: Tolerance | None = None
+    until: Until | None = None
+    on_failure: OnFailure | None = None
+    compensate: Step | None = None
+    """The action that undoes what an item of this step did, by the step's own name."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Keys that came later than the first version of the language are there only where they are used."""
+        body = {f.name: getattr(self, f.name) for f in fields(self)}
+        body["needs"] = list(self.needs)
+        for name in _LATER:
+            value = body.pop(name)
+            if value != _STEP_DEFAULTS[name]:
+                body[name] = value.as_dict() if isinstance(value, Step) else _plain(value)
+        return body
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> Step:
+        values = {**body, "needs": tuple(body["needs"])}
+        for name, kind in (("tolerate", Tolerance), ("until", Until), ("on_failure", OnFailure)):
+            if name in values:
+                values[name] = kind(**values[name])
+        if "compensate" in values:
+            values["compensate"] = cls.from_dict(values["compensate"])
+        return cls(**values)
+
+
+_LATER = ("for_each", "parallelism", "tolerate", "until", "on_failure", "compensate")
+_STEP_DEFAULTS = {f.name: f.default for f in fields(Step) if f.name in _LATER}
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if isinstance(value, Tolerance | Until | OnFailure) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +140,7 @@ class Workflow:
 
     def as_dict(self) -> dict[str, Any]:
         """The canonical form: what is stored and hashed, and what `from_dict` reads back."""
-        steps = [{name: getattr(step, name) for name in Step.__slots__} for step in self.steps]
-        for step in steps:
-            step["needs"] = list(step["needs"])
+        steps = [step.as_dict() for step in self.steps]
         inputs = {
             name: {
                 "schema": dict(i.schema),
@@ -90,6 +163,6 @@ class Workflow:
 
     @classmethod
     def from_dict(cls, body: Mapping[str, Any]) -> Workflow:
-        steps = tuple(Step(**{**step, "needs": tuple(step["needs"])}) for step in body["steps"])
+        steps = tuple(Step.from_dict(step) for step in body["steps"])
         inputs = {name: Input(**i) for name, i in body["inputs"].items()}
         return cls(**{**body, "steps": steps, "inputs": inputs})

@@ -13,6 +13,7 @@ NOT_YET = "is not supported by this version of Tenax yet"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _LONGEST_NAME = 100
+_NO_TEMPLATE = "a template cannot stand here: the value must be known before anything runs; write it out"
 
 
 class Fields:
@@ -84,6 +85,8 @@ class Fields:
 
     def whole(self, key: str, allowed: range, default: int) -> int:
         value = self.values.get(key, default)
+        if self.refuse_template(key):
+            return default
         if isinstance(value, bool) or not isinstance(value, int):
             self.expect(f"a whole number from {allowed[0]} to {allowed[-1]}", key)
         elif value not in allowed:
@@ -97,6 +100,8 @@ class Fields:
         if key not in self.values:
             return None
         value = self.values[key]
+        if self.refuse_template(key):
+            return None
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             self.expect("a duration such as 30s, 5m or a number of seconds", key)
             return None
@@ -144,6 +149,18 @@ class Fields:
             self.report(key, "must not be empty")
         return texts
 
+    def refuse_template(self, key: str) -> bool:
+        """Whether a template stands where the value itself must; it is reported."""
+        if not is_template(self.values.get(key)):
+            return False
+        self.report(key, _NO_TEMPLATE)
+        return True
+
+    def below(self, key: str) -> Fields | None:
+        """The mapping that stands at `key`, to be read in its turn."""
+        values = self.mapping(key)
+        return None if values is None else Fields(values, (*self.path, key), self.findings)
+
     def expect(self, wanted: str, key: str, *below: str | int) -> None:
         """Report a value of the wrong type. Where text was wanted and YAML read something else, say how to write it."""
         path = (*self.path, key, *below)
@@ -156,6 +173,10 @@ class Fields:
         for step in below:
             value = value[step]
         return value
+
+
+def is_template(value: Any) -> bool:
+    return isinstance(value, str) and "{{" in value
 
 
 def describe_mismatch(wanted: str, found: Any, written: str | None) -> str:

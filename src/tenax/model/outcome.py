@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-OutcomeStatus = Literal["succeeded", "failed", "not_completed", "snoozed"]
+OutcomeStatus = Literal["succeeded", "failed", "not_completed", "snoozed", "accepted"]
+"""`accepted` is no end yet: the callee of an async step took the work, and will call back."""
 FailureClass = Literal[
     "transient",
     "timeout",
@@ -58,6 +59,8 @@ class Facts:
     traceback: str | None = None
     data: Any = None
     """The body of an error answer, or what a failed handler gave along."""
+    child: dict[str, Any] | None = None
+    """Of a failed child: its execution_id, class, reason, message, step and attempts (and its own child, further down)."""
     failure_class: FailureClass | None = None
     """Set where the class is known already: by the server itself, or by a person who asks `tenax decide`."""
     reason: str | None = None

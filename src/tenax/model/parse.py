@@ -8,15 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from tenax.model.cycles import find_cycles, show_cycle
-from tenax.model.definition import Step, Workflow
+from tenax.model.definition import Workflow
+from tenax.model.drafts import StepDefaults, StepDraft
 from tenax.model.fields import Fields
-from tenax.model.findings import Findings, Path, shorten, suggest
+from tenax.model.findings import Findings, Path, shorten
 from tenax.model.inputs import check_input, read_inputs
-from tenax.model.step_keys import Reference, StepDefaults, StepDraft, read_defaults, read_step
+from tenax.model.links import link_steps
+from tenax.model.step_keys import read_defaults, read_step
 from tenax.model.yaml_source import read_source
 
 __all__ = [
@@ -69,7 +70,7 @@ def draft_workflow(text: str | bytes, *, filename: str | None = None) -> Draft:
     defaults = read_defaults(Fields(fields.mapping("defaults") or {}, ("defaults",), findings))
     drafts = _without_namesakes(_read_steps(fields, defaults), findings)
     before = len(findings)
-    steps = _link(drafts, findings)
+    steps = link_steps(drafts, findings)
     workflow = Workflow(
         name=_read_name(fields) or "",
         steps=steps,
@@ -129,39 +130,3 @@ def _without_namesakes(drafts: list[StepDraft], findings: Findings) -> list[Step
                 (*draft.path, "step"), f"the name `{draft.step.name}` is taken by an earlier step{where}"
             )
     return list(first.values())
-
-
-def _link(drafts: list[StepDraft], findings: Findings) -> tuple[Step, ...]:
-    """Turn every `next` round into a `needs`, follow all of them, and refuse circles."""
-    names = [draft.step.name for draft in drafts]
-    # Dictionaries for their order: what a step needs by itself comes first, then whose `next` names it.
-    needs: dict[str, dict[str, None]] = {name: {} for name in names}
-    for draft in drafts:
-        for reference in draft.needs:
-            if _leads_to_other(reference, draft, needs, findings):
-                needs[draft.step.name][reference.name] = None
-    for draft in drafts:
-        for reference in draft.next:
-            if _leads_to_other(reference, draft, needs, findings):
-                needs[reference.name][draft.step.name] = None
-    ordered = {name: tuple(of_step) for name, of_step in needs.items()}
-    for cycle in find_cycles(ordered):
-        path = next(draft.path for draft in drafts if draft.step.name == cycle[0])
-        findings.add((*path, "step"), f"the steps wait for each other in a circle: {show_cycle(cycle)}")
-    return tuple(replace(draft.step, needs=ordered[draft.step.name]) for draft in drafts)
-
-
-def _leads_to_other(
-    reference: Reference, draft: StepDraft, known: dict[str, Any], findings: Findings
-) -> bool:
-    if reference.name == draft.step.name:
-        findings.add(
-            reference.path, f"the step `{reference.name}` names itself: {show_cycle([reference.name])}"
-        )
-        return False
-    if reference.name not in known:
-        findings.add(
-            reference.path, f"unknown step `{shorten(reference.name)}`{suggest(reference.name, known)}"
-        )
-        return False
-    return True

@@ -59,6 +59,8 @@ class Policy:
     max_retry_after: float = 3600.0
     attempt_cost: float | None = None
     max_snoozes: int = 100
+    vary: tuple[str, ...] = ()
+    """Overrides of the step's keys, each a mapping in canonical JSON: entry k is for the k-th counted attempt and on."""
 
     def as_dict(self) -> dict[str, Any]:
         """As it is stored and hashed: every field, rules without what they leave open."""
@@ -66,6 +68,10 @@ class Policy:
         body["retry_on"] = list(self.retry_on)
         body["never_on"] = list(self.never_on)
         body["rules"] = [rule_as_dict(rule) for rule in self.rules]
+        if self.vary:
+            body["vary"] = list(self.vary)
+        else:
+            del body["vary"]
         return body
 
     @classmethod
@@ -73,6 +79,7 @@ class Policy:
         values = dict(body)
         values["retry_on"] = tuple(body.get("retry_on", ()))
         values["never_on"] = tuple(body.get("never_on", ()))
+        values["vary"] = tuple(body.get("vary", ()))
         values["rules"] = tuple(Rule(**{**r, "on": tuple(r.get("on", ()))}) for r in body.get("rules", ()))
         return cls(**values)
 

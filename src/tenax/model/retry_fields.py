@@ -15,6 +15,7 @@ from tenax.model.durations import parse_duration
 from tenax.model.outcome import FAILURE_CLASSES, NEVER_RETRIED
 from tenax.model.policy import DELAY_FIELDS, Backoff, Patch, Policy
 from tenax.model.reasons import REASONS, is_known_reason, known_names
+from tenax.model.vary import override_text
 
 __all__ = ["REASONS", "RETRY_FIELDS", "RULE_FIELDS", "is_known_reason", "nearest", "parse_retry"]
 
@@ -23,7 +24,6 @@ RetryFinding = tuple[Path, str]
 
 RETRY_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Policy))
 RULE_FIELDS: tuple[str, ...] = ("on", "when", "retry", "max_attempts", *DELAY_FIELDS)
-_LATER = {"vary": "`vary` is not supported by this version yet; remove it"}
 _BACKOFFS: tuple[str, ...] = get_args(Backoff)
 _LARGEST_COUNT = 1_000_000_000
 
@@ -47,6 +47,7 @@ def parse_retry(value: Any, path: Path) -> tuple[Patch | None, list[RetryFinding
     elif isinstance(value, Mapping):
         patch = _parse_fields(value, _FIELDS, path, findings)
         _parse_rules(value, patch, path, findings)
+        _parse_vary(value, patch, path, findings)
     else:
         message = (
             f"retry must be true, false, a number of attempts or a mapping of fields, not {_found(value)}"
@@ -84,8 +85,6 @@ def _parse_fields(
                 patch[key] = parsers[key](value)
             except _FieldError as wrong:
                 findings.append(((*place, *wrong.within), wrong.message))
-        elif key in _LATER:
-            findings.append((place, _LATER[key]))
         elif key not in _READ_APART:
             findings.append((place, f"unknown key {key!r}{nearest(str(key), (*parsers, *_READ_APART))}"))
     return patch
@@ -110,9 +109,8 @@ def _parse_rule(rule: Any, path: Path, findings: list[RetryFinding]) -> dict[str
             (path, f"a rule must be a mapping such as {{on: [timeout], retry: false}}, not {_found(rule)}")
         )
         return {}
-    known = {key: value for key, value in rule.items() if key != "rules"}
-    if "rules" in rule:
-        findings.append(((*path, "rules"), "a rule cannot have rules of its own"))
+    known = {key: value for key, value in rule.items() if key not in _READ_APART}
+    findings += [((*path, key), f"a rule cannot have {key} of its own") for key in _READ_APART if key in rule]
     parsed = _parse_fields(known, _RULE_PARSERS, path, findings)
     match ("on" in rule, "when" in rule):
         case (False, False):
@@ -124,6 +122,30 @@ def _parse_rule(rule: Any, path: Path, findings: list[RetryFinding]) -> dict[str
     if not any(key not in ("on", "when") for key in rule):
         findings.append((path, f"the rule changes nothing; give it any of {', '.join(RULE_FIELDS[2:])}"))
     return parsed
+
+
+def _parse_vary(
+    body: Mapping[Any, Any], patch: dict[str, Any], path: Path, findings: list[RetryFinding]
+) -> None:
+    """Entries as canonical JSON. Whether their keys are a step's, only who knows the step can say."""
+    if "vary" not in body:
+        return
+    entries, place = body["vary"], (*path, "vary")
+    if not isinstance(entries, list | tuple):
+        findings.append(
+            (place, f"vary must be a list of mappings, one for each attempt, not {_found(entries)}")
+        )
+        return
+    patch["vary"] = []
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
+            wanted = "an entry of vary must be a mapping of the step's own keys ({} changes none)"
+            findings.append(((*place, index), f"{wanted}, not {_found(entry)}"))
+            continue
+        try:
+            patch["vary"].append(override_text(entry))
+        except (TypeError, ValueError, RecursionError):
+            findings.append(((*place, index), "an entry of vary must be plain JSON of finite numbers"))
 
 
 def _max_attempts(value: Any) -> int | None:
@@ -311,7 +333,7 @@ _DELAY_PARSERS: dict[str, _Parser] = {
     "max_retry_after": _duration("max_retry_after"),
 }
 
-_READ_APART = ("rules",)
+_READ_APART = ("rules", "vary")
 
 _FIELDS: dict[str, _Parser] = {
     "max_attempts": _max_attempts,

@@ -2,56 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenax.model.events import ATTEMPT_ENDS
+from tenax.model.fan_out_state import CompensationState, FanOut, ItemState
+from tenax.model.work_state import AttemptState, Event, WorkState, apply_to_work, end_in_failure
 
-Event = Mapping[str, Any]
-
-
-@dataclass(slots=True)
-class AttemptState:
-    """One attempt as the timeline shows it."""
-
-    attempt: int
-    started_at: str | None = None
-    ended_at: str | None = None
-    worker: str | None = None
-    outcome: str = "running"
-    failure: dict[str, Any] | None = None
-    verdict: str | None = None
-    rule: str | None = None
-    """The rule that the verdict rests on."""
-    delay_seconds: float | None = None
-    available_at: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+__all__ = [
+    "AttemptState",
+    "CompensationState",
+    "Event",
+    "ExecutionState",
+    "FanOut",
+    "ItemState",
+    "StepState",
+    "WorkState",
+    "apply",
+    "fold",
+]
 
 
 @dataclass(slots=True)
-class StepState:
+class StepState(WorkState):
     step: str
-    status: str = "pending"
-    attempt: int = 0
-    counted: int = 0
-    """How many of the ended attempts count against the limit."""
-    max_attempts: int | None = None
     carried_from: int | None = None
     """The execution whose result was kept, where this is a retry of it."""
-    result: Any = None
-    failure: dict[str, Any] | None = None
-    available_at: str | None = None
-    """When the next attempt may start, while it is retrying."""
-    enqueued_at: str | None = None
-    ledger: dict[str, Any] | None = None
-    attempts: list[AttemptState] = field(default_factory=list)
+    on_failure: str | None = None
+    """What came in the place of its failure: `continue`, `value` or `step`."""
+    fan_out: FanOut | None = None
+    compensation: CompensationState | None = None
+
+    @property
+    def items(self) -> dict[int, ItemState]:
+        """Those of a fan-out that have begun."""
+        return self.fan_out.items if self.fan_out is not None else {}
 
     def as_dict(self) -> dict[str, Any]:
-        body = {name: getattr(self, name) for name in self.__slots__ if name not in ("step", "ledger")}
-        body["attempts"] = [attempt.as_dict() for attempt in self.attempts]
+        body = {
+            **WorkState.as_dict(self),
+            "carried_from": self.carried_from,
+            "on_failure": self.on_failure,
+            "for_each": self.fan_out is not None,
+            "items": None,
+            "compensation": self.compensation.as_dict() if self.compensation else None,
+        }
+        if self.fan_out is not None:
+            body["items"] = self.fan_out.counts()
+            body["available_at"] = self.fan_out.next_at() if self.status in ("retrying", "held") else None
         return body
 
 
@@ -60,16 +58,10 @@ class ExecutionState:
     status: str = "running"
     steps: dict[str, StepState] = field(default_factory=dict)
     failure: dict[str, Any] | None = None
+    compensation: str | None = None
+    """None: there is none, or not yet; else `running`, `completed`, `failed` or `cancelled`."""
 
 
-_OUTCOMES = {
-    "action_completed": "succeeded",
-    "action_error": "failed",
-    "action_not_completed": "not_completed",
-    "action_snoozed": "snoozed",
-    "lease_expired": "lost",
-    "queue_expired": "expired",
-}
 _STEP_ENDS = {"step_completed": "completed", "step_skipped": "skipped", "step_unreachable": "unreachable"}
 _EXECUTION_STATES = {
     "execution_completed": "completed",
@@ -79,6 +71,8 @@ _EXECUTION_STATES = {
     "execution_resumed": "running",
     "execution_reopened": "running",
 }
+_WAITING = ("pending", "queued", "retrying", "held")
+_FAN_OUT_OPEN = ("queued", "running", "retrying", "held")
 
 
 def fold(events: Iterable[Event], steps: Sequence[str] = ()) -> ExecutionState:
@@ -91,91 +85,92 @@ def fold(events: Iterable[Event], steps: Sequence[str] = ()) -> ExecutionState:
 
 def apply(state: ExecutionState, event: Event) -> None:
     name = event["step"]
-    if name is not None:
-        _apply_to_step(state.steps.setdefault(name, StepState(name)), event)
-    elif event["type"] in _EXECUTION_STATES:
-        state.status = _EXECUTION_STATES[event["type"]]
-        state.failure = event["data"].get("failure", state.failure)
-        if state.status in ("failed", "cancelled"):
+    if name is None:
+        _apply_to_execution(state, event)
+        return
+    step = state.steps.setdefault(name, StepState(name))
+    if event["type"].startswith("compensation_") or event["data"].get("compensation"):
+        step.compensation = step.compensation or CompensationState()
+        step.compensation.apply(event)
+    elif event["item"] is not None:
+        _apply_to_item(step, event)
+    else:
+        _apply_to_step(step, event)
+
+
+def _apply_to_execution(state: ExecutionState, event: Event) -> None:
+    kind, data = event["type"], event["data"]
+    match kind:
+        case "execution_compensating":
+            state.compensation, state.failure = "running", data.get("failure", state.failure)
             _close_waiting(state)
+        case "execution_compensated":
+            state.compensation = "failed" if data.get("failed") else "completed"
+        case kind if kind in _EXECUTION_STATES:
+            state.status = _EXECUTION_STATES[kind]
+            state.failure = data.get("failure", state.failure)
+            if state.status in ("failed", "cancelled"):
+                _close_waiting(state)
+            if state.status == "cancelled" and state.compensation == "running":
+                state.compensation = "cancelled"
 
 
 def _close_waiting(state: ExecutionState) -> None:
+    """How the execution ends is settled: what has not begun does not begin any more."""
     for step in state.steps.values():
-        if step.status in ("pending", "queued", "retrying", "held"):
+        if step.status in _WAITING:
             step.status = "cancelled"
             step.available_at = None
+        if step.fan_out is not None:
+            step.fan_out.close()
+            _stand_as_items(step)
 
 
 def _apply_to_step(step: StepState, event: Event) -> None:
     kind, data = event["type"], event["data"]
     match kind:
         case "step_enqueued":
-            step.status, step.enqueued_at = "queued", event["at"]
-        case "action_started":
-            _start(step, event)
-        case kind if kind in ATTEMPT_ENDS:
-            _end_attempt(step, event)
-        case "step_retry" | "retry_held":
-            step.status = "retrying" if kind == "step_retry" else "held"
-            step.available_at = data.get("available_at")
-            step.ledger = data.get("decision", {}).get("after")
-            _count(step, data)
-            _verdict(step, event, data)
-        case "retry_rescheduled":
-            step.available_at = data.get("available_at")
+            apply_to_work(step, kind, event)
+            if "items" in data:
+                step.fan_out = FanOut(data["items"], data.get("parallelism", 1))
         case "step_failed_terminal":
-            step.status, step.failure, step.available_at = "failed", data.get("failure"), None
-            _count(step, data)
-            _verdict(step, event, data)
+            end_in_failure(step, event)
+            step.on_failure = data.get("on_failure")
+            if step.fan_out is not None:
+                step.fan_out.close()
+        case "item_cancelled" if (
+            step.fan_out is not None
+        ):  # items that never had their turn, all in one event
+            step.fan_out.close()
+            _stand_as_items(step)
         case kind if kind in _STEP_ENDS:
-            step.status, step.available_at = _STEP_ENDS[kind], None
-            step.result = data.get("result", step.result)
-            step.carried_from = data.get("carried_from")
-            step.failure = {"cause": data["cause"]} if "cause" in data else None
-        case "item_cancelled":
-            step.status, step.available_at = "cancelled", None
-            if step.attempts and step.attempts[-1].outcome == "running":
-                step.attempts[-1].outcome, step.attempts[-1].ended_at = "cancelled", event["at"]
-        case "lease_released":
-            step.status = "queued"
-            if step.attempts:
-                step.attempts[-1].outcome, step.attempts[-1].ended_at = "released", event["at"]
+            _end_step(step, event)
         case _:
-            pass
+            apply_to_work(step, kind, event)
 
 
-def _start(step: StepState, event: Event) -> None:
-    step.status, step.attempt, step.available_at = "running", event["attempt"], None
-    step.max_attempts = event["data"].get("retry", {}).get("max_attempts")
-    step.attempts.append(AttemptState(event["attempt"], event["at"], worker=event["data"].get("worker")))
-
-
-def _end_attempt(step: StepState, event: Event) -> None:
+def _end_step(step: StepState, event: Event) -> None:
     data = event["data"]
-    if not step.attempts or step.attempts[-1].attempt != event["attempt"]:
-        step.attempt = event["attempt"]
-        step.attempts.append(AttemptState(event["attempt"]))
-    attempt = step.attempts[-1]
-    attempt.ended_at, attempt.outcome = event["at"], _OUTCOMES[event["type"]]
-    attempt.failure = data.get("failure")
-    _count(step, data)
-    if event["type"] == "action_completed":
-        step.result = data.get("result")
-        attempt.verdict = data.get("decision", {}).get("verdict", "complete")
-        if "after" not in data.get("decision", {}):  # a plain success at the first attempt: no ledger is kept
-            step.counted += 1
+    step.status, step.available_at = _STEP_ENDS[event["type"]], None
+    if "result" in data:
+        step.result = data["result"]
+    elif step.fan_out is not None:
+        step.result = step.fan_out.results()
+    step.carried_from = data.get("carried_from")
+    if "on_failure" in data:
+        step.on_failure = data["on_failure"]  # a value in the place of the failure, which is kept
+    else:
+        step.failure = {"cause": data["cause"]} if "cause" in data else None
 
 
-def _count(step: StepState, data: Mapping[str, Any]) -> None:
-    step.counted = data.get("decision", {}).get("after", {}).get("counted", step.counted)
+def _apply_to_item(step: StepState, event: Event) -> None:
+    """A fan-out ends by the step's own events; until then it stands as its items do."""
+    if step.fan_out is None:
+        step.fan_out = FanOut(0, 1)
+    step.fan_out.apply(event)
+    _stand_as_items(step)
 
 
-def _verdict(step: StepState, event: Event, data: Mapping[str, Any]) -> None:
-    for attempt in reversed(step.attempts):
-        if attempt.attempt == event["attempt"]:
-            attempt.verdict = data.get("decision", {}).get("verdict")
-            attempt.rule = data.get("decision", {}).get("rule")
-            attempt.delay_seconds = data.get("delay_seconds")
-            attempt.available_at = data.get("available_at")
-            return
+def _stand_as_items(step: StepState) -> None:
+    if step.fan_out is not None and step.status in _FAN_OUT_OPEN:
+        step.status = step.fan_out.status() or step.status

@@ -1,4 +1,4 @@
-"""What each type of step takes: `http`, `process` and `python`, with their defaults."""
+"""What each type of step takes, with its defaults. Those that need no worker are in `tenax.model.server_steps`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from urllib.parse import urlsplit
 from tenax.model.definition import StepType
 from tenax.model.fields import NOT_YET, Fields
 from tenax.model.findings import nearest, shorten
+from tenax.model.server_steps import read_child, read_sleep, read_wait
 
 SPEC_KEYS: Mapping[StepType, tuple[str, ...]] = {
-    "http": ("url", "method", "headers", "params", "json", "body", "follow_redirects"),
+    "http": ("url", "method", "headers", "params", "json", "body", "follow_redirects", "async"),
     "process": ("command", "env", "cwd", "params"),
     "python": ("task", "args"),
+    "sleep": ("for", "at"),
+    "wait": ("signal", "deadline"),
+    "workflow": ("workflow", "file", "input"),
 }
-LATER_TYPES = ("sleep", "wait", "workflow", "agent", "pod")
-LATER_SPEC_KEYS: Mapping[StepType, tuple[str, ...]] = {"http": ("async",), "process": (), "python": ()}
+LATER_TYPES = ("agent", "pod")
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -45,7 +48,19 @@ def _read_http(fields: Fields) -> dict[str, Any]:
         spec["body"] = _read_body(fields)
     if "json" in fields and "body" in fields:
         fields.report("body", "`json` and `body` exclude each other: keep one")
+    if "async" in fields:
+        spec["async"] = _read_async(fields)
     return spec
+
+
+def _read_async(fields: Fields) -> dict[str, Any]:
+    own = fields.below("async")
+    if own is None:
+        return {}
+    own.refuse_unknown(("deadline",), within="in `async`")
+    if "deadline" not in own:
+        own.miss("deadline", "how long the callee may take to call back, such as 1h")
+    return {"deadline": own.duration("deadline")}
 
 
 def _read_url(fields: Fields) -> str:
@@ -177,6 +192,9 @@ _READERS: Mapping[StepType, Callable[[Fields], dict[str, Any]]] = {
     "http": _read_http,
     "process": _read_process,
     "python": _read_python,
+    "sleep": read_sleep,
+    "wait": read_wait,
+    "workflow": read_child,
 }
 
 

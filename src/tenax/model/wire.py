@@ -50,6 +50,12 @@ class Assignment:
     """The folder of the workflow's file, where it was submitted from one."""
     dependency: str | None = None
     secrets: tuple[SecretSlot, ...] = ()
+    item: int | None = None
+    """The place in the list of a fan-out, from 0."""
+    callback: str | None = None
+    """Where the callee of an async step posts its outcome."""
+    compensates: bool = False
+    """It undoes what the step did."""
     is_retry: bool = False
     """An earlier attempt of it ended in a failure; one that was only handed back or snoozed did not."""
 
@@ -143,6 +149,8 @@ class Submission:
     key: str | None = None
     """Unique: the same key is the same execution."""
     base_dir: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    """The definitions that `file:` of workflow steps names, by their path from the folder of the source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,31 +6,23 @@ that the author of a file sees everything at once, each with its line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from tenax.model.definition import Step, Workflow
-from tenax.model.fields import NOT_YET
-from tenax.model.findings import Path, shorten, suggest
+from tenax.model.findings import Findings, Path
 from tenax.model.parse import Draft, draft_workflow
-from tenax.model.policy import Patch
+from tenax.model.policy import Patch, Policy
+from tenax.model.vary import read_override
 from tenax.policy.conditions import compile_condition, strip_braces
 from tenax.policy.expressions import ExpressionError, compile_expression
-from tenax.policy.graph import Ancestry
+from tenax.policy.reach import OUTPUTS, Place, Reach, Say, compensation_of, keys_of, once_in
 from tenax.policy.resolve import PolicyError, resolve_policy
-from tenax.policy.templates import TEMPLATE_VARIABLES, compile_template
+from tenax.policy.templates import UNTIL_VARIABLES
 
-SPEC_VARIABLES = TEMPLATE_VARIABLES - {"item", "index"}
-"""`item` and `index` come with `for_each`, which this version does not have."""
-STEP_WHEN_VARIABLES = SPEC_VARIABLES - {"attempt", "secret"}
-OUTPUT_VARIABLES = STEP_WHEN_VARIABLES
-STEP_FACTS = ("status", "result", "failure")
-"""What `steps.NAME` holds."""
 MOST_EXPRESSIONS = 50_000
 """In one definition: each is compiled, so a file of nothing else must not hold the server up."""
-
-_Reads = Iterable[tuple[str, ...]]
 
 
 def load_workflow(
@@ -48,28 +40,66 @@ class _Check:
     def __init__(self, draft: Draft, server_retry: Patch | None) -> None:
         self._workflow = draft.workflow
         self._findings = draft.findings
-        self._paths = dict(zip((step.name for step in draft.workflow.steps), draft.paths, strict=True))
-        self._linked = draft.linked
+        self._paths = draft.paths
         self._server_retry = server_retry
+        self._sound = not len(draft.findings)
         self._said: set[tuple[Path, str]] = set()
         self._expressions = 0
         declared = draft.findings.source.data.get("input")
         # As declared, not as accepted: an input with a wrong schema is not unknown as well.
-        self._inputs: list[str] = list(declared) if isinstance(declared, dict) else []
+        inputs: list[str] = list(declared) if isinstance(declared, dict) else []
+        self._reach = Reach(draft.workflow, inputs, self._say, linked=draft.linked)
 
     def run(self) -> None:
         self._check_unread_conditions(("defaults", "retry"), self._workflow.retry)
-        for step in self._workflow.steps:
-            path = self._paths[step.name]
-            self._check_policy(step, path)
-            if step.when is not None:
-                self._check_when(step.when, step, (*path, "when"))
-            for below, text in _texts(step.spec, ()):
-                self._check_template(text, SPEC_VARIABLES, (*path, *below), step)
-            if step.dependency is not None:
-                self._refuse_template(step.dependency, (*path, "dependency"))
-        for below, text in _texts(self._workflow.outputs, ()):
-            self._check_template(text, OUTPUT_VARIABLES, ("outputs", *below), None)
+        for step, path in zip(self._workflow.steps, self._paths, strict=True):
+            self._check_step(step, path)
+        self._check_texts(self._workflow.outputs, OUTPUTS, ("outputs",))
+
+    def _check_step(self, step: Step, path: Path) -> None:
+        self._check_action(step, keys_of(step), path)
+        if step.compensate is not None:
+            self._check_action(step.compensate, compensation_of(step), (*path, "compensate"))
+        if step.when is not None:
+            self._spend((*path, "when"), 1)
+            self._reach.check_expression(step.when, once_in(step, "when"), (*path, "when"))
+        if step.until is not None:
+            self._check_until(step.until.condition, (*path, "until"))
+        self._check_for_each(step, path)
+        if step.on_failure is not None and step.on_failure.action == "value":
+            place = once_in(step, "on_failure", own=True)
+            self._check_texts(step.on_failure.value, place, (*path, "on_failure", "value"))
+
+    def _check_action(self, action: Step, place: Place, path: Path) -> None:
+        """What a step or a compensation does, and its policy."""
+        policy = self._check_policy(action, path)
+        if policy is not None:
+            self._check_vary(action, policy, place, path)
+        self._check_texts(action.spec, place, path)
+        given = action.spec.get("input") if action.type == "workflow" else None
+        if isinstance(given, str):
+            self._reach.check_whole(given, "a mapping of inputs", place, (*path, "input"))
+        if action.dependency is not None:
+            self._refuse_template(action.dependency, (*path, "dependency"))
+
+    def _check_for_each(self, step: Step, path: Path) -> None:
+        place, below = once_in(step, "for_each"), (*path, "for_each")
+        self._check_texts(step.for_each, place, below)
+        if isinstance(step.for_each, str):
+            self._reach.check_whole(step.for_each, "a list", place, below)
+
+    def _check_until(self, condition: str, path: Path) -> None:
+        self._spend(path, 1)
+        nested = isinstance(self._findings.source.value(path), dict)
+        try:
+            compile_expression(strip_braces(condition), variables=UNTIL_VARIABLES)
+        except ExpressionError as error:
+            self._say((*path, "condition") if nested else path, str(error))
+
+    def _check_texts(self, value: Any, place: Place, path: Path) -> None:
+        for below, text in _texts(value, path):
+            self._spend(below, text.count("{{"))
+            self._reach.check_template(text, place, below)
 
     def _say(self, path: Path, message: str) -> None:
         """Once: what many steps inherit from `defaults` is one mistake."""
@@ -84,16 +114,33 @@ class _Check:
         if self._expressions > MOST_EXPRESSIONS:
             self._findings.refuse()
 
-    def _check_policy(self, step: Step, path: Path) -> None:
-        levels = [step.retry, self._workflow.retry, self._server_retry]
-        if isinstance(step.retry, dict):
-            self._spend((*path, "retry"), 1 + len(step.retry.get("rules", ())))
-        self._check_unread_conditions((*path, "retry"), step.retry)
+    def _check_policy(self, action: Step, path: Path) -> Policy | None:
+        levels = [action.retry, self._workflow.retry, self._server_retry]
+        if isinstance(action.retry, dict):
+            self._spend((*path, "retry"), 1 + len(action.retry.get("rules", ())))
+        self._check_unread_conditions((*path, "retry"), action.retry)
         try:
-            resolve_policy(levels)
+            return resolve_policy(levels)
         except PolicyError as error:
             for below, message in error.findings:
-                self._say(self._origin(step, path, below), message)
+                self._say(self._origin(action, path, below), message)
+            return None
+
+    def _check_vary(self, action: Step, policy: Policy, place: Place, path: Path) -> None:
+        """Entries of the action itself were read with it; those that it inherits meet its keys only here."""
+        inherited = not (isinstance(action.retry, dict) and "vary" in action.retry)
+        for index, text in enumerate(policy.vary):
+            origin = self._origin(action, path, ("vary", index))
+            override = json.loads(text)
+            if inherited and self._sound:
+                self._check_inherited(action, override, origin)
+            self._check_texts(override, place, origin)
+
+    def _check_inherited(self, action: Step, override: dict[str, Any], path: Path) -> None:
+        findings = _Told(self._findings, self._say)
+        read = read_override(action.type, action.spec, override, path, findings)
+        if not findings.told and read != override:
+            self._say(path, f"above the steps an entry is taken as it stands: write it as {json.dumps(read)}")
 
     def _check_unread_conditions(self, path: Path, patch: Patch | None) -> None:
         """The conditions of a policy that has other mistakes and was therefore not taken over."""
@@ -121,89 +168,31 @@ class _Check:
         except ExpressionError as error:
             self._say(path, str(error))
 
-    def _origin(self, step: Step, path: Path, below: Path) -> Path:
+    def _origin(self, action: Step, path: Path, below: Path) -> Path:
         """Where a part of the resolved policy was written: in the step, or in the defaults."""
-        for level, place in ((step.retry, (*path, "retry")), (self._workflow.retry, ("defaults", "retry"))):
+        for level, place in ((action.retry, (*path, "retry")), (self._workflow.retry, ("defaults", "retry"))):
             if isinstance(level, dict) and below[0] in level:
                 return (*place, *below)
             if isinstance(level, dict) and below[0] == "max_delay" and "initial_delay" in level:
                 return (*place, "initial_delay")
         return path
 
-    def _check_when(self, text: str, step: Step, path: Path) -> None:
-        def compile_when() -> _Reads:
-            return compile_expression(strip_braces(text), variables=STEP_WHEN_VARIABLES).reads
-
-        self._spend(path, 1)
-        self._check_expression(compile_when, text, path, step)
-
-    def _check_template(self, text: str, variables: frozenset[str], path: Path, step: Step | None) -> None:
-        def compile_text() -> _Reads:
-            return compile_template(text, variables=variables).reads
-
-        self._spend(path, text.count("{{"))
-        self._check_expression(compile_text, text, path, step)
-
-    def _check_expression(
-        self, compiled: Callable[[], _Reads], text: str, path: Path, step: Step | None
-    ) -> None:
-        try:
-            reads = compiled()
-        except ExpressionError as error:
-            self._say(path, f"{error}{self._hyphen_hint(text)}")
-            return
-        for read in sorted(reads):
-            self._check_read(read, path, step)
-
-    def _hyphen_hint(self, text: str) -> str:
-        """`steps.fetch-data` is a subtraction."""
-        if "-" not in text:
-            return ""
-        names = (("steps", step.name) for step in self._workflow.steps if "-" in step.name)
-        inputs = (("input", name) for name in self._inputs if "-" in name)
-        for group, name in (*names, *inputs):
-            if f"{group}.{name}" in text:
-                return f"; a name with - is read as {group}['{name}']"
-        return ""
-
-    def _check_read(self, read: tuple[str, ...], path: Path, step: Step | None) -> None:
-        match read:
-            case ("input", name, *_) if name not in self._inputs:
-                known = suggest(name, self._inputs) if self._inputs else "; the workflow declares no inputs"
-                self._say(path, f"unknown input `{shorten(name)}`{known}")
-            case ("steps",):
-                self._say(path, "name the step whose result is meant: steps.NAME.result")
-            case ("steps", name, *facts):
-                self._check_step_read(name, facts, path, step)
-            case _:
-                pass
-
-    def _check_step_read(self, name: str, facts: list[str], path: Path, step: Step | None) -> None:
-        if name not in self._paths:
-            self._say(path, f"unknown step `{shorten(name)}`{suggest(name, self._paths)}")
-            return
-        if facts and facts[0] not in STEP_FACTS:
-            fact = f"`steps.{name}.{shorten(facts[0])}`"
-            unknown = (
-                f"{fact} {NOT_YET}"
-                if facts[0] == "failures"
-                else f"there is no {fact}{suggest(facts[0], STEP_FACTS)}"
-            )
-            self._say(path, unknown)
-        if step is None or not self._linked or name in step.needs:
-            return
-        if name == step.name:
-            self._say(path, f"the step `{name}` cannot read its own result: it has none before it has run")
-        elif not self._ancestry.runs_before(name, step.name):
-            self._say(path, f"the step `{name}` does not run before this one; add it to `needs`")
-
-    @cached_property
-    def _ancestry(self) -> Ancestry:
-        return Ancestry(self._workflow)
-
     def _refuse_template(self, text: str, path: Path) -> None:
         if "{{" in text:
             self._say(path, "a template cannot stand here: the value must be known before the step is queued")
+
+
+class _Told(Findings):
+    """Findings about what a step inherits: each is told once, with the way out."""
+
+    def __init__(self, findings: Findings, say: Say) -> None:
+        super().__init__(findings.source)
+        self._tell = say
+        self.told = False
+
+    def add(self, path: Path, message: str) -> None:
+        self.told = True
+        self._tell(path, f"{message}; a step without it says `retry: {{vary: []}}`")
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

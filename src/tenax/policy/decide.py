@@ -18,11 +18,13 @@ from tenax.policy.judgement import OPEN, Case, Judgement, progress
 from tenax.policy.ledgers import settle
 from tenax.policy.resolve import CompiledPolicy, compile_policy
 from tenax.policy.rules import RULES
+from tenax.policy.until import CompiledUntil, Poll, poll
 
 __all__ = ["RULES", "SUCCESS_AT_ONCE", "decide", "progress", "read_failure", "replay"]
 
 _NO_FACTS = Facts()
 _ENDED = (Check("execution_ended", hit=True, saw={"execution_open": False}),)
+_STEP_ENDED = (OPEN, Check("step_ended", hit=True, saw={"step_open": False}))
 _SUCCEEDED = (OPEN, Check("succeeded", hit=True, saw={"status": "succeeded"}))
 
 
@@ -38,17 +40,24 @@ def decide(
     execution_id: int = 0,
     node_id: str = "",
     failure: Failure | None = None,
+    polled: Poll | None = None,
 ) -> Decision:
-    """What happens next. `ledger` is the one before this outcome; `roll` is one random number in [0, 1)."""
+    """What happens next. `ledger` is the one before this outcome; `roll` is one random number in [0, 1).
+
+    `polled` is what the step's `until` says of a success.
+    """
     case = Case(policy, ledger, outcome, attempt, elapsed, controls, roll, execution_id, node_id)
     if outcome.status == "succeeded":
-        failure = None
+        failure = polled.failure if polled is not None else None
     elif failure is None:
         failure = read_failure(policy, ledger, outcome)
-    if not controls.execution_open:
+    if not controls.execution_open or not controls.step_open:
         return _stopped(case, failure)
+    if polled is not None and not polled.done and failure is None:
+        return _polled(case, polled)
     if failure is not None:
-        return Judgement(case, failure).decide()
+        unmet = Check("until", hit=False, saw=dict(polled.saw or {})) if polled is not None else None
+        return Judgement(case, failure, unmet).decide()
     if outcome.status == "snoozed":
         return _snoozed(case)
     after = settle(policy.policy, ledger, outcome, elapsed=elapsed)
@@ -64,7 +73,19 @@ def _stopped(case: Case, failure: Failure | None) -> Decision:
         failure_class=failure.failure_class if failure is not None else None,
         snoozed=failure is None and case.outcome.status == "snoozed",
     )
-    return case.decision("stop", "execution_ended", "the execution has ended", after, _ENDED)
+    if not case.controls.execution_open:
+        return case.decision("stop", "execution_ended", "the execution has ended", after, _ENDED)
+    return case.decision("stop", "step_ended", "the step has failed meanwhile", after, _STEP_ENDED)
+
+
+def _polled(case: Case, polled: Poll) -> Decision:
+    """It succeeded, but is not done: it runs again, and no attempt is spent."""
+    after = settle(case.policy.policy, case.ledger, case.outcome, elapsed=case.elapsed, polled=True)
+    checks = (OPEN, Check("until", hit=True, saw=dict(polled.saw or {})))
+    reason = (
+        f"not done yet (`until`): it runs again in {format_duration(polled.delay)}; not counted as an attempt"
+    )
+    return case.decision("retry", "until", reason, after, checks, delay=DelayParts(polled.delay, "until"))
 
 
 def _snoozed(case: Case) -> Decision:
@@ -95,12 +116,21 @@ def read_failure(policy: CompiledPolicy, ledger: Ledger, outcome: Outcome) -> Fa
 
 
 def replay(
-    policy: CompiledPolicy, outcome: Outcome, failure: Failure | None, record: Mapping[str, Any]
+    policy: CompiledPolicy,
+    outcome: Outcome,
+    failure: Failure | None,
+    record: Mapping[str, Any],
+    until: CompiledUntil | None = None,
 ) -> Decision:
     """The decision of a stored record (`Decision.as_dict()`), made again from its inputs."""
+    before = Ledger(**record["before"])
+    polled = None
+    if until is not None and outcome.status == "succeeded":
+        inputs = {name: record[name] for name in ("attempt", "elapsed", "execution_id", "node_id")}
+        polled = poll(until, outcome, polls=before.polls, **inputs)
     return decide(
         policy,
-        Ledger(**record["before"]),
+        before,
         outcome,
         attempt=record["attempt"],
         elapsed=record["elapsed"],
@@ -109,6 +139,7 @@ def replay(
         execution_id=record["execution_id"],
         node_id=record["node_id"],
         failure=failure,
+        polled=polled,
     )
 
 

@@ -9,13 +9,13 @@ import html
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tenax.model.definition import Workflow
-from tenax.policy.graph import topological_order
+from tenax.policy.drawing_words import State, plain, words_of
+from tenax.policy.graph import fallbacks_of, topological_order
 
-States = Mapping[str, Mapping[str, Any]]
-"""By the name of a step: `status`, `attempt`, `counted` and `max_attempts`, as an execution tells them."""
+States = Mapping[str, State]
+"""By the name of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ COLOURS: Mapping[str, Colours] = {
     "paused": Colours("#fbefff", "#8250df"),
 }
 INK, LINE = "#1f2328", "#6e7781"
+ON_FAILURE = "on failure"
+"""What stands at the arrow to a fallback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,10 @@ class Node:
 
     name: str
     details: tuple[str, ...]
-    """Its type, its status and its attempts, and whether it is a goal."""
+    """Its type, its items, its status and its attempts, what comes when it fails, and whether it is a goal."""
     needs: tuple[str, ...]
+    stands_in_for: str | None
+    """The one of its needs for which it is the fallback."""
     layer: int
     """The length of the longest way to it: a step stands behind all that it needs."""
     goal: bool
@@ -67,44 +71,27 @@ class Drawing:
 def drawing_of(
     workflow: Workflow, *, title: str | None = None, goals: Collection[str] = (), states: States | None = None
 ) -> Drawing:
-    """`goals`: those to be marked; they are a question of their own, since an execution does not tell its goals."""
+    """`goals`: those to be marked, besides those that the states of an execution tell."""
+    marked = frozenset(goals)
     needs = {step.name: step.needs for step in workflow.steps}
     layers: dict[str, int] = {}
     for name in topological_order(workflow):
         layers[name] = 1 + max((layers[need] for need in needs[name]), default=-1)
-    marked = frozenset(goals)
+    replaced = {fallback: name for name, fallback in fallbacks_of(workflow).items()}
     nodes = {}
     for step in workflow.steps:
         state = (states or {}).get(step.name)
-        details = [step.type, *(_state_words(state) if state else ())]
-        if step.name in marked:
-            details.append("goal")
+        goal = step.name in marked or bool(state and state.get("goal"))
         nodes[step.name] = Node(
             name=step.name,
-            details=tuple(_plain(detail) for detail in details),
+            details=tuple(plain(detail) for detail in words_of(step, state, goal=goal)),
             needs=tuple(dict.fromkeys(step.needs)),
+            stands_in_for=replaced.get(step.name),
             layer=layers[step.name],
-            goal=step.name in marked,
+            goal=goal,
             status=state["status"] if state else None,
         )
-    return Drawing(_plain(title or workflow.name), nodes)
-
-
-def _state_words(state: Mapping[str, Any]) -> Iterator[str]:
-    status, number, limit = state["status"], state["attempt"], state["max_attempts"]
-    yield status
-    if not number:
-        return
-    counted = state["counted"] + (status == "running")  # an attempt counts, or not, when it has ended
-    words = f"attempt {number}"
-    if limit is not None:
-        words += f" of {limit}" if number == counted else f" (counted: {counted} of {limit})"
-    yield words
-
-
-def _plain(text: str) -> str:
-    """Within one line; and what no terminal and no XML can show is replaced."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return Drawing(plain(title or workflow.name), nodes)
 
 
 def draw_text(drawing: Drawing) -> str:
@@ -118,15 +105,19 @@ def draw_text(drawing: Drawing) -> str:
     for node in nodes:
         number = str(node.layer + 1) if node.layer > layer else ""
         layer = node.layer
-        after = f"after {', '.join(_plain(need) for need in node.needs)}" if node.needs else ""
+        after = f"after {', '.join(_need_words(node, need) for need in node.needs)}" if node.needs else ""
         columns = (
             number.rjust(number_width),
-            _plain(node.name).ljust(name_width),
+            plain(node.name).ljust(name_width),
             ", ".join(node.details).ljust(details_width),
             after,
         )
         lines.append("  ".join(columns).rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _need_words(node: Node, need: str) -> str:
+    return f"{plain(need)} ({ON_FAILURE})" if need == node.stands_in_for else plain(need)
 
 
 def draw_mermaid(drawing: Drawing) -> str:
@@ -140,7 +131,7 @@ def draw_mermaid(drawing: Drawing) -> str:
         if node.status is not None and node.status in COLOURS:
             by_status.setdefault(node.status, []).append(ids[node.name])
     for node in drawing.nodes.values():
-        lines += [f"  {ids[need]} --> {ids[node.name]}" for need in node.needs]
+        lines += [f"  {ids[need]} {_mermaid_arrow(node, need)} {ids[node.name]}" for need in node.needs]
     for status, members in by_status.items():
         colours = COLOURS[status]
         lines.append(f"  classDef {status} fill:{colours.fill},stroke:{colours.stroke},color:{INK}")
@@ -148,9 +139,13 @@ def draw_mermaid(drawing: Drawing) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _mermaid_arrow(node: Node, need: str) -> str:
+    return f"-.->|{ON_FAILURE}|" if need == node.stands_in_for else "-->"
+
+
 def _mermaid(text: str) -> str:
     """Only what surely means nothing within a label; the rest as Mermaid's own `#NUMBER;`."""
-    return "".join(c if c.isalnum() or c in " _-.,():" else f"#{ord(c)};" for c in _plain(text))
+    return "".join(c if c.isalnum() or c in " _-.,():" else f"#{ord(c)};" for c in plain(text))
 
 
 # The drawing as SVG: a column for each layer, from left to right.
@@ -297,7 +292,17 @@ def _arrows(drawing: Drawing, placed: Mapping[_Place, int], columns: list[tuple[
             origin = _origin(drawing, placed, need, node.layer)
             x = sum(columns[origin[1]])
             path = f"M{x} {placed[origin]} {_curve(x, placed[origin], left, y)}"
-            yield f'<path d="{path}" marker-end="url(#arrow)"/>'
+            dashes = ' stroke-dasharray="5 4"' if need == node.stands_in_for else ""
+            yield f'<path d="{path}" marker-end="url(#arrow)"{dashes}/>'
+            if dashes:
+                yield _arrow_label((x + left) // 2, (placed[origin] + y) // 2)
+
+
+def _arrow_label(x: int, y: int) -> str:
+    return (
+        f'<text x="{x}" y="{y - 5}" font-size="9" text-anchor="middle" fill="{INK}" stroke="none">'
+        f"{ON_FAILURE}</text>"
+    )
 
 
 def _curve(x: int, y: int, to_x: int, to_y: int) -> str:
@@ -324,4 +329,4 @@ def _shown(name: str) -> str:
 
 
 def _xml(text: str) -> str:
-    return html.escape(_plain(text))
+    return html.escape(plain(text))

@@ -14,7 +14,7 @@ _VERDICTS = {
     "retry": "It is run again.",
     "hold": "It waits: a retry is due, but held back.",
     "fail": "It has failed for good.",
-    "stop": "Nothing follows: the execution has ended.",
+    "stop": "Nothing follows: the execution or the step has ended.",
 }
 _LONG_EVIDENCE = frozenset({"data", "traceback", "stderr_tail", "exception_bases"})
 
@@ -75,6 +75,8 @@ def _delay(decision: Mapping[str, Any]) -> list[str]:
     match parts["source"]:
         case "snooze":
             return [f"Delay: {total}, as the handler asked when it snoozed."]
+        case "until":
+            return [f"Delay: {total}, as `until` says."]
         case "handler":
             asked, cap = format_duration(parts["hint"]), format_duration(parts["hint_cap"])
             limit = f", limited by max_retry_after ({cap})" if parts["hint"] > parts["hint_cap"] else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tenax.model.definition import Workflow
 
 
@@ -30,13 +32,34 @@ def topological_order(workflow: Workflow) -> list[str]:
     return order
 
 
+def fallbacks_of(workflow: Workflow) -> dict[str, str]:
+    """By the name of a step the one that stands in for it where it fails (`on_failure: {step: NAME}`)."""
+    return {
+        step.name: step.on_failure.step
+        for step in workflow.steps
+        if step.on_failure is not None and step.on_failure.step is not None
+    }
+
+
 def goals_of(workflow: Workflow) -> tuple[str, ...]:
-    """The steps marked `goal: true`, or else the last ones: those that nothing needs."""
-    marked = tuple(step.name for step in workflow.steps if step.goal)
-    if marked:
-        return marked
-    needed = {need for step in workflow.steps for need in step.needs}
-    return tuple(step.name for step in workflow.steps if step.name not in needed)
+    """The steps marked `goal: true`, or else the last ones: those that nothing needs but their own fallback.
+
+    The fallback of a goal is a goal too: it stands in for it.
+    """
+    fallbacks = fallbacks_of(workflow)
+    goals = {step.name for step in workflow.steps if step.goal} or _last_steps(workflow, fallbacks)
+    pending = list(goals)
+    for name in pending:
+        fallback = fallbacks.get(name)
+        if fallback is not None and fallback not in goals:
+            goals.add(fallback)
+            pending.append(fallback)
+    return tuple(step.name for step in workflow.steps if step.name in goals)
+
+
+def _last_steps(workflow: Workflow, fallbacks: Mapping[str, str]) -> set[str]:
+    needed = {need for step in workflow.steps for need in step.needs if fallbacks.get(need) != step.name}
+    return {step.name for step in workflow.steps if step.name not in needed}
 
 
 class Ancestry:

@@ -101,11 +101,11 @@ class Judgement:
 
     __slots__ = ("after", "case", "checks", "failure", "matched", "parts", "policy", "scope", "why")
 
-    def __init__(self, case: Case, failure: Failure) -> None:
+    def __init__(self, case: Case, failure: Failure, unmet: Check | None = None) -> None:
         self.case = case
         self.policy = case.policy.policy
         self.failure = failure
-        self.checks: list[Check] = [OPEN]
+        self.checks: list[Check] = [OPEN] if unmet is None else [OPEN, unmet]
         self.matched: CompiledRule | None = None
         self.scope: dict[str, Any] | None = None
         self.why = ""

@@ -45,6 +45,7 @@ def settle(
     failure_class: FailureClass | None = None,
     rule: str | None = None,
     snoozed: bool = False,
+    polled: bool = False,
 ) -> Ledger:
     """The ledger after an attempt that ended so. `rule` is the key of the policy's own rule that it ended in."""
     cost, highest = charge(policy, ledger, outcome, failure_class)
@@ -55,7 +56,7 @@ def settle(
     if rule is not None and not exempted:
         by_rule = {**by_rule, rule: by_rule.get(rule, 0) + 1}
     return Ledger(
-        ledger.counted if exempted or snoozed else ledger.counted + 1,
+        ledger.counted if exempted or snoozed or polled else ledger.counted + 1,
         ledger.exempted + 1 if exempted else ledger.exempted,
         by_class,
         by_rule,
@@ -65,6 +66,7 @@ def settle(
         cost,
         ledger.budget,
         highest,
+        ledger.polls + 1 if polled else ledger.polls,
     )
 
 
@@ -81,4 +83,5 @@ def with_delay(ledger: Ledger, delay: float) -> Ledger:
         ledger.cost,
         ledger.budget,
         ledger.highest_cost,
+        ledger.polls,
     )

@@ -5,34 +5,70 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tenax.model.definition import Step, Workflow
 from tenax.model.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
+from tenax.model.vary import merge_override
 from tenax.policy.conditions import strip_braces
 from tenax.policy.expressions import Expression, compile_expression
-from tenax.policy.graph import dependents_of, goals_of
+from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
 from tenax.policy.templates import TEMPLATE_VARIABLES, WHEN_VARIABLES, Template, compile_template
+from tenax.policy.until import CompiledUntil, compile_until
+from tenax.policy.vary import overrides_of
 
 Reads = frozenset[tuple[str, ...]]
+COMPENSATION = "compensate:"
+"""Before a step's name: the policy of its compensation. No name of a step has a colon."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedStep:
-    """A step with all that is needed to queue it, lease it and decide on it."""
+class PlannedAction:
+    """What a work item does: all that is needed to queue it, lease it and decide on it."""
 
     step: Step
     policy: CompiledPolicy
     policy_hash: str
-    spec: Template
+    specs: tuple[Template, ...]
+    """The inputs; after the first, those of each entry of `vary`."""
     reads: tuple[str, ...]
     """The steps whose results its inputs read."""
+    until: CompiledUntil | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep(PlannedAction):
+    """A step with all that is needed to start it and to go on from it."""
+
     when: Expression | None
     when_reads: tuple[str, ...]
     dependents: tuple[str, ...]
+    for_each: Template | None
+    for_each_reads: tuple[str, ...]
+    fallback_of: str | None
+    """The step that must have failed before this one runs."""
+    value: Template | None
+    """What stands in the place of its result where it has failed."""
+    value_reads: tuple[str, ...]
+    compensation: PlannedAction | None
+
+    @property
+    def forgiven(self) -> bool:
+        """Its failure is not the end of what depends on it."""
+        return self.step.on_failure is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """The plan of a child workflow, as it was resolved when its parent was submitted."""
+
+    plan_id: int
+    hash: str
+    folder: str | None = None
+    """Where its file is, from the folder of the parent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,44 +81,75 @@ class Plan:
     steps: Mapping[str, PlannedStep]
     roots: tuple[str, ...]
     goals: frozenset[str]
+    results: tuple[str, ...]
+    """The goals that its result shows: not a fallback beside the step that it stands in for."""
     outputs: Template | None
     outputs_read: tuple[str, ...]
+    compensated: tuple[str, ...]
+    """The steps that have a compensation."""
+    single: bool
+    """One plain step: its end is the execution's end, and no rows about the graph are kept."""
+    children: Mapping[str, Child] = field(default_factory=dict)
+
+    def action(self, step: str, *, compensates: bool) -> PlannedAction:
+        """What an item does: the step's action, or what undoes it."""
+        planned = self.steps[step]
+        if not compensates:
+            return planned
+        assert planned.compensation is not None
+        return planned.compensation
 
     @property
-    def single(self) -> bool:
-        """One step: its end is the execution's end, and no rows about the graph are kept."""
-        return len(self.steps) == 1
+    def actions(self) -> dict[str, PlannedAction]:
+        """Every action, by the name of its policy."""
+        undoing = {
+            COMPENSATION + name: planned.compensation
+            for name, planned in self.steps.items()
+            if planned.compensation is not None
+        }
+        return {**self.steps, **undoing}
 
     @property
     def policies(self) -> dict[str, str]:
-        """The hash of each step's policy."""
-        return {name: planned.policy_hash for name, planned in self.steps.items()}
+        """The hash of each action's policy."""
+        return {name: action.policy_hash for name, action in self.actions.items()}
 
     def policy_bodies(self) -> dict[str, dict[str, Any]]:
-        return {planned.policy_hash: planned.policy.policy.as_dict() for planned in self.steps.values()}
+        return {action.policy_hash: action.policy.policy.as_dict() for action in self.actions.values()}
 
 
-def make_plan(workflow: Workflow, server_retry: Patch | None) -> Plan:
+def make_plan(
+    workflow: Workflow, server_retry: Patch | None, children: Mapping[str, Child] | None = None
+) -> Plan:
     """Resolves every policy: step, workflow defaults, server defaults, nearest first."""
-    policies = {
-        step.name: resolve_policy([step.retry, workflow.retry, server_retry]) for step in workflow.steps
-    }
-    return _compile(workflow, policies)
+    policies: dict[str, Policy] = {}
+    for step in workflow.steps:
+        policies[step.name] = resolve_policy([step.retry, workflow.retry, server_retry])
+        if step.compensate is not None:
+            levels = [step.compensate.retry, workflow.retry, server_retry]
+            policies[COMPENSATION + step.name] = resolve_policy(levels)
+    return _compile(workflow, policies, children or {})
 
 
-def restore_plan(workflow: Workflow, policies: Mapping[str, Policy]) -> Plan:
-    """A stored plan: its policies are as they were resolved then, whatever the defaults are now."""
-    return _compile(workflow, policies)
+def restore_plan(
+    workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, Child] | None = None
+) -> Plan:
+    """A stored plan: its policies and children are as they were resolved then, whatever the defaults are now."""
+    return _compile(workflow, policies, children or {})
 
 
-def _compile(workflow: Workflow, policies: Mapping[str, Policy]) -> Plan:
+def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, Child]) -> Plan:
     dependents = dependents_of(workflow)
+    stands_in_for = {fallback: step for step, fallback in fallbacks_of(workflow).items()}
     steps = {
-        step.name: _planned(step, policies[step.name], tuple(dependents[step.name]))
+        step.name: _planned(step, policies, tuple(dependents[step.name]), stands_in_for.get(step.name))
         for step in workflow.steps
     }
     content = workflow_hash(workflow)
-    hashes = {name: planned.policy_hash for name, planned in steps.items()}
+    identity: list[Any] = [content, {name: policy_hash(policy) for name, policy in policies.items()}]
+    if children:
+        identity.append({step: [child.hash, child.folder] for step, child in children.items()})
+    goals = goals_of(workflow)
     outputs = (
         compile_template(workflow.outputs, variables=TEMPLATE_VARIABLES)
         if workflow.outputs is not None
@@ -91,32 +158,71 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy]) -> Plan:
     return Plan(
         workflow=workflow,
         workflow_hash=content,
-        hash=hashlib.sha256(json.dumps([content, hashes], sort_keys=True).encode()).hexdigest(),
+        hash=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
         steps=steps,
         roots=tuple(step.name for step in workflow.steps if not step.needs),
-        goals=frozenset(goals_of(workflow)),
+        goals=frozenset(goals),
+        results=tuple(sorted(name for name in goals if stands_in_for.get(name) not in goals)),
         outputs=outputs,
         outputs_read=_steps_read(outputs.reads) if outputs is not None else (),
+        compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
+        single=len(steps) == 1 and _is_plain(workflow.steps[0]),
+        children=children,
     )
 
 
-def _planned(step: Step, policy: Policy, dependents: tuple[str, ...]) -> PlannedStep:
-    spec = compile_template(dict(step.spec), variables=TEMPLATE_VARIABLES)
+def _is_plain(step: Step) -> bool:
+    return step.for_each is None and step.on_failure is None and step.compensate is None
+
+
+def _planned(
+    step: Step, policies: Mapping[str, Policy], dependents: tuple[str, ...], fallback_of: str | None
+) -> PlannedStep:
+    action = _action(step, policies[step.name])
     when = (
         compile_expression(strip_braces(step.when), variables=WHEN_VARIABLES)
         if step.when is not None
         else None
     )
+    for_each = _template(step.for_each)
+    failed = step.on_failure
+    value = _template(failed.value) if failed is not None and failed.action == "value" else None
     return PlannedStep(
         step=step,
-        policy=compile_policy(policy),
-        policy_hash=policy_hash(policy),
-        spec=spec,
-        reads=_steps_read(spec.reads),
+        policy=action.policy,
+        policy_hash=action.policy_hash,
+        specs=action.specs,
+        reads=action.reads,
+        until=action.until,
         when=when,
         when_reads=_steps_read(when.reads) if when is not None else (),
         dependents=dependents,
+        for_each=for_each if step.for_each is not None else None,
+        for_each_reads=_steps_read(for_each.reads),
+        fallback_of=fallback_of,
+        value=value,
+        value_reads=_steps_read(value.reads) if value is not None else (),
+        compensation=_action(step.compensate, policies[COMPENSATION + step.name])
+        if step.compensate is not None
+        else None,
     )
+
+
+def _action(step: Step, policy: Policy) -> PlannedAction:
+    spec = dict(step.spec)
+    specs = (_template(spec), *(_template(merge_override(spec, changes)) for changes in overrides_of(policy)))
+    return PlannedAction(
+        step=step,
+        policy=compile_policy(policy),
+        policy_hash=policy_hash(policy),
+        specs=specs,
+        reads=_steps_read(frozenset().union(*(template.reads for template in specs))),
+        until=compile_until(step.until) if step.until is not None else None,
+    )
+
+
+def _template(value: Any) -> Template:
+    return compile_template(value, variables=TEMPLATE_VARIABLES)
 
 
 def _steps_read(reads: Reads) -> tuple[str, ...]:

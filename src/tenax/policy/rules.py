@@ -8,6 +8,8 @@ from types import MappingProxyType
 RULES: Mapping[str, str] = MappingProxyType(
     {
         "execution_ended": "the execution is cancelled or finished: stop",
+        "step_ended": "the step has failed while items of its fan-out still ran: stop",
+        "until": "it succeeded, but `until` does not hold yet: retry, uncounted; beyond its limit a failure, and goes on",
         "succeeded": "the attempt succeeded: complete",
         "snoozed": "the handler asks to be run later, within `max_snoozes`: retry, uncounted",
         "snooze_limit": "it snoozed more often than `max_snoozes`: counts as a transient failure, and goes on",

@@ -15,9 +15,28 @@ from tenax.model.wire import SecretSlot
 from tenax.policy.expressions import TEXT_LENGTH, Expression, ExpressionError, compile_expression
 from tenax.policy.values import TEXT_LIMIT, EvaluationError, as_text, concatenate
 
-TEMPLATE_VARIABLES = frozenset({"input", "steps", "item", "index", "execution_id", "attempt", "secret"})
+TEMPLATE_VARIABLES = frozenset(
+    {"input", "steps", "item", "index", "previous", "result", "execution_id", "attempt", "secret"}
+)
+"""In any place at all. Which of them a place has, the sets below say; `tenax.policy.check` holds a definition to them."""
 WHEN_VARIABLES = TEMPLATE_VARIABLES - {"secret"}
 """For a step's `when` and other expressions that the server itself evaluates."""
+
+ONCE_VARIABLES = frozenset({"input", "steps", "execution_id"})
+"""Where a value is found once for a step or an execution: `when`, `for_each`, `on_failure`, `outputs`."""
+SERVER_SPEC_VARIABLES = ONCE_VARIABLES | {"attempt"}
+"""In the keys of what the server itself carries out: no worker is there who knows a secret."""
+SPEC_VARIABLES = SERVER_SPEC_VARIABLES | {"secret"}
+"""In the keys of a python, http or process step."""
+FAN_OUT_VARIABLES = frozenset({"item", "index"})
+"""More, in the keys and the compensation of a step with `for_each`."""
+POLLING_VARIABLES = frozenset({"previous"})
+"""More, in the keys of a step with `until`."""
+COMPENSATE_VARIABLES = SPEC_VARIABLES | {"result"}
+UNTIL_VARIABLES = frozenset(
+    {"result", "data", "status_code", "attempt", "polls", "elapsed", "execution_id", "node_id"}
+)
+"""In the condition of `until`, which is no template: a missing value is None there."""
 TEMPLATE_DEPTH = 100
 
 _SECRET = re.compile(r"secret\.([A-Za-z_][A-Za-z0-9_]*)")
@@ -69,6 +88,12 @@ def compile_template(value: Any, *, variables: frozenset[str]) -> Template:
     return Template(render, frozenset(compiler.reads), is_static=not compiler.dynamic)
 
 
+def keeps_type(text: str) -> bool:
+    """One single `{{ }}` and nothing around it: it may give a list or a mapping, where all else gives text."""
+    pieces = _split(text)
+    return len(pieces) == 1 and isinstance(pieces[0], tuple)
+
+
 class _Compiler:
     def __init__(self, variables: frozenset[str]) -> None:
         self.secrets_allowed = "secret" in variables
@@ -108,6 +133,7 @@ class _Compiler:
             return piece
         text = piece[0].strip()
         if self.secrets_allowed and (secret := _SECRET.fullmatch(text)):
+            self.reads.add(("secret", secret[1]))
             return {"secret": secret[1]}
         try:
             expression = compile_expression(text, variables=self.variables, strict=True)

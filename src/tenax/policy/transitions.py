@@ -28,11 +28,11 @@ STEP: Final[Table] = {
 }
 ITEM: Final[Table] = {
     "waiting": ("queued", "cancelled"),
-    "queued": ("leased", "retrying", "held", "failed", "cancelled"),
+    "queued": ("leased", "accepted", "retrying", "held", "failed", "cancelled"),
     "leased": ("queued", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
     "accepted": ("retrying", "held", "succeeded", "failed", "cancelled"),
-    "retrying": ("leased", "retrying", "held", "succeeded", "failed", "cancelled"),
-    "held": ("retrying", "failed", "cancelled"),
+    "retrying": ("leased", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
+    "held": ("retrying", "succeeded", "failed", "cancelled"),
     "succeeded": (),
     "failed": ("retrying",),
     "cancelled": (),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
+from urllib.parse import quote
 
 import httpx2
 import orjson
@@ -85,10 +86,33 @@ class Client:
         answer = await self._call("GET", path, query=query, timeout=self._timeout + wait)
         return cast("dict[str, Any]", answer)
 
-    async def explain(self, execution_id: int, *, step: str | None = None, attempt: int | None = None) -> Any:
-        return await self._call(
-            "GET", f"/v1/executions/{execution_id}/explain", query={"step": step, "attempt": attempt}
-        )
+    async def explain(
+        self,
+        execution_id: int,
+        *,
+        step: str | None = None,
+        item: int | None = None,
+        attempt: int | None = None,
+    ) -> Any:
+        query = {"step": step, "item": item, "attempt": attempt}
+        return await self._call("GET", f"/v1/executions/{execution_id}/explain", query=query)
+
+    async def items(
+        self,
+        execution_id: int,
+        step: str,
+        *,
+        status: str | None = None,
+        after: int | None = None,
+        limit: int | None = None,
+    ) -> Any:
+        """The items of a fan-out, in the order of its list; `after` is the number of the item to go on from."""
+        query = {"status": status, "after": after, "limit": limit}
+        return await self._call("GET", f"{_step(execution_id, step)}/items", query=query)
+
+    async def tree(self, execution_id: int) -> dict[str, Any]:
+        """The execution with its children, and theirs."""
+        return cast("dict[str, Any]", await self._call("GET", f"/v1/executions/{execution_id}/tree"))
 
     async def cancel(self, execution_id: int, *, reason: str | None = None) -> Any:
         return await self._call("POST", f"/v1/executions/{execution_id}/cancel", body={"reason": reason})
@@ -97,6 +121,42 @@ class Client:
         """What waits is run now; a finished execution is run again as a new, linked one."""
         body = {"from_failed": from_failed, "reason": reason}
         return await self._call("POST", f"/v1/executions/{execution_id}/retry", body=body)
+
+    async def pause(self, execution_id: int, *, reason: str | None = None) -> Any:
+        """Nothing of it starts any more; what runs may finish."""
+        return await self._call("POST", f"/v1/executions/{execution_id}/pause", body={"reason": reason})
+
+    async def resume(self, execution_id: int, *, reason: str | None = None) -> Any:
+        return await self._call("POST", f"/v1/executions/{execution_id}/resume", body={"reason": reason})
+
+    async def signal(self, execution_id: int, name: str, *, data: Any = None, key: str | None = None) -> Any:
+        """For the step that waits for it, now or later. The same key is the same signal."""
+        body = {"name": name, "data": data, "key": key}
+        return await self._call("POST", f"/v1/executions/{execution_id}/signals", body=body)
+
+    async def approve(
+        self, execution_id: int, step: str, *, item: int | None = None, reason: str | None = None
+    ) -> Any:
+        """To a step that waits for an approval, or to one item of its fan-out."""
+        body = {"item": item, "reason": reason}
+        return await self._call("POST", f"{_step(execution_id, step)}/approve", body=body)
+
+    async def reject(
+        self, execution_id: int, step: str, *, item: int | None = None, reason: str | None = None
+    ) -> Any:
+        body = {"item": item, "reason": reason}
+        return await self._call("POST", f"{_step(execution_id, step)}/reject", body=body)
+
+    async def store_workflow(
+        self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Stores a definition without running it. `files` are those that its `file:` steps name, by their path."""
+        body = {"source": source, "filename": filename, "files": dict(files or {})}
+        return cast("dict[str, Any]", await self._call("POST", "/v1/workflows", body=body))
+
+    async def workflows(self, name: str | None = None) -> Any:
+        """The stored definitions; all versions of one, where it is named."""
+        return await self._call("GET", "/v1/workflows", query={"name": name})
 
     async def list_tokens(self) -> Any:
         """All tokens, the revoked ones too, without their secrets. Like the next two for admins."""
@@ -181,6 +241,10 @@ class Client:
             raise unreachable(self._url, error) from error
 
 
+def _step(execution_id: int, step: str) -> str:
+    return f"/v1/executions/{execution_id}/steps/{quote(step, safe='')}"
+
+
 def _speaks_for_itself(status: int) -> bool:
     """Whether an answer that is not Tenax's own is from whoever has the address, and not from a proxy in between."""
     return status < 400 or status in (404, 405)
@@ -212,8 +276,17 @@ class SyncClient:
     events = _blocking(Client.events)
     news = _blocking(Client.news)
     explain = _blocking(Client.explain)
+    items = _blocking(Client.items)
+    tree = _blocking(Client.tree)
     cancel = _blocking(Client.cancel)
     retry = _blocking(Client.retry)
+    pause = _blocking(Client.pause)
+    resume = _blocking(Client.resume)
+    signal = _blocking(Client.signal)
+    approve = _blocking(Client.approve)
+    reject = _blocking(Client.reject)
+    store_workflow = _blocking(Client.store_workflow)
+    workflows = _blocking(Client.workflows)
     list_tokens = _blocking(Client.list_tokens)
     create_token = _blocking(Client.create_token)
     revoke_token = _blocking(Client.revoke_token)

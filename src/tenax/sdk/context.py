@@ -44,6 +44,16 @@ class TaskContext:
         return self._assignment.item_id
 
     @property
+    def item(self) -> int | None:
+        """The place in the list of a fan-out (`for_each`), from 0. None: there is none."""
+        return self._assignment.item
+
+    @property
+    def compensates(self) -> bool:
+        """This attempt undoes what the step did: it runs the step's `compensate`."""
+        return self._assignment.compensates
+
+    @property
     def attempt(self) -> int:
         """From 1."""
         return self._assignment.attempt
@@ -93,13 +103,14 @@ class TaskContext:
 
 class _AttemptLogger(logging.LoggerAdapter[logging.Logger]):
     def __init__(self, logger: logging.Logger, context: TaskContext) -> None:
-        fields = ("execution_id", "workflow", "step", "item_id", "attempt")
+        fields = ("execution_id", "workflow", "step", "item", "item_id", "attempt")
         super().__init__(logger, {name: getattr(context, name) for name in fields})
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         own = self.extra or {}
         kwargs["extra"] = {**own, **(kwargs.get("extra") or {})}
-        return f"[{own['execution_id']} {own['step']} attempt {own['attempt']}] {msg}", kwargs
+        item = "" if own["item"] is None else f" item {own['item']}"
+        return f"[{own['execution_id']} {own['step']}{item} attempt {own['attempt']}] {msg}", kwargs
 
 
 CURRENT: ContextVar[TaskContext] = ContextVar("tenax_task_context")

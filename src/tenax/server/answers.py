@@ -14,6 +14,21 @@ from tenax.store.tokens import Role
 
 ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
 
+Compensation = Literal["running", "completed", "failed", "cancelled"]
+ItemStatus = Literal[
+    "waiting", "queued", "running", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The attempt that started a child execution."""
+
+    execution_id: int
+    step: str
+    item: int | None
+    attempt: int
+
 
 @dataclass(frozen=True, slots=True)
 class Execution:
@@ -29,6 +44,9 @@ class Execution:
     key: str | None
     retry_of: int | None
     original_execution: int | None
+    parent: Parent | None
+    compensation: Compensation | None
+    """Of an execution that failed: how far it is with undoing what its steps did. None: there is nothing to undo."""
     created_at: str
     deadline_at: str | None
     finished_at: str | None
@@ -51,6 +69,9 @@ class ExecutionSummary:
     created_at: str
     finished_at: str | None
     retry_of: int | None
+    parent: int | None
+    """The execution that started it, where it is a child."""
+    compensation: Compensation | None
     waiting: dict[str, Any] | None
 
 
@@ -79,7 +100,10 @@ class Explanation:
     """One decision on a retry: the rule that gave it, what it saw, and the same in plain English."""
 
     step: str | None
+    item: int | None
     attempt: int | None
+    compensation: bool
+    """The attempt was one of the step's `compensate`."""
     at: str
     verdict: str
     rule: str
@@ -95,6 +119,100 @@ class CancelAnswer:
     status: Literal["cancelled"]
     changed: bool
     """False where it had been cancelled before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAnswer:
+    id: int
+    status: Literal["paused", "running"]
+    changed: bool
+    """False where it was so already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The wait that took a signal."""
+
+    step: str
+    item: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignalAnswer:
+    id: int
+    signal: str
+    delivered_to: Delivery | None
+    """None: nothing waits for it yet; it is kept for the wait that will."""
+    created: bool
+    """False where the key was known: it is the earlier signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAnswer:
+    id: int
+    step: str
+    item: int | None
+    approved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemInfo:
+    """One element of a fan-out. `item` is its place in the list, from 0."""
+
+    item: int
+    status: ItemStatus
+    attempt: int | None
+    max_attempts: int | None
+    result: Any
+    failure: dict[str, Any] | None
+    available_at: str | None
+    last_error: str | None
+    worker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """An execution and its children. `more` is how many children there are beyond those that are shown."""
+
+    id: int
+    workflow: str
+    status: ExecutionStatus
+    step: str | None
+    """The step of the parent that started it. Like the next two null at the top."""
+    item: int | None
+    attempt: int | None
+    failure: dict[str, Any] | None
+    created_at: str
+    finished_at: str | None
+    children: list[Tree]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWorkflow:
+    name: str
+    version: str | None
+    hash: str
+    created: bool
+    """False where the very same definition was stored before."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowInfo:
+    """A stored definition. Its hash is its identity."""
+
+    name: str
+    version: str | None
+    hash: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackAnswer:
+    """`applied`: it decided what becomes of the work item. `late`: it was recorded, and changed nothing."""
+
+    status: Literal["applied", "late"]
+    verdict: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +277,14 @@ SUBMITTED = TypeAdapter(Submitted)
 SUBMITTED_MANY = TypeAdapter(list[Submitted])
 CANCELLED = TypeAdapter(CancelAnswer)
 RETRIED = TypeAdapter(RetryAnswer)
+PAUSED = TypeAdapter(PauseAnswer)
+SIGNALLED = TypeAdapter(SignalAnswer)
+APPROVAL = TypeAdapter(ApprovalAnswer)
+ITEMS = TypeAdapter(list[ItemInfo])
+TREE = TypeAdapter(Tree)
+STORED_WORKFLOW = TypeAdapter(StoredWorkflow)
+WORKFLOWS = TypeAdapter(list[WorkflowInfo])
+CALLED_BACK = TypeAdapter(CallbackAnswer)
 TOKENS = TypeAdapter(list[TokenInfo])
 NEW_TOKEN = TypeAdapter(NewToken)
 HEALTH = TypeAdapter(Health)

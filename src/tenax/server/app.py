@@ -20,11 +20,11 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server import executions, health, tokens, workers
+from tenax.server import callbacks, executions, health, steps, tokens, workers, workflows
 from tenax.server.auth import Doorkeeper, is_loopback
 from tenax.server.describe import describe
 from tenax.server.gate import Gate
-from tenax.server.listen import bind, refuse_unguarded, url_of
+from tenax.server.listen import bind, callback_base, refuse_unguarded, url_of
 from tenax.server.parking import Parking
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.services import Services
@@ -49,7 +49,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     )
     doorkeeper = Doorkeeper(engine.core, loopback=is_loopback(settings.host))
     app.state.services = Services(engine, doorkeeper, Parking())
-    for module in (executions, workers, tokens, health):
+    for module in (executions, steps, workflows, callbacks, workers, tokens, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -67,6 +67,7 @@ async def serve(
             async with transaction(database) as tx:
                 await refuse_unguarded(tx, settings)
             async with Engine(database, settings).running() as engine:
+                engine.core.callback_base = callback_base(listener, settings)
                 await _serve(create_app(engine, settings), listener, ready, stop or asyncio.Event())
 
 

@@ -1,4 +1,4 @@
-"""Who asks, and whether they may. Every request but the two of health passes here before anything of it is read."""
+"""Who asks, and whether they may. Every request passes here before anything of it is read, but for what is public."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tenax.store.tokens import Role, any_live_token, find_token, hash_secret
 
 REMEMBERED = 5.0
 """Seconds for which a token is not looked up again: the most by which a revocation is late."""
-PUBLIC = frozenset({"/healthz", "/readyz"})
+HEALTH = frozenset({"/healthz", "/readyz"})
+CALLBACKS = "/v1/callbacks/"
+"""What is below needs no token: it has no way in but the receipt that is part of its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,11 @@ def may(role: Role, method: str, path: str) -> bool:
     if method in ("GET", "HEAD"):
         return role in ("viewer", "operator")
     return role == "operator"
+
+
+def is_public(path: str) -> bool:
+    """Is this open to anyone, without a token?"""
+    return path in HEALTH or path.startswith(CALLBACKS)
 
 
 class Doorkeeper:

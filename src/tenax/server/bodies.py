@@ -16,6 +16,7 @@ from starlette.requests import Request
 
 from tenax.model.durations import LONGEST
 from tenax.model.outcome import Facts, Outcome, Usage
+from tenax.model.usage import bounded_cost, bounded_tokens
 from tenax.model.wire import Heartbeat, Held, LeaseRequest, Registration, Release, Report, Submission
 from tenax.server.problems import InvalidRequest, UnsupportedBody
 from tenax.store.tokens import LARGEST_ID, LONGEST_NAME, Role
@@ -26,7 +27,8 @@ BATCH = 1000
 SLOTS = 1000
 LONGEST_LEASE_WAIT = 60.0
 LARGEST_ATTEMPT = 2**31 - 1
-LARGEST_AMOUNT = 1e15
+FILES = 1000
+"""Definitions of children that may come with one; `max_body` bounds them all together."""
 
 
 def _uuid(text: str) -> str:
@@ -41,10 +43,6 @@ def _seconds(value: float) -> float:
     return 0.0 if math.isnan(value) else min(max(value, 0.0), LONGEST)
 
 
-def _amount(value: float) -> float:
-    return 0.0 if math.isnan(value) else min(max(value, 0.0), LARGEST_AMOUNT)
-
-
 # PostgreSQL's text has no NUL.
 _PLAIN = r"^[^\x00]*$"
 Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
@@ -55,6 +53,12 @@ Names = Annotated[tuple[Name, ...], Field(max_length=100)]
 Labels = Annotated[dict[Name, Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=100)]
 Text = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
 Seconds = Annotated[float, AfterValidator(_seconds)]
+Source = Annotated[str, Field(pattern=_PLAIN)]
+Files = Annotated[
+    dict[Annotated[str, Field(min_length=1, max_length=1000, pattern=_PLAIN)], Source],
+    Field(max_length=FILES),
+]
+Item = Annotated[int, Field(ge=0, le=LARGEST_ATTEMPT)]
 
 _FOR_PEOPLE = ConfigDict(extra="forbid")
 """A key that is not known is a mistake of a person. Workers of a newer version may send more than is known here."""
@@ -66,12 +70,13 @@ class SubmissionBody(Submission):
 
     __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
-    source: Annotated[str, Field(pattern=_PLAIN)] | None = None
+    source: Source | None = None
     filename: Text | None = None
     workflow: Name | None = None
     input: dict[str, Any] = field(default_factory=dict)
     key: Name | None = None
     base_dir: Text | None = None
+    files: Files = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +89,44 @@ class BatchBody:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelBody:
+class ReasonBody:
+    """Why someone cancels, pauses or resumes."""
+
     __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
     reason: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalBody:
+    """A yes or a no to a step that waits for one, or to one `item` of its fan-out."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    reason: Text | None = None
+    item: Item | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SignalBody:
+    """A signal. With a `key` that is known it is the earlier one, sent again."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    name: Name
+    data: Any = None
+    key: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowBody:
+    """A definition to store, with those that `file:` of its steps names, by their path from its own folder."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    source: Source
+    filename: Text | None = None
+    files: Files = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +184,8 @@ class FactsBody(Facts):
 class UsageBody(Usage):
     """What an attempt used up."""
 
-    cost_usd: Annotated[float, AfterValidator(_amount)] | None = None
-    tokens: Annotated[int, AfterValidator(lambda count: min(max(count, 0), LARGEST_ID))] | None = None
+    cost_usd: Annotated[float, AfterValidator(bounded_cost)] | None = None
+    tokens: Annotated[int, AfterValidator(bounded_tokens)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +240,12 @@ class HeartbeatBody(Heartbeat):
 
 SUBMISSION = TypeAdapter(SubmissionBody)
 SUBMISSIONS = TypeAdapter(BatchBody)
-CANCEL = TypeAdapter(CancelBody)
+REASON = TypeAdapter(ReasonBody)
+APPROVAL = TypeAdapter(ApprovalBody)
+SIGNAL = TypeAdapter(SignalBody)
+WORKFLOW = TypeAdapter(WorkflowBody)
+CALLBACK: TypeAdapter[Any] = TypeAdapter(Any)
+"""Whatever the callee has to say: `tenax.model.callback` reads it."""
 RETRY = TypeAdapter(RetryBody)
 TOKEN = TypeAdapter(TokenBody)
 REGISTRATION = TypeAdapter(RegistrationBody)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -9,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
 from tenax.server.answers import PROBLEM
-from tenax.server.auth import PUBLIC
+from tenax.server.auth import is_public
 from tenax.server.problems import MEDIA_TYPE
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -20,6 +21,7 @@ def described(
     answer: TypeAdapter[Any] | None,
     *,
     body: TypeAdapter[Any] | None = None,
+    media_types: Sequence[str] = ("application/json",),
     optional: bool = False,
     status: int = 200,
 ) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def described(
     }
     route: dict[str, Any] = {"status_code": status, "responses": {status: given, "default": problem}}
     if body is not None:
-        content = {"application/json": {"schema": _schema(body, "validation")}}
+        content = {media_type: {"schema": _schema(body, "validation")} for media_type in media_types}
         route["openapi_extra"] = {"requestBody": {"required": not optional, "content": content}}
     return route
 
@@ -48,7 +50,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         for path, operations in schema["paths"].items():
             for operation in operations.values():
-                operation["security"] = [] if path in PUBLIC else [{"token": []}]
+                operation["security"] = [] if is_public(path) else [{"token": []}]
         app.openapi_schema = schema
     return app.openapi_schema
 

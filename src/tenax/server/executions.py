@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, get_args
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,6 +15,7 @@ from tenax.server import answers, bodies
 from tenax.server.answers import ExecutionStatus, answer
 from tenax.server.bodies import LARGEST_ATTEMPT, read_body
 from tenax.server.describe import described
+from tenax.server.parameters import ExecutionId, Plain, one_of, refuse_unknown_parameters
 from tenax.server.services import actor, engine, services
 from tenax.store.tokens import LARGEST_ID
 
@@ -23,21 +23,6 @@ LONGEST_NEWS_WAIT = 30.0
 CURSOR = r"^\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?$"
 """A snapshot of PostgreSQL, as the last answer gave it."""
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
-
-ExecutionId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
-Plain = Query(max_length=200, pattern=r"^[^\x00]*$")
-
-
-async def refuse_unknown_parameters(request: Request) -> None:
-    """A filter that is misspelt must not be ignored: the answer would look right and not be."""
-    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
-    for name in request.query_params:
-        if name not in known:
-            raise UsageError(
-                f"there is no parameter {name[:100]!r} here",
-                remedy=f"there are: {', '.join(known)}" if known else "there are none",
-            )
-
 
 router = APIRouter(
     prefix="/v1/executions", tags=["executions"], dependencies=[Depends(refuse_unknown_parameters)]
@@ -70,7 +55,7 @@ async def list_executions(
 ) -> Response:
     """The newest first. Go on with `before`: the id of the last one."""
     found = await engine(request).list(
-        states=_states(status),
+        states=one_of(STATUSES, status),
         workflow=workflow,
         since=None if since is None else _moment(since, datetime.now(UTC)),
         before=before,
@@ -116,18 +101,52 @@ async def explain(
     request: Request,
     execution_id: ExecutionId,
     step: Annotated[str | None, Plain] = None,
+    item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
     attempt: Annotated[int | None, Query(ge=1, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
-    """Why it was retried, or not: every decision, of one step or attempt where they are named."""
-    return answer(await engine(request).explain(execution_id, step=step, attempt=attempt))
+    """Why it was retried, or not: every decision, of one step, item or attempt where they are named."""
+    found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
+    return answer(found)
 
 
-@router.post("/{execution_id}/cancel", **described(answers.CANCELLED, body=bodies.CANCEL, optional=True))
+@router.post("/{execution_id}/cancel", **described(answers.CANCELLED, body=bodies.REASON, optional=True))
 async def cancel(request: Request, execution_id: ExecutionId) -> Response:
     """Ends an execution: what waits ends at once, what runs is revoked."""
-    body = await read_body(request, bodies.CANCEL, empty=b"{}")
+    body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
     return answer(answers.CancelAnswer(execution_id, "cancelled", changed))
+
+
+@router.post("/{execution_id}/pause", **described(answers.PAUSED, body=bodies.REASON, optional=True))
+async def pause(request: Request, execution_id: ExecutionId) -> Response:
+    """Nothing of an execution or of its children starts any more; what runs may finish."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).pause(execution_id, actor=actor(request), reason=body.reason)
+    return answer(answers.PauseAnswer(execution_id, "paused", changed))
+
+
+@router.post("/{execution_id}/resume", **described(answers.PAUSED, body=bodies.REASON, optional=True))
+async def resume(request: Request, execution_id: ExecutionId) -> Response:
+    """A paused execution, and its children, go on."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).resume(execution_id, actor=actor(request), reason=body.reason)
+    return answer(answers.PauseAnswer(execution_id, "running", changed))
+
+
+@router.post("/{execution_id}/signals", **described(answers.SIGNALLED, body=bodies.SIGNAL))
+async def signal(request: Request, execution_id: ExecutionId) -> Response:
+    """A signal for the step that waits for it, now or later. With a `key` that is known it is the earlier one."""
+    body = await read_body(request, bodies.SIGNAL)
+    done = await engine(request).signal(
+        execution_id, body.name, data=body.data, key=body.key, actor=actor(request)
+    )
+    return answer(done)
+
+
+@router.get("/{execution_id}/tree", **described(answers.TREE))
+async def tree(request: Request, execution_id: ExecutionId) -> Response:
+    """An execution with its children, and theirs."""
+    return answer(await engine(request).tree(execution_id))
 
 
 @router.post("/{execution_id}/retry", **described(answers.RETRIED, body=bodies.RETRY, optional=True))
@@ -138,18 +157,6 @@ async def retry(request: Request, execution_id: ExecutionId) -> Response:
         execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed
     )
     return answer(answers.RetryAnswer(**done))
-
-
-def _states(given: list[str] | None) -> list[str] | None:
-    names = [name.strip() for text in given or () for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in STATUSES:
-            close = difflib.get_close_matches(name[:100], STATUSES, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise UsageError(
-                f"there is no status {name[:100]!r}{hint}", remedy=f"the statuses are {', '.join(STATUSES)}"
-            )
-    return names or None
 
 
 def _moment(text: str, now: datetime) -> datetime:

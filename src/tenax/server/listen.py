@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
 import os
 import socket
 
@@ -38,7 +39,18 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
+    return _url(*listener.getsockname()[:2])
+
+
+def callback_base(listener: socket.socket, settings: Settings) -> str:
+    """Where callees of async steps reach the server: as the settings say, else where it listens."""
+    if settings.callback_url is not None:
+        return settings.callback_url
     host, port = listener.getsockname()[:2]
+    return _url(socket.gethostname() if ipaddress.ip_address(host).is_unspecified else host, port)
+
+
+def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

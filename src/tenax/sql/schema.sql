@@ -5,7 +5,11 @@
 --   plan       a workflow with the policies its steps got   (executions refer to this, so a later default changes nothing)
 --   execution  one run of a plan
 --   step       how a step of a graph of several steps ended, or how many steps it still waits for
---   item       the live work items: waiting, queued, leased, retrying, held. What has ended is not here
+--   item       the live work items: waiting, queued, leased, accepted, retrying, held. What has ended is not here
+--   fan        a step with `for_each`: how many items it has, how many have ended, how many have a place
+--   item_result  how each item of a fan-out ended
+--   signal     what was sent to an execution, and which item took it
+--   inbox      messages to an execution that are to be delivered: a child has ended, a child must be cancelled
 --   log        the events, several to a row where one transition made them: the truth
 --   worker     who leases and runs
 --   token      who may speak to the server
@@ -47,7 +51,9 @@ create table tenax.plan (
     hash        text not null unique,
     workflow_id bigint not null references tenax.workflow (id),
     policies    jsonb not null,
-    created_at  timestamptz not null default tenax.now()
+    created_at  timestamptz not null default tenax.now(),
+    -- For each workflow step the plan of its child, as it was resolved then: {step: {plan_id, hash, folder}}.
+    children    jsonb not null default '{}'
 );
 create index plan_workflow on tenax.plan (workflow_id);
 
@@ -68,12 +74,21 @@ create table tenax.execution (
     deadline_at        timestamptz,
     finished_at        timestamptz,
     deactivated_at     timestamptz,
+    -- Of a child: the step, item and attempt of its parent that it is.
+    parent_id          bigint,
+    parent_item        bigint,
+    parent_step        text,
+    parent_item_no     integer,
+    parent_attempt     integer,
+    -- An execution with compensations that has failed: waiting for what still runs, then running them one by one.
+    compensation       text check (compensation in ('waiting', 'running', 'completed', 'failed', 'cancelled')),
     check ((finished_at is null) = (state in ('running', 'paused')))
 );
 create unique index execution_submit_key on tenax.execution (submit_key) where submit_key is not null;
 create index execution_active on tenax.execution (id) where state in ('running', 'paused');
 create index execution_deadline on tenax.execution (deadline_at)
     where state in ('running', 'paused') and deadline_at is not null;
+create index execution_parent on tenax.execution (parent_id, id) where parent_id is not null;
 
 create table tenax.step (
     execution_id bigint not null,
@@ -84,6 +99,8 @@ create table tenax.step (
     attempts     integer not null default 0,
     result       jsonb,
     failure      jsonb,
+    -- Of a fan-out: the failures of its items, [{item, class, reason, message, attempts}].
+    failures     jsonb,
     primary key (execution_id, step)
 );
 
@@ -103,7 +120,7 @@ create table tenax.item (
     created_at     timestamptz not null,
     attempt        integer not null default 0,
     max_attempts   integer,
-    timeout        double precision not null,
+    timeout        double precision,
     queue_ttl      double precision,
     ledger         jsonb,
     last_error     text,
@@ -115,15 +132,88 @@ create table tenax.item (
     timeout_at     timestamptz,
     started_at     timestamptz,
     expires_at     timestamptz generated always as (least(lease_until, timeout_at)) stored,
-    check ((state = 'leased') = (lease_token is not null and lease_until is not null and timeout_at is not null))
+    -- It undoes what the step did.
+    compensates    boolean not null default false,
+    -- The element of a fan-out's list.
+    element        jsonb,
+    -- The last result: of a poll that was not done yet; for a compensation, of what it undoes.
+    previous       jsonb,
+    -- What the next attempt has otherwise: {entry, override}.
+    vary           jsonb,
+    -- What an accepted item waits for: signal:NAME, approval, child:ID, callback, sleep.
+    awaiting       text,
+    -- False: its fan-out has no place for it now.
+    placed         boolean not null default true,
+    paused         boolean not null default false,
+    leasable       boolean generated always as (placed and not paused and state in ('queued', 'retrying')) stored,
+    constraint item_lease check (
+        (state = 'leased') = (lease_token is not null and lease_until is not null)
+        and (state <> 'leased' or timeout_at is not null)
+    )
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
-create index item_ready on tenax.item (queue, priority, available_at) where state in ('queued', 'retrying');
+create index item_ready on tenax.item (queue, priority, available_at) where leasable;
 create index item_due on tenax.item (available_at) where state = 'retrying';
-create index item_expiry on tenax.item (expires_at) where state = 'leased';
+create index item_expiry on tenax.item (expires_at) where state in ('leased', 'accepted') and runtime <> 'sleep';
+create index item_sleep on tenax.item (expires_at) where state = 'accepted' and runtime = 'sleep';
+create index item_waiting on tenax.item (execution_id, step, compensates, id) where state = 'waiting';
+create index item_unplaced on tenax.item (execution_id, step, available_at) where state = 'retrying' and not placed;
 create index item_queue_deadline on tenax.item (queue_deadline)
     where state in ('queued', 'retrying') and queue_deadline is not null;
 create index item_refused on tenax.item (id) where refused_by is not null and state in ('queued', 'retrying');
 create index item_execution on tenax.item (execution_id);
+
+create table tenax.fan (
+    execution_id bigint not null,
+    step         text not null,
+    total        integer not null,
+    ended        integer not null default 0,
+    failed       integer not null default 0,
+    attempts     bigint not null default 0,
+    -- How many may fail before the step does.
+    tolerated    integer not null,
+    -- How many may be under way at once; null: every item has its place from the start.
+    parallelism  integer,
+    placed       integer not null,
+    -- The step has ended. Items of it may still run.
+    closed       boolean not null default false,
+    primary key (execution_id, step)
+) with (fillfactor = 50);
+create index fan_open on tenax.fan (execution_id) where not closed and placed < parallelism;
+
+create table tenax.item_result (
+    execution_id bigint not null,
+    step         text not null,
+    item_no      integer not null,
+    state        text not null check (state in ('succeeded', 'failed')),
+    attempts     integer not null,
+    result       jsonb,
+    failure      jsonb,
+    -- Kept where a compensation may need it.
+    element      jsonb,
+    primary key (execution_id, step, item_no)
+);
+
+create table tenax.signal (
+    id           bigint generated always as identity primary key,
+    execution_id bigint not null,
+    name         text not null,
+    data         jsonb,
+    actor        text not null,
+    key          text,
+    created_at   timestamptz not null,
+    -- The item that waited for it.
+    taken_by     bigint
+);
+create unique index signal_key on tenax.signal (execution_id, key) where key is not null;
+create index signal_free on tenax.signal (execution_id, name, id) where taken_by is null;
+
+create table tenax.inbox (
+    id           bigint generated always as identity primary key,
+    execution_id bigint not null,
+    kind         text not null check (kind in ('child_ended', 'cancel')),
+    body         jsonb not null,
+    created_at   timestamptz not null
+);
 
 create table tenax.log (
     id           bigint not null default nextval('tenax.event_id'),

@@ -25,6 +25,11 @@ async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[
     return [_event(row) for row in rows]
 
 
+async def get_step_level_events(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
+    """All but those of single items of fan-outs."""
+    return [_event(row) for row in await tx.fetch(sql("get_step_level_events"), execution_id)]
+
+
 async def get_new_events(
     tx: Connection, execution_id: int, cursor: str | None
 ) -> tuple[list[dict[str, Any]], str]:

@@ -38,6 +38,7 @@ class OpenExecution:
 
     id: int
     plan_id: int
+    compensation: str | None
     done: frozenset[str]
     lost: frozenset[str]
     live: frozenset[str]
@@ -45,9 +46,24 @@ class OpenExecution:
 
 async def find_open_executions(tx: Connection, after: int, limit: int) -> list[OpenExecution]:
     return [
-        OpenExecution(row["id"], row["plan_id"], *(frozenset(row[name]) for name in ("done", "lost", "live")))
+        OpenExecution(
+            row["id"],
+            row["plan_id"],
+            row["compensation"],
+            *(frozenset(row[name]) for name in ("done", "lost", "live")),
+        )
         for row in await tx.fetch(sql("find_open_executions"), after, limit)
     ]
+
+
+async def find_descendants(tx: Connection, execution_id: int) -> list[int]:
+    """The execution itself, its children and theirs, by their ids."""
+    return [row["id"] for row in await tx.fetch(sql("find_descendants"), execution_id)]
+
+
+async def get_family(tx: Connection, parents: Sequence[int], limit: int) -> list[dict[str, Any]]:
+    """Children of these executions, at most so many of each; `n`: how many it has."""
+    return [_plain(row) for row in await tx.fetch(sql("get_family"), parents, limit)]
 
 
 def _plain(row: Any) -> dict[str, Any]:

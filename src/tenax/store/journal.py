@@ -9,7 +9,17 @@ from typing import Any
 
 from tenax.store.connect import Connection
 from tenax.store.json_text import encode
-from tenax.store.rows import ExecutionRow, ItemAgain, NewExecution, NewItem, StepRow
+from tenax.store.rows import (
+    Accepted,
+    ExecutionRow,
+    Explosion,
+    FanRow,
+    ItemAgain,
+    ItemResult,
+    NewExecution,
+    NewItem,
+    StepRow,
+)
 from tenax.store.statements import sql
 
 EVENTS_PER_ROW = 32
@@ -27,15 +37,41 @@ class Journal:
     new_items: list[NewItem] = field(default_factory=list)
     steps: dict[tuple[int, str], StepRow] = field(default_factory=dict)
     executions: dict[int, tuple[ExecutionRow, Any, Any]] = field(default_factory=dict)
+    # What most transactions have nothing of, each with a statement of its own.
+    explosions: list[Explosion] = field(default_factory=list)
+    item_results: list[ItemResult] = field(default_factory=list)
+    fans: dict[tuple[int, str], FanRow] = field(default_factory=dict)
+    accepted: list[Accepted] = field(default_factory=list)
+    cancels: list[int] = field(default_factory=list)
+    """Children that are to be cancelled, since nobody waits for them any more."""
+    gathered: dict[int, Sequence[str]] = field(default_factory=dict)
+    """Completed executions whose results the database puts together, from these steps."""
+    failing: dict[int, ExecutionRow] = field(default_factory=dict)
+    """Executions that have failed and have compensations: what comes next depends on what this leaves."""
+    placed: int = 0
+    """How many items got a place by what was written."""
 
     def log(self, execution_id: int, event: dict[str, Any]) -> None:
         self.events.setdefault(execution_id, []).append(event)
 
     def step(self, row: StepRow) -> None:
-        self.steps[row.execution_id, row.step] = row
+        if not row.stored:
+            self.steps[row.execution_id, row.step] = row
 
     def execution(self, row: ExecutionRow, result: Any = None, failure: Any = None) -> None:
         self.executions[row.id] = (row, result, failure)
+
+    @property
+    def ready(self) -> bool:
+        """Something can be leased now."""
+        return bool(self.new_items or self.explosions or self.placed)
+
+    @property
+    def messages(self) -> bool:
+        """Something is in the inbox now."""
+        return bool(self.cancels) or any(
+            row.parent_id is not None and not row.open for row, _, _ in self.executions.values()
+        )
 
     def rows(self) -> tuple[list[int], list[str]]:
         """The events as rows of the log: those of one execution share a row."""
@@ -49,6 +85,7 @@ class Journal:
 
     async def write(self, tx: Connection) -> None:
         again, changed = self.items_again, list(self.executions.values())
+        await self.write_item_results(tx)
         await tx.execute(
             sql("write_journal"),
             self.ended_items,
@@ -59,22 +96,67 @@ class Journal:
             [item.ledger for item in again],
             [item.last_error for item in again],
             ["\n".join(item.refused_by) for item in again],
+            [item.placed for item in again],
+            [item.previous for item in again],
+            [item.vary for item in again],
+            self.now,
             *item_columns(self.new_items),
-            encode([asdict(row) for row in self.steps.values()]),
+            [item.paused for item in self.new_items],
+            _steps_text(self.steps),
             [row.id for row, _, _ in changed],
             [row.state for row, _, _ in changed],
             [row.open_steps for row, _, _ in changed],
             [None if result is None else encode(result) for _, result, _ in changed],
-            self.now,
             [None if failure is None else encode(failure) for _, _, failure in changed],
+            [row.compensation for row, _, _ in changed],
             *self.rows(),
         )
+        await self._write_the_rest(tx, [row.id for row, _, _ in changed if row.parent_id is not None])
+
+    async def write_item_results(self, tx: Connection) -> None:
+        """Before their items are gone, and before a step's result is put together from them."""
+        results, self.item_results = self.item_results, []
+        if results:
+            await tx.execute(
+                sql("insert_item_results"),
+                [r.item_id for r in results],
+                [r.execution_id for r in results],
+                [r.step for r in results],
+                [r.state for r in results],
+                [r.attempts for r in results],
+                [None if r.result is None else encode(r.result) for r in results],
+                [None if r.failure is None else encode(r.failure) for r in results],
+                [r.keep_element for r in results],
+            )
+
+    async def _write_the_rest(self, tx: Connection, children: Sequence[int]) -> None:
+        for explosion in self.explosions:
+            await _explode(tx, explosion, self.now)
+        if self.accepted:
+            await tx.execute(
+                sql("accept_items"),
+                [item.id for item in self.accepted],
+                [item.attempt for item in self.accepted],
+                [item.awaiting for item in self.accepted],
+                [item.until for item in self.accepted],
+                self.now,
+            )
+        if self.gathered:
+            names = [",".join(steps) for steps in self.gathered.values()]
+            await tx.execute(sql("gather_results"), list(self.gathered), names)
+        if self.fans:
+            self.placed += await _place(tx, list(self.fans.values()))
+        if children:
+            await tx.execute(sql("announce_endings"), children, self.now)
+        if self.cancels:
+            await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
 
     async def insert(self, tx: Connection, executions: Sequence[NewExecution]) -> set[int]:
         """Writes new executions with all that belongs to them. Returns the ids that went in: a key may be taken."""
         states = [self.executions.get(e.id) for e in executions]
         inserted = await tx.fetch(
             sql("insert_executions"),
+            self.now,
             [e.id for e in executions],
             [e.plan_id for e in executions],
             [e.open_steps for e in executions],
@@ -86,13 +168,59 @@ class Journal:
             [e.deadline for e in executions],
             ["running" if state is None else state[0].state for state in states],
             [None if state is None or state[1] is None else encode(state[1]) for state in states],
-            *item_columns(self.new_items),
-            *self.rows(),
-            encode([asdict(row) for row in self.steps.values()]),
-            self.now,
             [None if state is None or state[2] is None else encode(state[2]) for state in states],
+            [None if e.parent is None else encode(asdict(e.parent)) for e in executions],
+            *item_columns(self.new_items),
+            [item.paused for item in self.new_items],
+            _steps_text(self.steps),
+            *self.rows(),
         )
-        return {row["id"] for row in inserted}
+        there = {row["id"] for row in inserted}
+        self.explosions = [e for e in self.explosions if e.item.execution_id in there]
+        ended = [e.id for e in executions if e.parent is not None and e.id in self.executions]
+        await self._write_the_rest(tx, ended)
+        return there
+
+
+def _steps_text(steps: dict[tuple[int, str], StepRow]) -> str:
+    return encode([asdict(row) for row in steps.values()]) if steps else "[]"
+
+
+async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
+    item = explosion.item
+    await tx.execute(
+        sql("explode_items"),
+        item.execution_id,
+        item.plan_id,
+        item.step,
+        explosion.elements,
+        item.queue,
+        item.runtime,
+        item.priority,
+        item.labels,
+        item.max_attempts,
+        item.timeout,
+        item.queue_ttl,
+        explosion.parallelism,
+        explosion.tolerated,
+        now,
+        item.vary,
+        item.paused,
+    )
+
+
+async def _place(tx: Connection, fans: Sequence[FanRow]) -> int:
+    placed: int = await tx.fetchval(
+        sql("place_items"),
+        [fan.execution_id for fan in fans],
+        [fan.step for fan in fans],
+        [fan.ended for fan in fans],
+        [fan.failed for fan in fans],
+        [fan.attempts for fan in fans],
+        [fan.placed for fan in fans],
+        [fan.closed for fan in fans],
+    )
+    return placed
 
 
 def item_columns(items: Sequence[NewItem]) -> tuple[list[Any], ...]:
@@ -107,4 +235,5 @@ def item_columns(items: Sequence[NewItem]) -> tuple[list[Any], ...]:
         [item.max_attempts for item in items],
         [item.timeout for item in items],
         [item.queue_ttl for item in items],
+        [item.vary for item in items],
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 from tenax.model.definition import Workflow
 from tenax.model.policy import Policy
-from tenax.policy.plan import Plan, restore_plan
+from tenax.policy.plan import Child, Plan, restore_plan
 from tenax.store.connect import Connection
 from tenax.store.json_text import decode, encode
 from tenax.store.statements import sql
@@ -21,7 +24,9 @@ async def ensure_plan(tx: Connection, plan: Plan) -> int:
     )
     bodies = plan.policy_bodies()
     await tx.execute(sql("ensure_policies"), list(bodies), [encode(body) for body in bodies.values()])
-    plan_id: int = await tx.fetchval(sql("ensure_plan"), plan.hash, workflow_id, encode(plan.policies))
+    children = {step: asdict(child) for step, child in plan.children.items()}
+    arguments = (plan.hash, workflow_id, encode(plan.policies), encode(children))
+    plan_id: int = await tx.fetchval(sql("ensure_plan"), *arguments)
     return plan_id
 
 
@@ -29,10 +34,15 @@ async def load_plan(tx: Connection, plan_id: int) -> Plan:
     row = await tx.fetchrow(sql("load_plan"), plan_id)
     bodies = {name: Policy.from_dict(body) for name, body in decode(row["policy_bodies"]).items()}
     policies = {step: bodies[hash_] for step, hash_ in decode(row["policies"]).items()}
-    return restore_plan(Workflow.from_dict(decode(row["workflow"])), policies)
+    children = {step: Child(**child) for step, child in decode(row["children"]).items()}
+    return restore_plan(Workflow.from_dict(decode(row["workflow"])), policies, children)
 
 
-async def find_workflow(tx: Connection, name: str) -> Workflow | None:
-    """The newest definition under this name."""
-    body = await tx.fetchval(sql("find_workflow"), name)
+async def find_workflow(tx: Connection, name: str, version: str | None = None) -> Workflow | None:
+    """The newest definition under this name, and of this version where it is named."""
+    body = await tx.fetchval(sql("find_named_workflow"), name, version)
     return None if body is None else Workflow.from_dict(decode(body))
+
+
+async def list_workflows(tx: Connection, name: str | None) -> list[dict[str, Any]]:
+    return [dict(row) for row in await tx.fetch(sql("list_workflows"), name)]

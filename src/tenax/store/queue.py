@@ -10,8 +10,19 @@ from typing import Any
 
 from tenax.store.connect import Connection
 from tenax.store.json_text import encode
-from tenax.store.rows import ExecutionRow, ItemRow, LeasedItem, NewItem, OpenItem, RefusedItem
+from tenax.store.rows import (
+    ExecutionRow,
+    ItemRow,
+    LeasedItem,
+    NewItem,
+    OpenItem,
+    RefusedItem,
+    ServerItem,
+)
 from tenax.store.statements import sql
+
+SERVER_QUEUE = "tenax:server"
+"""Where items of the server's own steps wait. No queue of a definition has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +77,37 @@ async def lock_expired_items(tx: Connection, items: Sequence[int]) -> list[ItemR
     return [ItemRow(*row) for row in await tx.fetch(sql("lock_expired_items"), items)]
 
 
-async def lock_open_items(tx: Connection, executions: Sequence[int], *, leased_too: bool) -> list[OpenItem]:
-    return [OpenItem(*row) for row in await tx.fetch(sql("lock_open_items"), executions, leased_too)]
+async def lock_open_items(
+    tx: Connection, executions: Sequence[int], *, running_too: bool, steps: Sequence[str] | None = None
+) -> list[OpenItem]:
+    """Started items: those that only wait, or also those that run. Of some steps, where they are named."""
+    return [OpenItem(*row) for row in await tx.fetch(sql("lock_open_items"), executions, running_too, steps)]
+
+
+async def lock_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("lock_items"), items)]
+
+
+async def lock_accepted_items(
+    tx: Connection, execution_id: int, awaiting: str, *, step: str | None = None, item: int | None = None
+) -> list[ItemRow]:
+    """What waits for this, the longest first."""
+    rows = await tx.fetch(sql("lock_accepted_items"), execution_id, awaiting, step, item)
+    return [ItemRow(*row) for row in rows]
+
+
+async def find_server_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
+    """Ready items that the server itself carries out, and their executions."""
+    rows = await tx.fetch(sql("find_server_items"), limit, SERVER_QUEUE, but)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
+async def lock_server_items(tx: Connection, items: Sequence[int]) -> list[ServerItem]:
+    return [ServerItem(*row) for row in await tx.fetch(sql("lock_server_items"), items)]
+
+
+async def pause_items(tx: Connection, executions: Sequence[int], *, paused: bool) -> None:
+    await tx.execute(sql("pause_items"), executions, paused)
 
 
 async def find_expired_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:

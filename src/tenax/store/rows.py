@@ -24,10 +24,19 @@ class ExecutionRow:
     original_execution: int | None
     created_at: datetime
     deadline_at: datetime | None = None
+    parent_id: int | None = None
+    compensation: str | None = None
+    failure: str | None = None
+    """Known already where it has failed and its compensations are not over."""
 
     @property
     def open(self) -> bool:
         return self.state in ("running", "paused")
+
+    @property
+    def failing(self) -> bool:
+        """It has failed, and stays open until its compensations are over."""
+        return self.open and self.compensation is not None
 
     def become(self, state: str) -> None:
         check("execution", self.state, state)
@@ -55,6 +64,10 @@ class ItemRow:
     queue_ttl: float | None
     lease_token: Any
     refused_by: list[str] | None
+    runtime: str
+    compensates: bool
+    awaiting: str | None
+    placed: bool
 
     def again(
         self,
@@ -64,10 +77,16 @@ class ItemRow:
         ledger: str | None = None,
         last_error: str | None = None,
         refused_by: tuple[str, ...] = (),
+        placed: bool | None = None,
+        previous: str | None = None,
+        vary: str | None = None,
     ) -> ItemAgain:
         """The item as it goes back to the queue."""
         check("item", self.state, state)
-        return ItemAgain(self.id, state, available_at, self.attempt, ledger, last_error, refused_by)
+        return ItemAgain(
+            self.id, self.execution_id, self.step, self.item_no, state, available_at, self.attempt,
+            ledger, last_error, refused_by, placed, previous, vary,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +100,16 @@ class OpenItem:
     attempt: int
     state: str
     worker: str | None
+    compensates: bool
+
+
+@dataclass(slots=True)
+class ServerItem(ItemRow):
+    """A locked item of a step that the server carries out, with what its inputs are rendered from."""
+
+    element: str | None
+    vary: str | None
+    timeout: float | None
 
 
 @dataclass(slots=True)
@@ -100,6 +129,11 @@ class LeasedItem:
     is_retry: bool
     input: str | None
     base_dir: str | None
+    item_no: int | None
+    compensates: bool
+    element: str | None
+    previous: str | None
+    vary: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +156,79 @@ class NewItem:
     priority: int
     labels: str | None
     max_attempts: int | None
-    timeout: float
+    timeout: float | None
     queue_ttl: float | None
+    vary: str | None = None
+    paused: bool = False
+
+
+@dataclass(slots=True)
+class Explosion:
+    """A fan-out that begins: one item like `item` for each element, `parallelism` of them at once (None: all)."""
+
+    item: NewItem
+    elements: str
+    parallelism: int | None
+    tolerated: int
+
+
+@dataclass(slots=True)
+class FanRow:
+    """A fan-out, read under the lock of its execution. The engine counts on it, and the journal writes it back."""
+
+    execution_id: int
+    step: str
+    total: int
+    ended: int
+    failed: int
+    attempts: int
+    tolerated: int
+    parallelism: int | None
+    placed: int
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """How an item of a fan-out ended."""
+
+    item_id: int
+    execution_id: int
+    step: str
+    state: str
+    attempts: int
+    result: Any
+    failure: dict[str, Any] | None
+    keep_element: bool
 
 
 @dataclass(slots=True)
 class ItemAgain:
-    """An item that goes back to the queue: a retry, a snooze, a hold, or a lease handed back."""
+    """An item that goes back to the queue: a retry, a snooze, a hold, or a lease handed back. None: as it was."""
 
     id: int
+    execution_id: int
+    step: str
+    item_no: int | None
     state: str
     available_at: datetime
     attempt: int
     ledger: str | None = None
     last_error: str | None = None
     refused_by: tuple[str, ...] = ()
+    placed: bool | None = None
+    previous: str | None = None
+    vary: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """An item that goes on without a worker, until something ends it."""
+
+    id: int
+    attempt: int
+    awaiting: str
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +240,21 @@ class StepRow:
     attempts: int = 0
     result: Any = None
     failure: dict[str, Any] | None = None
+    failures: Any = None
+    """Of a fan-out: what its failed items failed with."""
+    stored: bool = False
+    """It is in its table already: the result of a fan-out is put together there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """Whose child an execution is: the item and attempt that started it."""
+
+    execution_id: int
+    item_id: int
+    step: str
+    item: int | None
+    attempt: int
 
 
 @dataclass(slots=True)
@@ -161,6 +268,7 @@ class NewExecution:
     retry_of: int | None
     original_execution: int | None
     deadline: float | None
+    parent: Parent | None = None
 
 
 def ledger_from(body: dict[str, Any] | None, elapsed: float) -> Ledger:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from tenax.store.connect import Connection
 
 MONTHS_AHEAD = 3
@@ -14,3 +16,8 @@ async def secret(tx: Connection) -> bytes:
 
 async def ensure_log_partitions(tx: Connection) -> None:
     await tx.execute("select tenax.ensure_log_partitions($1)", MONTHS_AHEAD)
+
+
+async def now(tx: Connection) -> datetime:
+    value: datetime = await tx.fetchval("select tenax.now()")
+    return value

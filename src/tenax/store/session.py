@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from tenax.errors import Unreachable
+from tenax.errors import Busy, Unreachable
 from tenax.store.connect import GONE, Connection, Database
 
 _BUSY = (
@@ -37,7 +37,7 @@ async def transaction(database: Database) -> AsyncIterator[Connection]:
             f"PostgreSQL cannot write: {error}", remedy="free some space on its disk"
         ) from error
     except _BUSY as error:
-        raise Unreachable(f"PostgreSQL could not do it in time: {error}") from error
+        raise Busy(f"PostgreSQL could not do it in time: {error}") from error
     except asyncpg.InterfaceError as error:
         if our_fault:
             raise

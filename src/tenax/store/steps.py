@@ -20,14 +20,20 @@ async def load_steps(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, S
 
 async def load_step_results(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, StepRow]:
     rows = await tx.fetch(sql("load_step_results"), [key[0] for key in keys], [key[1] for key in keys])
-    return {
-        (execution_id, step): StepRow(execution_id, step, state, 0, attempts, decode(result), decode(failure))
-        for execution_id, step, state, attempts, result, failure in rows
-    }
+    return {(row["execution_id"], row["step"]): _ended(row["execution_id"], *row[1:]) for row in rows}
 
 
 async def ended_steps(tx: Connection, execution_id: int) -> list[StepRow]:
-    return [
-        StepRow(execution_id, step, state, 0, attempts, decode(result), decode(failure))
-        for step, state, attempts, result, failure in await tx.fetch(sql("get_step_results"), execution_id)
-    ]
+    return [_ended(execution_id, *row) for row in await tx.fetch(sql("get_step_results"), execution_id)]
+
+
+def _ended(
+    execution_id: int,
+    step: str,
+    state: str,
+    attempts: int,
+    result: str | None,
+    failure: str | None,
+    failures: str | None,
+) -> StepRow:
+    return StepRow(execution_id, step, state, 0, attempts, decode(result), decode(failure), decode(failures))

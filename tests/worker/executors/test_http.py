@@ -204,3 +204,48 @@ def test_proxies_of_the_environment_are_used(run, callee, monkeypatch):
     callee.answers = [(200, {}, b"by proxy")]
     assert run("http", {"url": "http://elsewhere.invalid/p"}).result["data"] == "by proxy"
     assert callee.requests[0][1] == "http://elsewhere.invalid/p"
+
+
+CALLBACK = "https://tenax.example/v1/callbacks/7/1/2/receipt-1?step=the_step"
+
+
+def async_spec(callee, **more):
+    return {"url": f"{callee.url}/jobs", "method": "POST", "async": {"deadline": 60.0}, **more}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "data"),
+    [
+        (202, JSON, b'{"job": 5}', {"job": 5}),
+        (200, {}, b"", None),
+        (204, {}, b"", None),
+        (202, JSON, b"{", "{"),
+        (202, {"content-type": "text/plain"}, b"x" * (BODY_LIMIT + 1), None),
+    ],
+)
+def test_an_async_step_is_accepted_by_any_2xx_whatever_its_body(run, callee, status, headers, body, data):
+    callee.answers = [(status, headers, body)]
+    outcome = run("http", async_spec(callee), callback=CALLBACK)
+    assert (outcome.status, outcome.facts) == ("accepted", None)
+    assert (outcome.result["status_code"], outcome.result["data"]) == (status, data)
+    assert "content-length" in outcome.result["headers"]
+
+
+def test_the_callee_of_an_async_step_is_told_where_to_call_back(run, callee):
+    callee.answers = [(202, {}, b""), (200, {}, b"")]
+    run("http", async_spec(callee), callback=CALLBACK)
+    run("http", {"url": callee.url})
+    accepted, plain = (
+        {name.lower(): value for name, value in headers.items()} for _, _, headers, _ in callee.requests
+    )
+    assert accepted["tenax-callback-url"] == CALLBACK
+    assert (accepted["tenax-receipt"], accepted["tenax-attempt"]) == ("receipt-1", "2")
+    assert "tenax-callback-url" not in plain
+
+
+@pytest.mark.parametrize("status", [302, 400, 404, 429, 503])
+def test_what_is_no_2xx_fails_an_async_step_as_any_other(run, callee, status):
+    callee.answers = [(status, {"retry-after": "3"}, b"no")]
+    outcome = run("http", async_spec(callee), callback=CALLBACK)
+    facts = outcome.facts
+    assert (outcome.status, facts.status_code, facts.retry_after, facts.data) == ("failed", status, 3.0, "no")

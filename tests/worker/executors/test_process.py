@@ -139,6 +139,15 @@ def test_the_environment(run, monkeypatch):
     ]
 
 
+def test_item_and_compensation_are_in_the_environment_only_where_they_apply(run, monkeypatch):
+    monkeypatch.setenv("TENAX_ITEM", "of the worker's own attempt")
+    monkeypatch.setenv("TENAX_COMPENSATES", "1")
+    spec = {"command": "echo ${TENAX_ITEM-unset} ${TENAX_COMPENSATES-unset}"}
+    assert run("process", spec).result == "unset unset"
+    assert run("process", spec, item=0).result == "0 unset"
+    assert run("process", spec, item=12, compensates=True).result == "12 1"
+
+
 def test_the_working_folder_is_beside_the_file_or_the_attempts_own(run, tmp_path):
     (tmp_path / "sub").mkdir()
     assert run("process", {"command": "pwd"}, base_dir=str(tmp_path)).result == str(tmp_path)

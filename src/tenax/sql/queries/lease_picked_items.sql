@@ -9,19 +9,20 @@ leased as (
       join unnest($4::text[], $5::uuid[]) with ordinality as s (worker, lease_grant, n) on s.n = p.n
      where i.id = p.id
     returning i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.timeout,
-              i.worker, i.lease_grant, i.lease_token, i.started_at,
+              i.worker, i.lease_grant, i.lease_token, i.started_at, i.compensates, i.element, i.previous, i.vary,
               i.ledger is not null and (i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0 as is_retry
 ), logged as (
     insert into tenax.log (execution_id, at, events)
     select execution_id, started_at,
            jsonb_build_array(jsonb_build_object(
-               'type', 'action_started', 'step', step, 'item', item_no, 'attempt', attempt,
+               'type', case when compensates then 'compensation_started' else 'action_started' end, 'step', step, 'item', item_no, 'attempt', attempt,
                'data', jsonb_build_object('worker', worker, 'retry', jsonb_build_object(
-                   'attempt', attempt, 'max_attempts', max_attempts, 'is_retry', is_retry))))
+                   'attempt', attempt, 'max_attempts', max_attempts, 'is_retry', is_retry))
+                   || case when vary is null then '{}'::jsonb else jsonb_build_object('vary', vary) end))
       from leased
 )
 select l.id, l.execution_id, l.plan_id, l.step, l.attempt, l.max_attempts, l.timeout, l.worker, l.lease_grant, l.lease_token,
-       l.is_retry, e.input, e.base_dir
+       l.is_retry, e.input, e.base_dir, l.item_no, l.compensates, l.element, l.previous, l.vary
   from leased l
  cross join lateral (
     -- One row each, by its index, however many executions there are.

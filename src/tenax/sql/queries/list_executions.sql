@@ -1,5 +1,5 @@
 -- `waiting`: of the open work items the one that tells most, an error before anything else; its state in the words of steps.
-select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of,
+select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of, e.parent_id, e.compensation,
        (select jsonb_build_object(
                    'step', i.step,
                    'state', case i.state when 'leased' then 'running' when 'accepted' then 'running'

@@ -1,6 +1,6 @@
 -- Everything that changes an execution locks it first, in the order of the ids.
 select id, plan_id, state, open_steps, input, base_dir, retry_of, original_execution, created_at, deadline_at,
-       tenax.now() as now
+       parent_id, compensation, failure, tenax.now() as now
   from tenax.execution
  where id = any($1::bigint[])
  order by id

@@ -1,6 +1,10 @@
--- The items of these executions that nobody runs ($2 false), or all of them ($2 true).
-select i.id, i.execution_id, i.step, i.item_no, i.attempt, i.state, i.worker
+-- The started items of these executions: all of them ($2 true), or those that only wait ($2 false): not what runs with a
+-- worker, with a callee or as a child. Of these steps only, where they are named. Items that have not been started yet are
+-- ended by `end_unstarted_items`.
+select i.id, i.execution_id, i.step, i.item_no, i.attempt, i.state, i.worker, i.compensates
   from tenax.item i
- where i.execution_id = any($1::bigint[]) and ($2::boolean or i.state <> 'leased')
+ where i.execution_id = any($1::bigint[]) and i.state <> 'waiting'
+   and ($2::boolean or i.state <> 'leased' and (i.state <> 'accepted' or i.runtime in ('sleep', 'wait')))
+   and ($3::text[] is null or i.step = any($3) and not i.compensates)
  order by i.id
    for update of i

@@ -5,7 +5,7 @@ select c.id
  cross join lateral (
     select i.id
       from tenax.item i
-     where i.queue = q.queue and i.priority = p.priority and i.state in ('queued', 'retrying')
+     where i.queue = q.queue and i.priority = p.priority and i.leasable
        and i.available_at <= tenax.now()
        and i.runtime = any($2::text[])
        and (i.labels is null or i.labels <@ $3::jsonb)

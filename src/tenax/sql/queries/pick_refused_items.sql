@@ -1,7 +1,7 @@
 -- As pick_ready_items, for items that some worker has refused: only the others are asked. All slots are of one worker.
 select i.id
   from tenax.item i
- where i.refused_by is not null and i.state in ('queued', 'retrying') and i.available_at <= tenax.now()
+ where i.refused_by is not null and i.state in ('queued', 'retrying') and i.leasable and i.available_at <= tenax.now()
    and not i.refused_by && $4::text[]
    and i.queue = any($1::text[])
    and i.runtime = any($2::text[])

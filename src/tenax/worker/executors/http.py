@@ -1,4 +1,7 @@
-"""`http` steps: one request, its answer as the result, and what went wrong as facts."""
+"""`http` steps: one request, its answer as the result, and what went wrong as facts.
+
+Of an async step a 2xx is no end: the callee took the work, and posts the outcome to the callback URL it was given.
+"""
 
 from __future__ import annotations
 
@@ -83,6 +86,8 @@ class HttpExecutor:
             return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             return _no_answer(request, error, dependency)
+        if response.is_success and _is_async(assignment):
+            return _accepted(response, body, whole=whole)
         if response.is_success:
             return _success(response, body, whole=whole, limit=self._body_limit)
         return _error_answer(response, body, dependency)
@@ -105,6 +110,10 @@ class HttpExecutor:
         return self._client
 
 
+def _is_async(assignment: Assignment) -> bool:
+    return assignment.spec.get("async") is not None
+
+
 def _headers(assignment: Assignment, *, has_json: bool) -> dict[str, str]:
     """The author's headers win over ours."""
     headers = {
@@ -113,6 +122,8 @@ def _headers(assignment: Assignment, *, has_json: bool) -> dict[str, str]:
         "tenax-attempt": str(assignment.attempt),
         "idempotency-key": assignment.receipt,
     }
+    if assignment.callback is not None:
+        headers["tenax-callback-url"] = assignment.callback
     if has_json:
         headers["content-type"] = "application/json"
     own: Mapping[str, Any] = assignment.spec.get("headers") or {}
@@ -133,21 +144,26 @@ def _success(response: httpx2.Response, body: bytes, *, whole: bool, limit: int)
         data = _data(response, body)
     except orjson.JSONDecodeError as error:
         return refused("invalid", "invalid_result", f"the answer says it is JSON, but is not: {error}")
+    return Outcome("succeeded", result=_result(response, data))
+
+
+def _accepted(response: httpx2.Response, body: bytes, *, whole: bool) -> Outcome:
+    """The callee has the work now, whatever is wrong with the body of its answer: a cut one is left out."""
+    return Outcome("accepted", result=_result(response, _data_or_text(response, body) if whole else None))
+
+
+def _result(response: httpx2.Response, data: Any) -> Any:
     result = {"status_code": response.status_code, "headers": dict(response.headers.items()), "data": data}
-    return Outcome("succeeded", result=without_nul(result))
+    return without_nul(result)
 
 
 def _error_answer(response: httpx2.Response, body: bytes, dependency: str) -> Outcome:
-    try:
-        data = _data(response, body)
-    except orjson.JSONDecodeError:
-        data = without_nul(body.decode("utf-8", "replace"))
     facts = Facts(
         message=f"{response.status_code} {response.reason_phrase}".rstrip(),
         status_code=response.status_code,
         retry_after=retry_after_of(response.headers, now=datetime.now(UTC)),
         dependency=dependency,
-        data=data,
+        data=_data_or_text(response, body),
     )
     return Outcome("failed", facts=facts)
 
@@ -176,6 +192,13 @@ def _data(response: httpx2.Response, body: bytes) -> Any:
         return without_nul(body.decode(response.charset_encoding or "utf-8"))
     except (UnicodeDecodeError, LookupError):
         return {"base64": base64.b64encode(body).decode()}
+
+
+def _data_or_text(response: httpx2.Response, body: bytes) -> Any:
+    try:
+        return _data(response, body)
+    except orjson.JSONDecodeError:
+        return without_nul(body.decode("utf-8", "replace"))
 
 
 def _host(url: httpx2.URL) -> str:

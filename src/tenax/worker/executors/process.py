@@ -21,6 +21,9 @@ from tenax.worker.memory import OomKills
 from tenax.worker.processes import Ended, run_group
 from tenax.worker.secrets import without_the_workers_own
 
+_OPTIONAL = ("TENAX_ITEM", "TENAX_COMPENSATES")
+"""Set only where they apply."""
+
 
 class ProcessExecutor:
     """Runs commands. Its guardian sees to it that they do not outlive the worker."""
@@ -75,8 +78,14 @@ def _argv(command: Any) -> list[str]:
 
 
 def _environment(assignment: Assignment, folder: Path) -> dict[str, str]:
-    env = without_the_workers_own(os.environ)
-    env |= {name: str(value) for name, value in (assignment.spec.get("env") or {}).items()}
+    inherited = without_the_workers_own(os.environ)
+    own = {name: str(value) for name, value in (assignment.spec.get("env") or {}).items()}
+    # A worker that itself runs in a process step must not pass that step's on.
+    env = {name: value for name, value in inherited.items() if name not in _OPTIONAL} | own
+    if assignment.item is not None:
+        env["TENAX_ITEM"] = str(assignment.item)
+    if assignment.compensates:
+        env["TENAX_COMPENSATES"] = "1"
     return env | {
         "TENAX_EXECUTION_ID": str(assignment.execution_id),
         "TENAX_STEP": assignment.step,

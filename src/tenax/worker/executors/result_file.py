@@ -14,7 +14,8 @@ from typing import Any
 
 import orjson
 
-from tenax.model.outcome import Facts, Outcome, ResultFile, Usage
+from tenax.model.outcome import Facts, Outcome, ResultFile
+from tenax.model.usage import read_usage
 from tenax.worker.failures import refused
 from tenax.worker.json_values import parse_json, readable
 from tenax.worker.processes import STDERR_TAIL, Ended
@@ -65,7 +66,7 @@ def _decided_by_file(ended: Ended, content: Any, tail: str | None) -> Outcome:
     status = _status(content)
     if status is None:
         return Outcome("succeeded", result=content)
-    usage = _usage(content.get("usage"))
+    usage = read_usage(content.get("usage"))
     if status == "completed":
         return Outcome("succeeded", result=content.get("output"), usage=usage)
     stated = content.get("error") or content.get("message") or f"the result file says {status}"
@@ -92,17 +93,6 @@ def _status(content: Any) -> ResultFile | None:
         known: ResultFile = status
         return known
     return "completed" if content.get("success") is True and "output" in content else None
-
-
-def _usage(stated: Any) -> Usage | None:
-    """What does not look like a number is left out: a wrong usage must not cost a finished attempt its result."""
-    if not isinstance(stated, dict):
-        return None
-    cost, tokens = stated.get("cost_usd", stated.get("cost")), stated.get("tokens")
-    return Usage(
-        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
-        tokens=tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None,
-    )
 
 
 def _stdout(ended: Ended) -> Any:

@@ -1,0 +1,123 @@
+"""The files that go along with a definition: those its workflow steps name by `file:`, those that they name, and so on."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from tenax.cli.inputs import STDIN_SHOWN, DefinitionFile, decode_text, read_bytes
+from tenax.errors import Finding, InvalidDefinition, UsageError
+from tenax.model.children import ChildReference, child_references
+from tenax.model.definition import Workflow
+from tenax.model.parse import Draft, draft_workflow
+from tenax.model.policy import Patch
+from tenax.policy.check import load_workflow
+
+MOST_FILES = 1000
+
+
+def bundle(definition: DefinitionFile) -> dict[str, str]:
+    """Their texts, by their paths from the folder of the definition.
+
+    A definition that is wrong itself has none: whoever checks it says what is wrong.
+    """
+    try:
+        draft = draft_workflow(definition.text, filename=definition.filename)
+        draft.accept()
+    except InvalidDefinition:
+        return {}
+    gathering = _Gathering(definition)
+    gathering.open(posixpath.basename(definition.filename), draft)
+    gathering.finish()
+    return gathering.files
+
+
+def check_whole(
+    source: str, filename: str, files: Mapping[str, str], server_retry: Patch | None
+) -> tuple[Workflow, dict[str, Workflow]]:
+    """The definition and each of its files as a workflow. InvalidDefinition carries the findings of all files."""
+    workflow = load_workflow(source, filename=filename, server_retry=server_retry)
+    return workflow, _check_files(files, filename, server_retry)
+
+
+def _check_files(files: Mapping[str, str], filename: str, server_retry: Patch | None) -> dict[str, Workflow]:
+    workflows: dict[str, Workflow] = {}
+    findings: list[Finding] = []
+    for key, text in files.items():
+        try:
+            workflows[key] = load_workflow(
+                text, filename=shown_path(filename, key), server_retry=server_retry
+            )
+        except InvalidDefinition as error:
+            findings += error.findings
+    if findings:
+        raise InvalidDefinition(findings)
+    return workflows
+
+
+def shown_path(filename: str, key: str) -> str:
+    """A file of the bundle as it can be opened from where the command runs."""
+    folder = "" if filename == STDIN_SHOWN else posixpath.dirname(filename)
+    return posixpath.normpath(posixpath.join(folder, key))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A file whose references are being followed."""
+
+    key: str
+    draft: Draft
+    references: Iterator[ChildReference]
+
+    def refuse(self, reference: ChildReference, message: str) -> NoReturn:
+        """At the line of the reference."""
+        names = [step.name for step in self.draft.workflow.steps]
+        path = self.draft.paths[names.index(reference.step)]
+        self.draft.findings.add((*path, "file"), message)
+        self.draft.findings.refuse()
+        raise AssertionError("what was found is refused")
+
+
+class _Gathering:
+    """From the definition down, file by file; without recursion, however deep they go."""
+
+    def __init__(self, definition: DefinitionFile) -> None:
+        self._filename = definition.filename
+        self._folder = Path(definition.folder or ".")
+        self._chain: list[_Opened] = []
+        self.files: dict[str, str] = {}
+
+    def open(self, key: str, draft: Draft) -> None:
+        named = (one for one in child_references(draft.workflow) if one.kind == "file")
+        self._chain.append(_Opened(key, draft, named))
+
+    def finish(self) -> None:
+        while self._chain:
+            reference = next(self._chain[-1].references, None)
+            if reference is None:
+                self._chain.pop()
+            else:
+                self._follow(self._chain[-1], reference)
+
+    def _follow(self, opened: _Opened, reference: ChildReference) -> None:
+        key = posixpath.normpath(posixpath.join(posixpath.dirname(opened.key), reference.text))
+        above = [one.key for one in self._chain]
+        if key in above:
+            circle = " -> ".join([*above[above.index(key) :], key])
+            opened.refuse(reference, f"the files start each other in a circle: {circle}")
+        if key in self.files:
+            return
+        if len(self.files) >= MOST_FILES:
+            opened.refuse(reference, f"a definition has at most {MOST_FILES:,} files below it")
+        shown = shown_path(self._filename, key)
+        try:
+            text = decode_text(read_bytes(str(self._folder / key)), shown)
+        except UsageError as error:
+            opened.refuse(reference, error.message.replace(str(self._folder / key), shown))
+        draft = draft_workflow(text, filename=shown)
+        draft.accept()
+        self.files[key] = text
+        self.open(key, draft)

@@ -1,0 +1,123 @@
+"""The verbs that commands need, on the database itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from tenax.cli.backend import check_id, user_name
+from tenax.engine.engine import Engine
+from tenax.errors import Unreachable
+from tenax.model.wire import Submission, Submitted
+
+
+class DatabaseBackend:
+    """The database itself, by an engine whose loops do not run: a short command leases, reaps and repairs nothing."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._actor = user_name()
+
+    async def submit(self, submission: Submission) -> Submitted:
+        async with self._writing():
+            [submitted] = await self._engine.submit([submission])
+        return submitted
+
+    async def get(self, execution_id: int) -> dict[str, Any]:
+        return await self._engine.get(check_id(execution_id))
+
+    async def list(
+        self,
+        *,
+        states: Sequence[str],
+        workflow: str | None,
+        since: datetime | None,
+        before: int | None,
+        limit: int,
+    ) -> list[dict[str, Any]]:
+        return await self._engine.list(
+            states=list(states) or None, workflow=workflow, since=since, before=before, limit=limit
+        )
+
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
+        return await self._engine.events(check_id(execution_id), after=after)
+
+    async def news(
+        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
+    ) -> dict[str, Any]:
+        return await self._engine.news(check_id(execution_id), cursor=cursor, wait=wait)
+
+    async def explain(
+        self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
+    ) -> Sequence[dict[str, Any]]:
+        return await self._engine.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
+
+    async def items(
+        self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        return await self._engine.items(
+            check_id(execution_id), step, states=list(states) or None, after=after, limit=limit
+        )
+
+    async def tree(self, execution_id: int) -> dict[str, Any]:
+        return await self._engine.tree(check_id(execution_id))
+
+    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.cancel(check_id(execution_id), actor=self._actor, reason=reason)
+
+    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
+        async with self._writing():
+            return await self._engine.retry(
+                check_id(execution_id), actor=self._actor, reason=reason, from_failed=from_failed
+            )
+
+    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
+        async with self._writing():
+            return await self._engine.signal(
+                check_id(execution_id), name, data=data, key=key, actor=self._actor
+            )
+
+    async def decide_approval(
+        self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
+    ) -> dict[str, Any]:
+        async with self._writing():
+            return await self._engine.decide_approval(
+                check_id(execution_id), step, approved=approved, item=item, actor=self._actor, reason=reason
+            )
+
+    async def pause(self, execution_id: int, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.pause(check_id(execution_id), actor=self._actor, reason=reason)
+
+    async def resume(self, execution_id: int, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.resume(check_id(execution_id), actor=self._actor, reason=reason)
+
+    async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
+        return await self._engine.store_workflow(source, filename=filename, files=dict(files))
+
+    async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
+        return await self._engine.workflows(name)
+
+    async def nobody_works(self) -> bool:
+        from tenax.store.workers import count_live_workers
+
+        async with self._engine.core.transaction() as tx:
+            return not await count_live_workers(tx, self._engine.core.settings.lease)
+
+    @contextlib.asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        """Room in the log before, and word to the servers after.
+
+        No server may have run here yet: what is written before the log has its partitions would stand in their way.
+        """
+        from tenax.store.service import ensure_log_partitions
+
+        async with self._engine.core.transaction() as tx:
+            await ensure_log_partitions(tx)
+        yield
+        with contextlib.suppress(Unreachable):  # it is done; the sweep of a server finds it as well
+            await self._engine.core.hub.flush()

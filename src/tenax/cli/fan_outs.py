@@ -1,0 +1,35 @@
+"""Fan-outs in words: how many of their items are how far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SHOWN_ITEMS = 20
+"""A fan-out of no more is shown item by item, and of a larger one no more failed items are named."""
+_OTHERS = ("running", "accepted", "retrying", "held", "queued", "waiting", "cancelled")
+
+
+def counts_words(items: Mapping[str, int], status: str) -> str:
+    """`9,998 of 10,000 items done, 2 failed (tolerated), 3 retrying`. `status` is the step's: in one that failed, no
+    failure was tolerated.
+    """
+    total = items["total"]
+    if not total:
+        return "the list is empty"
+    parts = [f"{items.get('succeeded', 0):,} of {total:,} item{'s' if total != 1 else ''} done"]
+    if failed := items.get("failed"):
+        parts.append(f"{failed:,} failed{'' if status == 'failed' else ' (tolerated)'}")
+    parts += [f"{items[name]:,} {name}" for name in _OTHERS if items.get(name)]
+    return ", ".join(parts)
+
+
+def compensation_words(items: Mapping[str, int]) -> str:
+    """`2 of 3 items undone, 1 failed`."""
+    total = items["total"]
+    parts = [f"{items.get('completed', 0):,} of {total:,} item{'s' if total != 1 else ''} undone"]
+    rest = ("failed", "running", "retrying", "held", "queued", "pending", "cancelled")
+    return ", ".join([*parts, *(f"{items[name]:,} {name}" for name in rest if items.get(name))])
+
+
+def is_large(items: Mapping[str, int]) -> bool:
+    return items["total"] > SHOWN_ITEMS

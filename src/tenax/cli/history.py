@@ -1,0 +1,121 @@
+"""What happened to an execution, and why: its events, and the decisions on its retries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from tenax.cli.backend import open_backend, run_async
+from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.output import one_line, print_json, printable, say, show
+from tenax.errors import UsageError
+
+
+def events(
+    execution_id: ExecutionId,
+    /,
+    *,
+    after: Annotated[int, Parameter(help="Only those after this sequence number.")] = 0,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Print the events of an execution, in their order."""
+    # For people all are needed: how many attempts counted is known from those before.
+    found = run_async(_events(where, execution_id, after if json else 0))
+    if json:
+        print_json(found)
+    elif any(event["seq"] > after for event in found):
+        show(_event_table(found, after))
+    else:
+        say("no events")
+
+
+async def _events(where: Where, execution_id: int, after: int) -> list[dict[str, Any]]:
+    async with open_backend(where.settings()) as backend:
+        return list(await backend.events(execution_id, after=after))
+
+
+def _event_table(found: Sequence[dict[str, Any]], after: int) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from tenax.cli.event_lines import Teller
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    with_items = any(event["item"] is not None for event in found)
+    for title in ("seq", "at", "type", "step", *(["item"] if with_items else []), "attempt", "what"):
+        right = title in ("seq", "item", "attempt")
+        table.add_column(
+            title,
+            header_style="dim",
+            justify="right" if right else "left",
+            no_wrap=title != "what",
+            overflow="fold",
+        )
+    teller = Teller()
+    for event in found:
+        words = one_line(teller.words(event))
+        if event["seq"] <= after:
+            continue
+        item, attempt = ("" if event[name] is None else str(event[name]) for name in ("item", "attempt"))
+        cells = (str(event["seq"]), event["at"], event["type"], event["step"] or "")
+        table.add_row(*map(Text, (*cells, *([item] if with_items else []), attempt, words)))
+    return table
+
+
+def explain(
+    execution_id: ExecutionId,
+    /,
+    *,
+    step: Annotated[str | None, Parameter(help="Only the decisions on this step.")] = None,
+    item: Annotated[
+        int | None, Parameter(help="Only the decisions on this item of the step's fan-out.")
+    ] = None,
+    attempt: Annotated[int | None, Parameter(help="Only the decision on this attempt.")] = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Say in plain English why something was retried, or was not."""
+    if item is not None and step is None:
+        raise UsageError("--item is of a step", remedy="name it: --step STEP")
+    found = run_async(_explained(where, execution_id, step, item, attempt))
+    if json:
+        print_json(found)
+    elif found:
+        say("\n\n".join(_explanations(execution_id, found)))
+    else:
+        say("no attempt has failed: there is nothing to explain")
+
+
+def _explanations(execution_id: int, found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Items that succeeded at once may be thousands, and there is nothing to explain: they are only counted."""
+    plain = 0
+    for one in found:
+        if one.get("item") is not None and "checks" not in one["decision"]:
+            plain += 1
+        else:
+            yield _explanation(execution_id, one)
+    if plain:
+        yield f"{plain:,} item{'s' if plain != 1 else ''} succeeded at once; there was nothing to decide."
+
+
+def _explanation(execution_id: int, one: dict[str, Any]) -> str:
+    from tenax.cli.evidence import last_lines
+
+    whole = f"tenax show {execution_id} --step {one['step']}"
+    if not one.get("compensation"):
+        item = "" if one.get("item") is None else f" --item {one['item']}"
+        whole += f"{item} --attempt {one['attempt']}"
+    evidence = last_lines(one["failure"], whole=whole) if one["failure"] else []
+    if evidence:
+        evidence.insert(0, "What it left behind:")
+    return "\n".join([printable(one["text"]), *evidence])
+
+
+async def _explained(
+    where: Where, execution_id: int, step: str | None, item: int | None, attempt: int | None
+) -> list[dict[str, Any]]:
+    async with open_backend(where.settings()) as backend:
+        return list(await backend.explain(execution_id, step=step, attempt=attempt, item=item))

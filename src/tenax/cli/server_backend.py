@@ -1,0 +1,99 @@
+"""The verbs that commands need, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from tenax.cli.backend import check_id
+from tenax.model.wire import Submission, Submitted
+from tenax.sdk.client import Client
+
+
+class ServerBackend:
+    """Over HTTP."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def submit(self, submission: Submission) -> Submitted:
+        return await self._client.submit(submission)
+
+    async def get(self, execution_id: int) -> dict[str, Any]:
+        return await self._client.get(check_id(execution_id))
+
+    async def list(
+        self,
+        *,
+        states: Sequence[str],
+        workflow: str | None,
+        since: datetime | None,
+        before: int | None,
+        limit: int,
+    ) -> list[dict[str, Any]]:
+        found = await self._client.list(
+            status=",".join(states) or None,
+            workflow=workflow,
+            since=since.isoformat() if since else None,
+            limit=limit,
+            before=before,
+        )
+        return list(found)
+
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
+        return await self._client.events(check_id(execution_id), after=after)
+
+    async def news(
+        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
+    ) -> dict[str, Any]:
+        return await self._client.news(check_id(execution_id), cursor=cursor, wait=wait)
+
+    async def explain(
+        self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
+    ) -> Sequence[dict[str, Any]]:
+        found = await self._client.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
+        return list(found)
+
+    async def items(
+        self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        status = ",".join(states) or None
+        found = await self._client.items(
+            check_id(execution_id), step, status=status, after=after if after >= 0 else None, limit=limit
+        )
+        return list(found)
+
+    async def tree(self, execution_id: int) -> dict[str, Any]:
+        return dict(await self._client.tree(check_id(execution_id)))
+
+    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
+        return dict(await self._client.signal(check_id(execution_id), name, data=data, key=key))
+
+    async def decide_approval(
+        self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
+    ) -> dict[str, Any]:
+        verb = self._client.approve if approved else self._client.reject
+        return dict(await verb(check_id(execution_id), step, item=item, reason=reason))
+
+    async def pause(self, execution_id: int, *, reason: str | None) -> bool:
+        return bool((await self._client.pause(check_id(execution_id), reason=reason))["changed"])
+
+    async def resume(self, execution_id: int, *, reason: str | None) -> bool:
+        return bool((await self._client.resume(check_id(execution_id), reason=reason))["changed"])
+
+    async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
+        return dict(await self._client.store_workflow(source, filename=filename, files=dict(files)))
+
+    async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
+        return list(await self._client.workflows(name))
+
+    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
+        return bool((await self._client.cancel(check_id(execution_id), reason=reason))["changed"])
+
+    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
+        answer = await self._client.retry(check_id(execution_id), from_failed=from_failed, reason=reason)
+        return {name: value for name, value in answer.items() if value is not None}
+
+    async def nobody_works(self) -> bool:
+        return False

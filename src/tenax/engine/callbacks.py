@@ -1,0 +1,89 @@
+"""Callbacks of async steps: a success of any attempt counts while the item is open, a failure only of the current one."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+from tenax.engine.assign import receipt
+from tenax.engine.core import Core
+from tenax.engine.records import EndedAttempt
+from tenax.engine.settle import settle
+from tenax.engine.wake import announce
+from tenax.errors import NotFound
+from tenax.model.events import event
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import ReportAnswer
+from tenax.policy.classify import classify
+from tenax.policy.plan import Plan
+from tenax.store import queue
+from tenax.store.journal import Journal
+from tenax.store.rows import ExecutionRow, ItemRow
+
+_RUNNING = ("leased", "accepted")
+
+
+async def callback(
+    core: Core,
+    execution_id: int,
+    item_id: int,
+    attempt: int,
+    given: str,
+    outcome: Outcome,
+    *,
+    step: str | None,
+    item: int | None,
+) -> ReportAnswer:
+    """Decides on what a callee says. What is late is recorded and changes nothing."""
+    expected = receipt(core.secret, execution_id, item_id)
+    if not hmac.compare_digest(expected.encode(), given.encode()):
+        raise NotFound(
+            "there is nothing to call back under this address", remedy="use the URL as it was given"
+        )
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [execution_id])
+        if now is None:
+            raise NotFound("there is nothing to call back under this address: its execution is gone")
+        row, journal = executions[execution_id], Journal(now)
+        found = await queue.lock_items(tx, [item_id])
+        if found and _counts(found[0], attempt, outcome):
+            ended = EndedAttempt(found[0], outcome, "callback", attempt)
+            [decision] = await settle(tx, core, journal, executions, [ended])
+            delays = [decision.delay.delay] if decision.delay is not None else []
+            answer = ReportAnswer(item_id, "applied", decision.verdict)
+        else:
+            plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
+            _log_late(journal, row, plan, found, attempt, outcome, step, item)
+            await journal.write(tx)
+            delays, answer = [], ReportAnswer(item_id, "late")
+    announce(core.hub, journal, delays)
+    return answer
+
+
+def _counts(item: ItemRow, attempt: int, outcome: Outcome) -> bool:
+    if not 1 <= attempt <= item.attempt:
+        return False
+    if outcome.status == "succeeded":
+        return item.state in (*_RUNNING, "retrying", "held") or (item.state == "queued" and item.attempt > 0)
+    return item.state in _RUNNING and attempt == item.attempt
+
+
+def _log_late(
+    journal: Journal,
+    row: ExecutionRow,
+    plan: Plan,
+    found: list[ItemRow],
+    attempt: int,
+    outcome: Outcome,
+    step: str | None,
+    item: int | None,
+) -> None:
+    """Which step it was of, its URL says; that is only believed where there is such a step."""
+    name = found[0].step if found else step if step in plan.steps else None
+    number = found[0].item_no if found else item if name is not None else None
+    data: dict[str, Any] = {"status": outcome.status, "via": "callback"}
+    if outcome.status == "succeeded":
+        data["result"] = outcome.result
+    else:
+        data["failure"] = classify(outcome.facts or Facts(), status=outcome.status).as_dict()
+    journal.log(row.id, event("late_result", name, item=number, attempt=attempt, data=data))

@@ -1,0 +1,65 @@
+"""Compensations: when an execution has failed, what had succeeded is undone, the last first, one after the other."""
+
+from __future__ import annotations
+
+import structlog
+
+from tenax.engine.core import Core
+from tenax.engine.endings import fail_execution
+from tenax.engine.start import new_item
+from tenax.model.events import event
+from tenax.policy.plan import Plan
+from tenax.store import compensations
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.json_text import decode
+from tenax.store.rows import ExecutionRow
+
+_log = structlog.get_logger("tenax.compensation")
+
+
+async def write(tx: Connection, core: Core, journal: Journal) -> None:
+    """Writes the journal; then an execution that is failing goes on to its next compensation, or to its end."""
+    await journal.write(tx)
+    if not journal.failing:
+        return
+    rows = list(journal.failing.values())
+    plans = await core.plans.load(tx, {row.plan_id for row in rows})
+    for row in rows:
+        await _go_on(tx, journal, row, plans[row.plan_id])
+
+
+async def _go_on(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan) -> None:
+    """Whatever runs must end first: it may have to be undone as well."""
+    open_ = await compensations.count_open_items(tx, row.id)
+    if open_.actions or open_.compensating or not row.failing:
+        return
+    after = Journal(journal.now)
+    if row.compensation == "waiting":
+        actions = [plan.action(name, compensates=True) for name in plan.compensated]
+        await compensations.insert(tx, [new_item(row, action) for action in actions], journal.now)
+        row.compensation = "running"
+        after.execution(row)
+    started = await compensations.start_next(tx, row.id, journal.now)
+    if started is not None:
+        step, item = started
+        after.log(row.id, event("compensation_enqueued", step, item=item))
+        journal.placed += 1
+    else:
+        await _end(tx, after, row, plan)
+    await after.write(tx)
+    journal.executions |= after.executions
+    journal.events.setdefault(row.id, [])
+
+
+async def _end(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan) -> None:
+    completed, failed = await compensations.count_ended(tx, row.id)
+    row.compensation = "failed" if failed else "completed"
+    if failed:
+        _log.error(
+            "compensations have failed: what they should undo is still done",
+            execution_id=row.id,
+            failed=failed,
+        )
+    journal.log(row.id, event("execution_compensated", data={"completed": completed, "failed": failed}))
+    fail_execution(journal, row, plan, decode(row.failure) or {})

@@ -1,0 +1,147 @@
+"""From what is submitted to a plan: the definition read, its children found, all of them stored."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from tenax.engine.core import Core
+from tenax.errors import InvalidInput, NotFound, UsageError
+from tenax.model.children import ChildReference, child_references
+from tenax.model.definition import Workflow
+from tenax.model.events import timestamp
+from tenax.model.policy import Patch
+from tenax.model.wire import Submission
+from tenax.policy.check import load_workflow
+from tenax.policy.plan import Child, Plan, make_plan
+from tenax.store import plans
+
+DEEPEST = 20
+"""Levels of children: more is a mistake, or a circle that goes through stored workflows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in a tree of definitions we are: the files at hand, the folder, and who led here."""
+
+    files: Mapping[str, str]
+    folder: str
+    trail: tuple[str, ...]
+
+
+async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
+    """The plan and its id. Children are resolved now: a running execution stays on its version."""
+    if submission.source is None and submission.workflow is None:
+        raise UsageError(
+            "a submission needs the `source` of a definition, or the name of a stored `workflow`"
+        )
+    files = {posixpath.normpath(path): text for path, text in submission.files.items()}
+    if submission.source is not None:
+        definition = _read(submission.source, submission.filename, _Hashable(core.server_retry))
+        trail = f"file {submission.filename or definition.workflow.name}"
+    else:
+        definition = _Definition(await _stored(core, submission.workflow or ""))
+        trail = f"workflow {definition.workflow.name}"
+    return await _planned(core, definition, _Place(files, "", (trail,)))
+
+
+async def store_workflow(
+    core: Core, source: str, filename: str | None, files: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Stores a definition without running it, so that others find it by its name."""
+    submission = Submission(source=source, filename=filename, files=dict(files or {}))
+    async with core.transaction() as tx:
+        before = {row["hash"] for row in await plans.list_workflows(tx, None)}
+    plan, _ = await plan_of(core, submission)
+    workflow = plan.workflow
+    return {
+        "name": workflow.name,
+        "version": workflow.version,
+        "hash": plan.workflow_hash,
+        "created": plan.workflow_hash not in before,
+    }
+
+
+async def list_workflows(core: Core, name: str | None) -> list[dict[str, Any]]:
+    async with core.transaction() as tx:
+        found = await plans.list_workflows(tx, name)
+    return [{**row, "created_at": timestamp(row["created_at"])} for row in found]
+
+
+async def _planned(core: Core, definition: _Definition, place: _Place) -> tuple[Plan, int]:
+    plan, workflow = definition.plan, definition.workflow
+    if plan is None:
+        children = {
+            reference.step: await _child(core, workflow, reference, place)
+            for reference in child_references(workflow)
+        }
+        plan = make_plan(workflow, core.server_retry, children)
+    return plan, await core.plan_id(plan)
+
+
+async def _child(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> Child:
+    name = reference.text
+    if reference.kind == "workflow":
+        definition, folder = _Definition(await _stored(core, name)), ""
+        trail = f"workflow {definition.workflow.name}"
+        below = _Place({}, "", (*place.trail, trail))
+    else:
+        path = posixpath.normpath(posixpath.join(place.folder, name))
+        source = place.files.get(path)
+        if source is None:
+            raise InvalidInput(
+                f"step {reference.step} of workflow {parent.name} starts the file {name!r}, which was not given along",
+                remedy="submit with `tenax run` or `tenax submit`, which send such files, or add it to `files`",
+            )
+        definition, trail = _read(source, path, _Hashable(core.server_retry)), f"file {path}"
+        folder = posixpath.relpath(posixpath.dirname(path) or ".", place.folder or ".")
+        below = _Place(place.files, posixpath.dirname(path), (*place.trail, trail))
+    if trail in place.trail or len(below.trail) > DEEPEST:
+        raise InvalidInput(f"workflows start each other in a circle: {' -> '.join(below.trail)}")
+    plan, plan_id = await _planned(core, definition, below)
+    return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
+
+
+async def _stored(core: Core, name: str) -> Workflow:
+    """By name, or by name@version: the newest that fits."""
+    label, _, version = name.partition("@")
+    async with core.transaction() as tx:
+        workflow = await plans.find_workflow(tx, label, version or None)
+    if workflow is None:
+        raise NotFound(
+            f"there is no workflow named {label!r}" + (f" with version {version!r}" if version else ""),
+            remedy="`tenax workflows` lists what is stored; `tenax store FILE` stores a definition",
+        )
+    return workflow
+
+
+class _Hashable:
+    """The server's default policy as a key of the cache."""
+
+    def __init__(self, patch: Patch | None) -> None:
+        self.patch = patch
+
+    def __hash__(self) -> int:
+        return hash(repr(self.patch))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Hashable) and self.patch == other.patch
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A definition, with its plan where that needs nothing but the definition: most have no children."""
+
+    workflow: Workflow
+    plan: Plan | None = None
+
+
+@lru_cache(maxsize=256)
+def _read(source: str, filename: str | None, server_retry: _Hashable) -> _Definition:
+    workflow = load_workflow(source, filename=filename, server_retry=server_retry.patch)
+    if child_references(workflow):
+        return _Definition(workflow)
+    return _Definition(workflow, make_plan(workflow, server_retry.patch))

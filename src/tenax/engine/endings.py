@@ -1,0 +1,164 @@
+"""How executions end: complete with a result, or failed, with what waits cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tenax.engine.scope import load_results, scope_of
+from tenax.model.events import EventType, event
+from tenax.policy.expressions import EvaluationError
+from tenax.policy.plan import Plan
+from tenax.store import queue
+from tenax.store.connect import Connection
+from tenax.store.fans import end_unstarted_items
+from tenax.store.journal import Journal
+from tenax.store.json_text import encode
+from tenax.store.rows import ExecutionRow, OpenItem, StepRow
+
+if TYPE_CHECKING:
+    from tenax.engine.start import Turn
+
+Failure = dict[str, Any]
+
+
+def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan, failure: Failure) -> None:
+    """Fails at once; with compensations, it stays open until they are over."""
+    if plan.compensated and row.compensation is None:
+        row.compensation, row.failure = "waiting", encode(failure)
+        journal.execution(row, failure=failure)
+        journal.failing[row.id] = row
+        journal.log(row.id, event("execution_compensating", data={"failure": failure}))
+        return
+    row.become("failed")
+    journal.execution(row, failure=failure)
+    journal.log(row.id, event("execution_failed", data={"failure": failure}))
+
+
+async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[int]) -> None:
+    """An execution that fails takes along what waits. What runs may finish, and is recorded."""
+    if not executions:
+        return
+    await cancel_items(tx, journal, executions, running_too=False)
+    for new in journal.new_items:
+        if new.execution_id in executions:
+            journal.log(new.execution_id, event("item_cancelled", new.step))
+    journal.new_items = [new for new in journal.new_items if new.execution_id not in executions]
+    for explosion in journal.explosions:
+        if explosion.item.execution_id in executions:
+            journal.log(explosion.item.execution_id, event("item_cancelled", explosion.item.step))
+    journal.explosions = [e for e in journal.explosions if e.item.execution_id not in executions]
+
+
+async def cancel_items(
+    tx: Connection,
+    journal: Journal,
+    executions: Sequence[int],
+    *,
+    running_too: bool,
+    steps: Sequence[str] | None = None,
+) -> list[OpenItem]:
+    """Ends what is open, but what ends in this transaction anyway; of all steps, or of some."""
+    going = {*journal.ended_items, *_cancel_retries(journal, executions, steps)}
+    ended = [
+        item
+        for item in await queue.lock_open_items(tx, executions, running_too=running_too, steps=steps)
+        if item.id not in going
+    ]
+    for item in ended:
+        journal.ended_items.append(item.id)
+        data = {"was": item.state}
+        if item.worker and item.state == "leased":
+            data["worker"] = item.worker
+        kind: EventType = "compensation_cancelled" if item.compensates else "item_cancelled"
+        journal.log(item.execution_id, event(kind, item.step, item=item.item_no, data=data))
+    await _end_unstarted(tx, journal, executions, steps)
+    return ended
+
+
+def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence[str] | None) -> list[int]:
+    """Retries that this very transaction was about to plan."""
+    doomed = [
+        item
+        for item in journal.items_again
+        if item.execution_id in executions and (steps is None or item.step in steps)
+    ]
+    for item in doomed:
+        journal.ended_items.append(item.id)
+        journal.log(
+            item.execution_id, event("item_cancelled", item.step, item=item.item_no, data={"was": item.state})
+        )
+    gone = {item.id for item in doomed}
+    journal.items_again = [item for item in journal.items_again if item.id not in gone]
+    return list(gone)
+
+
+async def _end_unstarted(
+    tx: Connection, journal: Journal, executions: Sequence[int], steps: Sequence[str] | None
+) -> None:
+    """Items that never had their turn: they may be many, and one event names them all."""
+    unstarted: dict[tuple[int, str, bool], list[int | None]] = {}
+    for execution_id, step, number, compensates in await end_unstarted_items(tx, executions, steps):
+        unstarted.setdefault((execution_id, step, compensates), []).append(number)
+    for (execution_id, step, compensates), numbers in unstarted.items():
+        data: dict[str, Any] = {"was": "waiting"}
+        if None not in numbers:
+            data |= {"count": len(numbers), "items": ranges(n for n in numbers if n is not None)}
+        kind: EventType = "compensation_cancelled" if compensates else "item_cancelled"
+        journal.log(execution_id, event(kind, step, data=data))
+
+
+def ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """The numbers as ranges, first and last: [[0, 4], [7, 7]]."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found
+
+
+async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]) -> None:
+    """The result of a completed execution: its `outputs`, or else the results of its goals."""
+    wanted = [
+        (turn.row.id, name)
+        for turn in turns
+        if not turn.plan.single and not _is_gathered(turn.plan)
+        for name in (turn.plan.outputs_read if turn.plan.outputs is not None else turn.plan.results)
+    ]
+    results = await load_results(tx, journal, wanted) if wanted else {}
+    for turn in turns:
+        if _is_gathered(turn.plan):
+            journal.gathered[turn.row.id] = turn.plan.results
+            _complete(journal, turn.row, None, {})
+            continue
+        own = {step.step: step for step in turn.ended} if turn.plan.single else results.get(turn.row.id, {})
+        outputs = turn.plan.outputs
+        if outputs is None:
+            _complete(
+                journal, turn.row, {name: own[name].result for name in turn.plan.results if name in own}, {}
+            )
+            continue
+        try:
+            rendered = outputs.render(scope_of(turn.row, own.values())).value
+        except EvaluationError as error:
+            message = f"outputs: {error}"
+            turn.failure = {"class": "invalid", "reason": "template_error", "message": message}
+        else:
+            _complete(journal, turn.row, rendered, {"result": rendered})
+
+
+def _is_gathered(plan: Plan) -> bool:
+    """The results of fan-outs may be large: the database puts them together."""
+    return plan.outputs is None and any(plan.steps[name].for_each is not None for name in plan.results)
+
+
+def _complete(journal: Journal, row: ExecutionRow, result: Any, data: dict[str, Any]) -> None:
+    row.become("completed")
+    journal.execution(row, result=result)
+    journal.log(row.id, event("execution_completed", data=data))
+
+
+def failure_of(step: StepRow) -> Failure:
+    return {**(step.failure or {}), "step": step.step, "attempts": step.attempts}

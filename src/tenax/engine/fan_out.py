@@ -1,0 +1,154 @@
+"""Fan-outs: each item ends by itself, and the step when all have, or when too many have failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tenax.engine.core import Core
+from tenax.engine.endings import cancel_items
+from tenax.engine.records import log_item
+from tenax.engine.start import Turn
+from tenax.model.events import event
+from tenax.store import queue
+from tenax.store.connect import Connection
+from tenax.store.fans import close_fan, find_placeable, load_open_fans
+from tenax.store.journal import Journal
+from tenax.store.rows import FanRow, ItemResult, ItemRow, StepRow
+from tenax.store.steps import StepKey
+
+FED_AT_ONCE = 200
+
+
+def fan_key(item: ItemRow) -> StepKey:
+    return (item.execution_id, item.step)
+
+
+def end_item(
+    journal: Journal,
+    fan: FanRow,
+    item: ItemRow,
+    result: Any,
+    failure: dict[str, Any] | None,
+    *,
+    keep_element: bool,
+) -> None:
+    """One item is over: counted, and its place is free. (That it failed is in the log already.)"""
+    if failure is None:
+        log_item(journal, "item_completed", item, {"attempts": item.attempt})
+    _count(journal, fan, item, result, failure, keep_element=keep_element)
+
+
+def record_stopped(
+    journal: Journal,
+    fan: FanRow,
+    item: ItemRow,
+    result: Any,
+    failure: dict[str, Any] | None,
+    *,
+    keep_element: bool,
+) -> None:
+    """An item that still ran when its step or its execution was over."""
+    if failure is None:
+        log_item(journal, "item_completed", item, {"attempts": item.attempt})
+    else:
+        data = {"attempts": item.attempt, "reason": "the step is over", "failure": failure}
+        log_item(journal, "item_failed", item, data, attempt=item.attempt)
+    _count(journal, fan, item, result, failure, keep_element=keep_element)
+
+
+def _count(
+    journal: Journal,
+    fan: FanRow,
+    item: ItemRow,
+    result: Any,
+    failure: dict[str, Any] | None,
+    *,
+    keep_element: bool,
+) -> None:
+    fan.ended += 1
+    fan.attempts += item.attempt
+    if failure is not None:
+        fan.failed += 1
+    if fan.parallelism is not None:
+        fan.placed -= item.placed
+    journal.fans[fan_key(item)] = fan
+    journal.item_results.append(
+        ItemResult(
+            item_id=item.id,
+            execution_id=item.execution_id,
+            step=item.step,
+            state="succeeded" if failure is None else "failed",
+            attempts=item.attempt,
+            result=result if failure is None else None,
+            failure=failure,
+            keep_element=keep_element,
+        )
+    )
+
+
+async def close_fans(
+    tx: Connection, journal: Journal, turn_of: Callable[[int], Turn], fans: Iterable[FanRow]
+) -> None:
+    """Ends the steps of which every item has ended, or too many have failed."""
+    for fan in fans:
+        turn = turn_of(fan.execution_id)
+        if fan.closed or not turn.row.open or turn.row.failing:
+            continue
+        if fan.failed > fan.tolerated:
+            turn.ended.append(await _fail(tx, journal, turn, fan))
+        elif fan.ended == fan.total:
+            turn.ended.append(await _complete(tx, journal, fan))
+
+
+async def _complete(tx: Connection, journal: Journal, fan: FanRow) -> StepRow:
+    fan.closed = True
+    data = {"attempts": fan.attempts, "items": _counts(fan)}
+    journal.log(fan.execution_id, event("step_completed", fan.step, data=data))
+    await journal.write_item_results(tx)
+    await close_fan(tx, fan, "completed", None)
+    return StepRow(fan.execution_id, fan.step, "completed", attempts=fan.attempts, stored=True)
+
+
+async def _fail(tx: Connection, journal: Journal, turn: Turn, fan: FanRow) -> StepRow:
+    """Beyond what is tolerated: what waits is cancelled, what runs may finish."""
+    fan.closed = True
+    last = next(
+        r.failure
+        for r in reversed(journal.item_results)
+        if r.failure is not None and (r.execution_id, r.step) == (fan.execution_id, fan.step)
+    )
+    tolerated = f", {fan.tolerated} tolerated" if fan.tolerated else ""
+    words = f"{fan.failed} of {fan.total} items failed{tolerated}; the last: {last['message']}"
+    failure = {**last, "message": words, "attempts": fan.attempts}
+    on_failure = turn.plan.steps[fan.step].step.on_failure
+    data = {"attempts": fan.attempts, "reason": words, "failure": failure, "items": _counts(fan)}
+    if on_failure is not None:
+        data["on_failure"] = on_failure.action
+    await cancel_items(tx, journal, [fan.execution_id], running_too=False, steps=[fan.step])
+    journal.log(fan.execution_id, event("step_failed_terminal", fan.step, data=data))
+    await journal.write_item_results(tx)
+    await close_fan(tx, fan, "failed", failure)
+    return StepRow(fan.execution_id, fan.step, "failed", attempts=fan.attempts, failure=failure, stored=True)
+
+
+def _counts(fan: FanRow) -> dict[str, int]:
+    return {"total": fan.total, "succeeded": fan.ended - fan.failed, "failed": fan.failed}
+
+
+async def feed(core: Core) -> int:
+    """Retries of fan-outs that are due get the places that are free. Returns how many did."""
+    async with core.transaction() as tx:
+        found = await find_placeable(tx, FED_AT_ONCE)
+        if not found:
+            return 0
+        executions, now = await queue.lock_executions(tx, found)
+        if now is None:
+            return 0
+        journal = Journal(now)
+        is_open = [row.id for row in executions.values() if row.open and not row.failing]
+        for fan in await load_open_fans(tx, is_open):
+            journal.fans[fan.execution_id, fan.step] = fan
+        await journal.write(tx)
+    core.hub.announce(ready=bool(journal.placed))
+    return journal.placed

@@ -1,0 +1,134 @@
+"""Delivers messages to executions: a child has ended, a child is to be cancelled. Each under its receiver's lock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from tenax.engine import family
+from tenax.engine.core import Core
+from tenax.engine.records import EndedAttempt
+from tenax.engine.settle import settle
+from tenax.engine.wake import announce
+from tenax.errors import Unreachable
+from tenax.model.outcome import Facts, Outcome
+from tenax.store import inbox, queue
+from tenax.store.connect import Connection
+from tenax.store.inbox import EndedChild, Message
+from tenax.store.journal import Journal
+
+BATCH = 200
+BROKEN_PAUSE = 60.0
+"""Seconds before a message that could not be delivered is tried again."""
+_log = structlog.get_logger("tenax.inbox")
+
+
+class Postman:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._wake = asyncio.Event()
+        self._broken: dict[int, float] = {}
+        core.hub.when_messages(self._wake.set)
+
+    async def run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                while await self.deliver():
+                    pass
+            except Unreachable:
+                await asyncio.sleep(0.5)
+                self._wake.set()
+
+    async def deliver(self, most: int = BATCH) -> int:
+        """Delivers what is there. Returns how much that was."""
+        now = time.monotonic()
+        self._broken = {id_: until for id_, until in self._broken.items() if until > now}
+        seen: list[Message] = []
+        try:
+            return await self._deliver(most, seen)
+        except Unreachable:
+            raise
+        except Exception:  # noqa: BLE001 -- one broken message must not keep the others back
+            if most == 1:
+                _log.exception("a message cannot be delivered", message=seen[0] if seen else None)
+                self._broken |= {message.id: now + BROKEN_PAUSE for message in seen}
+                return 0
+            return sum([await self.deliver(1) for _ in range(max(len(seen), 1))])
+
+    async def _deliver(self, most: int, seen: list[Message]) -> int:
+        async with self._core.transaction() as tx:
+            seen += await inbox.take(tx, most, list(self._broken))
+            if not seen:
+                return 0
+            journal, delays = await _apply_endings(
+                tx, self._core, [m for m in seen if m.kind == "child_ended"]
+            )
+            await inbox.drop(tx, [message.id for message in seen if message.kind == "child_ended"])
+        if journal is not None:
+            announce(self._core.hub, journal, delays)
+        for message in seen:
+            if message.kind == "cancel":
+                await self._cancel(message)
+        return len(seen)
+
+    async def _cancel(self, message: Message) -> None:
+        await family.cancel_if_open(
+            self._core, message.execution_id, actor="tenax", reason=message.body["reason"]
+        )
+        async with self._core.transaction() as tx:
+            await inbox.drop(tx, [message.id])
+
+
+async def _apply_endings(
+    tx: Connection, core: Core, messages: Sequence[Message]
+) -> tuple[Journal | None, Sequence[float]]:
+    executions, now = await queue.lock_executions(tx, [message.execution_id for message in messages])
+    if now is None:
+        return None, ()
+    children = await inbox.ended_children(tx, [message.body["child"] for message in messages])
+    items = {item.id: item for item in await queue.lock_items(tx, [m.body["item"] for m in messages])}
+    ended: list[EndedAttempt] = []
+    for message in messages:
+        item, child = items.get(message.body["item"]), children.get(message.body["child"])
+        if item is not None and child is not None and item.awaiting == f"child:{child.id}":
+            ended.append(EndedAttempt(item, _outcome(child), "ended"))
+    journal = Journal(now)
+    decisions = await settle(tx, core, journal, executions, ended)
+    return journal, [d.delay.delay for d in decisions if d.delay is not None]
+
+
+def _outcome(child: EndedChild) -> Outcome:
+    """A failed child is a failure of its parent's step, with the child's own class and history in the evidence."""
+    if child.state == "completed":
+        return Outcome("succeeded", child.result)
+    failure = child.failure or {}
+    evidence: dict[str, Any] = {
+        "execution_id": child.id,
+        **{
+            name: failure[name]
+            for name in ("class", "reason", "message", "step", "attempts", "child")
+            if name in failure
+        },
+    }
+    words = failure.get("message", f"it is {child.state}")
+    if child.state == "cancelled":
+        facts = Facts(
+            failure_class="cancelled",
+            reason="child_cancelled",
+            message=f"child execution {child.id} was cancelled: {words}",
+            child=evidence,
+        )
+    else:
+        facts = Facts(
+            failure_class="logical",
+            reason="child_failed",
+            message=f"child execution {child.id} failed: {words}",
+            child=evidence,
+        )
+    return Outcome("failed", facts=facts)

@@ -1,0 +1,53 @@
+"""What templates see: the inputs, the steps that have ended, the item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.json_text import decode
+from tenax.store.rows import ExecutionRow, StepRow
+from tenax.store.steps import StepKey, load_step_results
+
+
+async def scope_for(
+    tx: Connection, journal: Journal, row: ExecutionRow, reads: Sequence[str]
+) -> dict[str, Any]:
+    """The scope of what is found once for a step: its `when`, its list, its value."""
+    keys = [(row.id, name) for name in reads]
+    results = (await load_results(tx, journal, keys)).get(row.id, {}) if keys else {}
+    return scope_of(row, results.values())
+
+
+async def load_results(
+    tx: Connection, journal: Journal, keys: Sequence[StepKey]
+) -> dict[int, dict[str, StepRow]]:
+    """Stored results, and on top of them those of this very transaction."""
+    found: dict[int, dict[str, StepRow]] = {}
+    stored = await load_step_results(tx, keys)
+    for key in keys:
+        row = journal.steps.get(key) or stored.get(key)
+        if row is not None:
+            found.setdefault(key[0], {})[key[1]] = row
+    return found
+
+
+def scope_of(row: ExecutionRow, steps: Iterable[StepRow]) -> dict[str, Any]:
+    return {
+        "input": decode(row.input) or {},
+        "execution_id": row.id,
+        "steps": {s.step: step_scope(s) for s in steps},
+    }
+
+
+def step_scope(step: StepRow) -> dict[str, Any]:
+    """What templates see of a step that has ended."""
+    return {
+        "status": step.state,
+        "result": step.result,
+        "failure": step.failure,
+        "failures": step.failures or [],
+        "attempts": step.attempts,
+    }

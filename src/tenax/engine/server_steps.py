@@ -1,0 +1,250 @@
+"""What the server itself carries out: sleeps, waits, children. No worker is asked, and no slot is held meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+
+from tenax.engine.core import Core
+from tenax.engine.records import EndedAttempt, log_item
+from tenax.engine.scope import load_results, step_scope
+from tenax.engine.settle import settle
+from tenax.engine.submit import OWN_KEYS, Start, insert_child
+from tenax.errors import InvalidInput, Unreachable
+from tenax.model.durations import parse_duration
+from tenax.model.events import timestamp
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.parse import check_input
+from tenax.policy.expressions import EvaluationError
+from tenax.policy.plan import Plan
+from tenax.store import queue, signals
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.json_text import decode
+from tenax.store.rows import Accepted, ExecutionRow, Parent, ServerItem
+
+BATCH = 200
+BROKEN_PAUSE = 60.0
+"""Seconds before an item that could not be started is tried again."""
+LONGEST_SLEEP = timedelta(days=36_500)
+_log = structlog.get_logger("tenax.server_steps")
+
+
+class ServerSteps:
+    """Starts the server's own steps as soon as they are ready."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._wake = asyncio.Event()
+        self._broken: dict[int, float] = {}
+        core.hub.when_ready(self._wake.set)
+
+    async def run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                while await self.start():
+                    pass
+            except Unreachable:
+                await asyncio.sleep(0.5)
+                self._wake.set()
+
+    async def start(self) -> int:
+        """Starts what is ready now. Returns how much that was."""
+        now = time.monotonic()
+        self._broken = {item_id: until for item_id, until in self._broken.items() if until > now}
+        async with self._core.transaction() as tx:
+            found = await queue.find_server_items(tx, BATCH, list(self._broken))
+        try:
+            return await _start_batch(self._core, found)
+        except Unreachable:
+            raise
+        except Exception:  # noqa: BLE001 -- one broken item must not keep the others from being started
+            return sum([await self._start_alone(one) for one in found])
+
+    async def _start_alone(self, one: tuple[int, int]) -> int:
+        try:
+            return await _start_batch(self._core, [one])
+        except Unreachable:
+            raise
+        except Exception:  # noqa: BLE001 -- as above
+            _log.exception("a step of the server cannot be started", item_id=one[0], execution_id=one[1])
+            self._broken[one[0]] = time.monotonic() + BROKEN_PAUSE
+            return 0
+
+
+async def _start_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
+    if not found:
+        return 0
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+        if now is None:
+            return 0
+        items = await queue.lock_server_items(tx, [item_id for item_id, _ in found])
+        batch = _Batch(tx, core, Journal(now), executions)
+        await batch.prepare(items)
+        for item in items:
+            await batch.start(item)
+        await settle(tx, core, batch.journal, executions, batch.ended)
+    journal = batch.journal
+    core.hub.announce(
+        ready=journal.ready or batch.children,
+        due_in=min((_seconds(now, a.until) for a in journal.accepted if a.until is not None), default=None),
+        executions=journal.events.keys(),
+        messages=journal.messages or batch.children,
+    )
+    return len(items)
+
+
+@dataclass(slots=True)
+class _Batch:
+    tx: Connection
+    core: Core
+    journal: Journal
+    executions: Mapping[int, ExecutionRow]
+    plans: Mapping[int, Plan] = field(default_factory=dict)
+    steps: dict[int, dict[str, Any]] = field(default_factory=dict)
+    ended: list[EndedAttempt] = field(default_factory=list)
+    """What was over at once: a signal was there already, or its inputs cannot be rendered."""
+    children: bool = False
+
+    async def prepare(self, items: Sequence[ServerItem]) -> None:
+        self.plans = await self.core.plans.load(self.tx, {item.plan_id for item in items})
+        keys = {
+            (item.execution_id, name)
+            for item in items
+            for name in self.plans[item.plan_id].steps[item.step].reads
+        }
+        found = await load_results(self.tx, self.journal, sorted(keys)) if keys else {}
+        self.steps = {
+            id_: {name: step_scope(row) for name, row in rows.items()} for id_, rows in found.items()
+        }
+
+    async def start(self, item: ServerItem) -> None:
+        item.attempt += 1
+        item.started_at = self.journal.now
+        try:
+            await self._carry_out(item, self._render(item))
+        except (EvaluationError, InvalidInput) as error:
+            reason = "template_error" if isinstance(error, EvaluationError) else "invalid_parameters"
+            self._log_started(item, {})
+            facts = Facts(failure_class="invalid", reason=reason, message=str(error))
+            self.ended.append(EndedAttempt(item, Outcome("failed", facts=facts), "ended"))
+
+    def _render(self, item: ServerItem) -> dict[str, Any]:
+        vary = decode(item.vary)
+        spec = self.plans[item.plan_id].steps[item.step].specs[vary["entry"] if vary else 0]
+        row = self.executions[item.execution_id]
+        scope = {
+            "input": decode(row.input) or {},
+            "steps": self.steps.get(row.id, {}),
+            "execution_id": row.id,
+            "attempt": item.attempt,
+            "item": decode(item.element),
+            "index": item.item_no,
+        }
+        return dict(spec.render(scope).value)
+
+    async def _carry_out(self, item: ServerItem, spec: dict[str, Any]) -> None:
+        match item.runtime:
+            case "sleep":
+                until = _wakes_at(spec, self.journal.now)
+                self._accept(item, "sleep", until, {"for": "sleep", "until": timestamp(until)})
+            case "wait":
+                await self._wait(item, spec)
+            case _:
+                await self._start_child(item, spec)
+
+    async def _wait(self, item: ServerItem, spec: dict[str, Any]) -> None:
+        name, deadline = spec.get("signal"), spec.get("deadline")
+        until = None if deadline is None else self.journal.now + timedelta(seconds=deadline)
+        waiting: dict[str, Any] = {"for": "approval" if name is None else "signal"}
+        if name is not None:
+            waiting["signal"] = name = str(name)
+        if until is not None:
+            waiting["deadline_at"] = timestamp(until)
+        taken = None if name is None else await signals.take(self.tx, item.execution_id, name, item.id)
+        if taken is None:
+            self._accept(item, "approval" if name is None else f"signal:{name}", until, waiting)
+            return
+        self._log_started(item, {"waiting": waiting})
+        self.ended.append(EndedAttempt(item, Outcome("succeeded", taken.data), "ended"))
+
+    async def _start_child(self, item: ServerItem, spec: dict[str, Any]) -> None:
+        """The child is known by parent, step, item and attempt: started again, it is the same one."""
+        row = self.executions[item.execution_id]
+        child = self.plans[item.plan_id].children[item.step]
+        plan = (await self.core.plans.load(self.tx, [child.plan_id]))[child.plan_id]
+        given = spec.get("input") or {}
+        if not isinstance(given, dict):
+            raise EvaluationError(f"`input` of step {item.step}: it must give a mapping")
+        parent = Parent(row.id, item.id, item.step, item.item_no, item.attempt)
+        start = Start(
+            plan=plan,
+            plan_id=child.plan_id,
+            input=check_input(plan.workflow, given),
+            key=f"{OWN_KEYS}child:{row.id}:{item.step}:{'' if item.item_no is None else item.item_no}:{item.attempt}",
+            base_dir=_folder(row.base_dir, child.folder),
+            parent=parent,
+        )
+        child_id = await insert_child(self.tx, self.core, self.journal.now, start)
+        self.children = True
+        until = None if item.timeout is None else self.journal.now + timedelta(seconds=item.timeout)
+        waiting = {"for": "child"} | ({"deadline_at": timestamp(until)} if until is not None else {})
+        self._accept(item, f"child:{child_id}", until, waiting, child=child_id)
+
+    def _accept(
+        self, item: ServerItem, awaiting: str, until: datetime | None, waiting: dict[str, Any], **more: Any
+    ) -> None:
+        self._log_started(item, {"waiting": waiting, **more})
+        self.journal.accepted.append(Accepted(item.id, item.attempt, awaiting, until))
+
+    def _log_started(self, item: ServerItem, data: dict[str, Any]) -> None:
+        ledger = decode(item.ledger)
+        retry = {
+            "attempt": item.attempt,
+            "max_attempts": item.max_attempts,
+            "is_retry": bool(ledger and ledger["counted"] + ledger["exempted"]),
+        }
+        varied = {"vary": decode(item.vary)} if item.vary is not None else {}
+        started = {"worker": None, "retry": retry, **varied, **data}
+        log_item(self.journal, "action_started", item, started, attempt=item.attempt)
+
+
+def _wakes_at(spec: Mapping[str, Any], now: datetime) -> datetime:
+    """A time that is over already is now."""
+    if "for" in spec:
+        try:
+            until = now + timedelta(seconds=parse_duration(spec["for"]))
+        except (ValueError, OverflowError) as error:
+            raise EvaluationError(f"`for`: {error}") from None
+    else:
+        until = _moment(spec["at"])
+    if until - now > LONGEST_SLEEP:
+        raise EvaluationError("a sleep lasts a hundred years at most")
+    return until
+
+
+def _moment(given: Any) -> datetime:
+    try:
+        at = datetime.fromisoformat(given)
+    except (TypeError, ValueError):
+        raise EvaluationError(f"`at`: {given!r} is not a time (RFC 3339: 2026-05-01T08:00:00Z)") from None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
+
+
+def _folder(parent: str | None, child: str | None) -> str | None:
+    if parent is None or not child:
+        return parent
+    return f"{parent}/{child}"
+
+
+def _seconds(now: datetime, until: datetime) -> float:
+    return max(0.0, (until - now).total_seconds())

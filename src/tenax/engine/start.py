@@ -1,0 +1,154 @@
+"""Steps whose needs are met: queued, spread out over a list, or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tenax.engine.endings import Failure
+from tenax.engine.scope import load_results, scope_for
+from tenax.model.decision import Ledger
+from tenax.model.definition import SERVER_TYPES
+from tenax.model.events import event
+from tenax.policy.expressions import EvaluationError
+from tenax.policy.plan import Plan, PlannedAction, PlannedStep
+from tenax.policy.values import truth
+from tenax.policy.vary import varied
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.json_text import encode
+from tenax.store.queue import SERVER_QUEUE
+from tenax.store.rows import ExecutionRow, Explosion, NewItem, StepRow
+
+MOST_ITEMS = 1_000_000
+"""In one fan-out."""
+_FIRST = Ledger()
+
+
+@dataclass(slots=True)
+class Turn:
+    """One execution within a transaction: its locked row, its plan, and the steps of it that have ended."""
+
+    row: ExecutionRow
+    plan: Plan
+    ended: list[StepRow] = field(default_factory=list)
+    failure: Failure | None = None
+    """Why the execution fails, once it does."""
+    complete: bool = False
+    unforgiven: set[str] = field(default_factory=set)
+    """Failed steps whose `on_failure` could not be had."""
+
+
+async def start_steps(tx: Connection, journal: Journal, turn: Turn, names: Iterable[str]) -> list[StepRow]:
+    """Queues the steps whose needs are met. Those that have ended already, without an attempt, are returned."""
+    ended: list[StepRow] = []
+    for name in names:
+        try:
+            over = await _start(tx, journal, turn, turn.plan.steps[name])
+        except EvaluationError as error:
+            failure = template_failure(str(error))
+            journal.log(
+                turn.row.id, event("step_failed_terminal", name, data={"failure": failure, "attempts": 0})
+            )
+            over = StepRow(turn.row.id, name, "failed", failure=failure)
+        if over is not None:
+            ended.append(over)
+    return ended
+
+
+async def _start(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:
+    row, name = turn.row, planned.step.name
+    if planned.fallback_of is not None and not await _has_failed(tx, journal, row, planned.fallback_of):
+        return _skip(journal, row, name, {"fallback_of": planned.fallback_of})
+    if planned.when is not None:
+        scope = await scope_for(tx, journal, row, planned.when_reads)
+        with _blamed_on(f"`when` of step {name}"):
+            wanted = truth(planned.when.evaluate(scope))
+        if not wanted:
+            return _skip(journal, row, name, {"when": planned.step.when})
+    if planned.for_each is not None:
+        return await _spread(tx, journal, row, planned)
+    journal.new_items.append(new_item(row, planned))
+    journal.log(row.id, event("step_enqueued", name))
+    return None
+
+
+def _skip(journal: Journal, row: ExecutionRow, name: str, why: dict[str, Any]) -> StepRow:
+    journal.log(row.id, event("step_skipped", name, data=why))
+    return StepRow(row.id, name, "skipped")
+
+
+async def _has_failed(tx: Connection, journal: Journal, row: ExecutionRow, name: str) -> bool:
+    found = (await load_results(tx, journal, [(row.id, name)])).get(row.id, {})
+    return name in found and found[name].state == "failed"
+
+
+def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
+    step = action.step
+    changes = varied(action.policy.policy, _FIRST)
+    return NewItem(
+        execution_id=row.id,
+        plan_id=row.plan_id,
+        step=step.name,
+        queue=SERVER_QUEUE if step.type in SERVER_TYPES else step.queue,
+        runtime=step.type,
+        priority=step.priority,
+        labels=encode(dict(step.labels)) if step.labels else None,
+        max_attempts=action.policy.policy.max_attempts,
+        timeout=step.timeout,
+        queue_ttl=step.queue_ttl,
+        vary=encode(changes) if changes is not None and changes["override"] else None,
+        paused=row.state == "paused",
+    )
+
+
+async def _spread(
+    tx: Connection, journal: Journal, row: ExecutionRow, planned: PlannedStep
+) -> StepRow | None:
+    """One item for each element of the list. An empty list is complete at once."""
+    step = planned.step
+    elements = await list_of(tx, journal, row, planned)
+    if not elements:
+        data = {"attempts": 0, "result": [], "items": {"total": 0, "succeeded": 0, "failed": 0}}
+        journal.log(row.id, event("step_completed", step.name, data=data))
+        return StepRow(row.id, step.name, "completed", result=[])
+    total = len(elements)
+    at_once = None if step.parallelism >= total else step.parallelism
+    tolerated = step.tolerate.allowed(total) if step.tolerate is not None else 0
+    journal.explosions.append(Explosion(new_item(row, planned), encode(elements), at_once, tolerated))
+    data = {"items": total, "parallelism": step.parallelism}
+    journal.log(row.id, event("step_enqueued", step.name, data=data))
+    return None
+
+
+async def list_of(tx: Connection, journal: Journal, row: ExecutionRow, planned: PlannedStep) -> list[Any]:
+    """The elements of a fan-out: found once, when the step starts."""
+    assert planned.for_each is not None
+    scope = await scope_for(tx, journal, row, planned.for_each_reads)
+    with _blamed_on(f"`for_each` of step {planned.step.name}"):
+        elements = planned.for_each.render(scope).value
+        if not isinstance(elements, list):
+            raise EvaluationError(f"it must give a list, not {_kind(elements)}")
+        if len(elements) > MOST_ITEMS:
+            raise EvaluationError(f"the list has {len(elements):,} elements; {MOST_ITEMS:,} are allowed")
+    return elements
+
+
+@contextmanager
+def _blamed_on(place: str) -> Iterator[None]:
+    """Says where an expression stands that gives no value."""
+    try:
+        yield
+    except EvaluationError as error:
+        raise EvaluationError(f"{place}: {error}") from None
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "a mapping", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return "null" if value is None else names.get(type(value), type(value).__name__)
+
+
+def template_failure(message: str) -> Failure:
+    return {"class": "invalid", "reason": "template_error", "message": message}

@@ -1,0 +1,21 @@
+"""Points in time as people and programs write them: RFC 3339."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+_RFC_3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+_EXAMPLE = "write it as 2030-01-31T09:30:00Z or 2030-01-31T10:30:00+01:00"
+_SHOWN = 60
+
+
+def parse_time(text: object) -> datetime:
+    """The time, with its zone; a ValueError that says what to write where it is none."""
+    shown = repr(text)[: _SHOWN + 2]
+    if not isinstance(text, str) or not _RFC_3339.fullmatch(text.strip()):
+        raise ValueError(f"{shown} is not a time: {_EXAMPLE}")
+    try:
+        return datetime.fromisoformat(text.strip().upper())
+    except ValueError as error:
+        raise ValueError(f"{shown} is not a time ({error}): {_EXAMPLE}") from None

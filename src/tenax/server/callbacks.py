@@ -1,0 +1,62 @@
+"""Callbacks: the callees of async steps say what became of their work. The receipt in the URL is their only key."""
+
+from __future__ import annotations
+
+import hmac
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.engine.assign import receipt as receipt_of
+from tenax.engine.core import Core
+from tenax.errors import NotFound
+from tenax.model.callback import JSON, PROBLEM, read_callback
+from tenax.server import answers, bodies
+from tenax.server.answers import CallbackAnswer, answer
+from tenax.server.auth import CALLBACKS
+from tenax.server.bodies import LARGEST_ATTEMPT
+from tenax.server.describe import described
+from tenax.server.parameters import AttemptNumber, ExecutionId, ItemId, Plain, refuse_unknown_parameters
+from tenax.server.services import engine
+
+Receipt = Annotated[str, Path(max_length=200, pattern=r"^[0-9A-Za-z_-]+$")]
+
+router = APIRouter(
+    prefix=CALLBACKS.rstrip("/"), tags=["callbacks"], dependencies=[Depends(refuse_unknown_parameters)]
+)
+
+
+@router.post(
+    "/{execution_id}/{item_id}/{attempt}/{receipt}",
+    **described(answers.CALLED_BACK, body=bodies.CALLBACK, media_types=(JSON, PROBLEM), optional=True),
+)
+async def call_back(
+    request: Request,
+    execution_id: ExecutionId,
+    item_id: ItemId,
+    attempt: AttemptNumber,
+    receipt: Receipt,
+    step: Annotated[str | None, Plain] = None,
+    item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
+) -> Response:
+    """The outcome of an async step's attempt. One that comes too late is recorded and changes nothing."""
+    _refuse_strangers(engine(request).core, execution_id, item_id, receipt)
+    headers = request.headers
+    outcome = read_callback(
+        headers.get("content-type"), await request.body(), headers.get("retry-after"), datetime.now(UTC)
+    )
+    said = await engine(request).callback(
+        execution_id, item_id, attempt, receipt, outcome, step=step, item=item
+    )
+    return answer(CallbackAnswer(said.status, said.verdict))
+
+
+def _refuse_strangers(core: Core, execution_id: int, item_id: int, given: str) -> None:
+    """Before anything of a body is read: anyone may come here, and only the receipt lets in."""
+    if not hmac.compare_digest(receipt_of(core.secret, execution_id, item_id), given):
+        raise NotFound(
+            "there is nothing to call back under this address", remedy="use the URL as it was given"
+        )

@@ -1,0 +1,46 @@
+"""Parameters that several routes take."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Path, Query
+from starlette.requests import Request
+
+from tenax.errors import UsageError
+from tenax.server.bodies import LARGEST_ATTEMPT
+from tenax.store.tokens import LARGEST_ID
+
+_PLAIN = r"^[^\x00]*$"
+
+ExecutionId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
+ItemId = Annotated[int, Path(ge=1, le=LARGEST_ID)]
+AttemptNumber = Annotated[int, Path(ge=1, le=LARGEST_ATTEMPT)]
+StepName = Annotated[str, Path(max_length=200, pattern=_PLAIN)]
+Plain = Query(max_length=200, pattern=_PLAIN)
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """A filter that is misspelt must not be ignored: the answer would look right and not be."""
+    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            raise UsageError(
+                f"there is no parameter {name[:100]!r} here",
+                remedy=f"there are: {', '.join(known)}" if known else "there are none",
+            )
+
+
+def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | None:
+    """The statuses of a filter, repeated or with commas. None: all of them."""
+    names = [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in statuses:
+            close = difflib.get_close_matches(name[:100], statuses, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise UsageError(
+                f"there is no status {name[:100]!r}{hint}", remedy=f"the statuses are {', '.join(statuses)}"
+            )
+    return names or None

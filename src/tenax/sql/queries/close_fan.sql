@@ -1,0 +1,11 @@
+-- A fan-out's step ends: its result has the results of its items in the order of the list, null where there is none.
+insert into tenax.step (execution_id, step, state, attempts, failure, result, failures)
+select $1::bigint, $2::text, $3::text, $4::integer, $5::jsonb, r.results, r.failures
+  from (select coalesce(jsonb_agg(coalesce(i.result, 'null'::jsonb) order by n.no), '[]'::jsonb) as results,
+               coalesce(jsonb_agg(jsonb_build_object('item', n.no) || i.failure order by n.no)
+                        filter (where i.failure is not null), '[]'::jsonb) as failures
+          from generate_series(0, $6::integer - 1) as n (no)
+          left join tenax.item_result i on i.execution_id = $1 and i.step = $2 and i.item_no = n.no) as r
+    on conflict (execution_id, step) do update
+   set state = excluded.state, waiting_for = 0, attempts = excluded.attempts, failure = excluded.failure,
+       result = excluded.result, failures = excluded.failures

@@ -1,0 +1,1 @@
+delete from tenax.inbox where id = any($1::bigint[])

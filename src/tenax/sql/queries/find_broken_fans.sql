@@ -1,0 +1,11 @@
+-- Fan-outs whose counters do not fit their items: some are missing, or have a place that is not counted.
+select f.execution_id, f.step
+  from tenax.fan f
+  join tenax.execution e on e.id = f.execution_id and e.state in ('running', 'paused') and e.compensation is null
+ cross join lateral (
+    select count(*) as live, count(*) filter (where i.placed) as placed
+      from tenax.item i
+     where i.execution_id = f.execution_id and i.step = f.step and not i.compensates
+ ) as i
+ where not f.closed and (f.ended + i.live <> f.total or f.parallelism is not null and f.placed <> i.placed)
+ limit 100

@@ -1,2 +1,0 @@
--- The newest definition under this name.
-select body from tenax.workflow where name = $1::text order by id desc limit 1

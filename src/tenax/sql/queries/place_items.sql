@@ -1,0 +1,46 @@
+-- The counters of fan-outs as they are now; and what waits gets the places that are free: retries that are due, then the next
+-- items in the order of the list. Returns how many got one.
+with fans as (
+    select f.execution_id, f.step, x.ended, x.failed, x.attempts, x.closed, x.placed,
+           case when x.closed or f.parallelism is null then 0 else greatest(f.parallelism - x.placed, 0) end as free
+      from unnest($1::bigint[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::integer[], $7::boolean[])
+        as x (execution_id, step, ended, failed, attempts, placed, closed)
+      join tenax.fan f on f.execution_id = x.execution_id and f.step = x.step
+), picked as (
+    select c.id, f.execution_id, f.step
+      from fans f
+     cross join lateral (
+        select u.id
+          from ((select i.id
+                   from tenax.item i
+                  where i.execution_id = f.execution_id and i.step = f.step and i.state = 'retrying' and not i.placed
+                    and not i.compensates and i.available_at <= tenax.now()
+                  order by i.available_at
+                  limit f.free)
+                union all
+                (select i.id
+                   from tenax.item i
+                  where i.execution_id = f.execution_id and i.step = f.step and i.state = 'waiting' and not i.compensates
+                  order by i.id
+                  limit f.free)) as u
+         limit f.free
+     ) as c
+), placed as (
+    update tenax.item i
+       set placed = true,
+           state = case i.state when 'waiting' then 'queued' else i.state end,
+           available_at = case i.state when 'waiting' then tenax.now() else i.available_at end,
+           queue_deadline = case when not i.paused then tenax.now() + make_interval(secs => i.queue_ttl) end
+      from picked p
+     where i.id = p.id
+    returning i.execution_id, i.step
+), counted as (
+    select execution_id, step, count(*)::integer as n from placed group by 1, 2
+), kept as (
+    update tenax.fan f
+       set ended = x.ended, failed = x.failed, attempts = x.attempts, closed = x.closed, placed = x.placed + coalesce(c.n, 0)
+      from fans x
+      left join counted c on c.execution_id = x.execution_id and c.step = x.step
+     where f.execution_id = x.execution_id and f.step = x.step
+)
+select coalesce(sum(n), 0)::integer from counted

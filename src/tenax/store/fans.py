@@ -1,0 +1,117 @@
+"""Fan-outs: how far they are, how they end, and what of them may start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tenax.store.connect import Connection
+from tenax.store.json_text import decode, encode
+from tenax.store.rows import FanRow, NewItem
+from tenax.store.statements import sql
+from tenax.store.steps import StepKey
+
+
+async def load_fans(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanRow]:
+    rows = await tx.fetch(sql("load_fans"), [key[0] for key in keys], [key[1] for key in keys])
+    return {(row["execution_id"], row["step"]): FanRow(*row) for row in rows}
+
+
+async def load_open_fans(tx: Connection, executions: Sequence[int]) -> list[FanRow]:
+    return [FanRow(*row) for row in await tx.fetch(sql("load_open_fans"), executions)]
+
+
+async def close_fan(tx: Connection, fan: FanRow, state: str, failure: dict[str, Any] | None) -> None:
+    """The step ends. Its result is put together in the database: it may be large, and most often nobody reads it here."""
+    text = None if failure is None else encode(failure)
+    await tx.execute(sql("close_fan"), fan.execution_id, fan.step, state, fan.attempts, text, fan.total)
+
+
+async def end_unstarted_items(
+    tx: Connection, executions: Sequence[int], steps: Sequence[str] | None = None
+) -> list[tuple[int, str, int | None, bool]]:
+    """Ends what waits for a place. Gives the execution, step and place of each, and whether it is a compensation."""
+    return [tuple(row) for row in await tx.fetch(sql("end_unstarted_items"), executions, steps)]
+
+
+async def find_placeable(tx: Connection, limit: int) -> list[int]:
+    """Executions in which a retry is due and has a place to go to."""
+    return [row["execution_id"] for row in await tx.fetch(sql("find_placeable"), limit)]
+
+
+async def count_items(tx: Connection, execution_id: int) -> dict[str, dict[str, Any]]:
+    """For each fan-out its items by state."""
+    rows = await tx.fetch(sql("count_items"), execution_id)
+    return {row["step"]: {**row, "live": decode(row["live"])} for row in rows}
+
+
+async def list_items(
+    tx: Connection, execution_id: int, step: str, *, states: Sequence[str] | None, after: int, limit: int
+) -> list[dict[str, Any]]:
+    rows = await tx.fetch(sql("list_items"), execution_id, step, after, states, limit)
+    return [
+        {name: decode(value) if name in ("result", "failure") else value for name, value in row.items()}
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FanNumbers:
+    """A fan-out as its rows have it, whatever its counters say."""
+
+    live: frozenset[int]
+    ended: frozenset[int]
+    failed: int
+    attempts: int
+    placed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LostItem:
+    """An item whose row is gone, as the log knows it."""
+
+    number: int
+    element: Any
+    attempt: int
+    ledger: dict[str, Any] | None
+    available_at: datetime
+    created_at: datetime
+    lost_worker: str | None
+
+
+async def find_broken_fans(tx: Connection) -> list[StepKey]:
+    return [(row["execution_id"], row["step"]) for row in await tx.fetch(sql("find_broken_fans"))]
+
+
+async def load_fan_numbers(tx: Connection, key: StepKey) -> FanNumbers:
+    row = await tx.fetchrow(sql("load_fan_numbers"), *key)
+    return FanNumbers(
+        frozenset(row["live"]), frozenset(row["ended"]), row["failed"], row["attempts"], row["placed"]
+    )
+
+
+async def restore_fan_items(tx: Connection, item: NewItem, lost: Sequence[LostItem]) -> None:
+    await tx.execute(
+        sql("restore_fan_items"),
+        item.execution_id,
+        item.plan_id,
+        item.step,
+        item.queue,
+        item.runtime,
+        item.priority,
+        item.labels,
+        item.max_attempts,
+        item.timeout,
+        item.queue_ttl,
+        item.vary,
+        item.paused,
+        [one.number for one in lost],
+        [encode(one.element) for one in lost],
+        [one.attempt for one in lost],
+        [None if one.ledger is None else encode(one.ledger) for one in lost],
+        [one.available_at for one in lost],
+        [one.created_at for one in lost],
+        [one.lost_worker for one in lost],
+    )

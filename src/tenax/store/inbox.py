@@ -1,0 +1,55 @@
+"""Messages to executions: what has happened elsewhere, and is to be applied under their own lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from tenax.store.connect import Connection
+from tenax.store.json_text import decode
+from tenax.store.statements import sql
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    id: int
+    execution_id: int
+    kind: Literal["child_ended", "cancel"]
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EndedChild:
+    id: int
+    state: str
+    result: Any
+    failure: dict[str, Any] | None
+
+
+async def take(tx: Connection, limit: int, but: Sequence[int]) -> list[Message]:
+    """Locked, until this transaction ends."""
+    rows = await tx.fetch(sql("take_inbox"), limit, but)
+    return [Message(row["id"], row["execution_id"], row["kind"], decode(row["body"])) for row in rows]
+
+
+async def drop(tx: Connection, messages: Sequence[int]) -> None:
+    await tx.execute(sql("drop_inbox"), messages)
+
+
+async def ended_children(tx: Connection, ids: Sequence[int]) -> dict[int, EndedChild]:
+    rows = await tx.fetch(sql("load_ended_children"), ids)
+    return {
+        row["id"]: EndedChild(row["id"], row["state"], decode(row["result"]), decode(row["failure"]))
+        for row in rows
+    }
+
+
+async def find_unheard_children(tx: Connection) -> list[int]:
+    """Children that have ended without their waiting parents being told."""
+    return [row["id"] for row in await tx.fetch(sql("find_unheard_children"))]
+
+
+async def announce_endings(tx: Connection, children: Sequence[int], now: datetime) -> None:
+    await tx.execute(sql("announce_endings"), children, now)

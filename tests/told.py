@@ -1,0 +1,52 @@
+"""Events by hand, each written as its type and what it has: `("action_started", {"attempt": 1})`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FAILURE = {"class": "transient", "reason": "http_503", "message": "503"}
+TIMED_OUT = {"class": "timeout", "reason": "callback_deadline", "message": "no callback"}
+
+Written = tuple[str, dict[str, Any]]
+
+
+def told(*written: str | Written) -> list[dict[str, Any]]:
+    """Events as the log has them. Those of the execution have no step; all others are of `s`, unless they say otherwise."""
+    events = []
+    for seq, one in enumerate(written, 1):
+        kind, more = (one, {}) if isinstance(one, str) else one
+        step = None if kind.startswith("execution_") else "s"
+        event = {"seq": seq, "type": kind, "at": f"2026-01-01T00:{seq // 60:02}:{seq % 60:02}Z", "step": step}
+        events.append(event | {"item": None, "attempt": None, "data": {}} | more)
+    return events
+
+
+def started(attempt: int, item: int | None = None, **data: Any) -> Written:
+    body = {"worker": "w", "retry": {"attempt": attempt, "max_attempts": 3, "is_retry": attempt > 1}} | data
+    return "action_started", {"attempt": attempt, "item": item, "data": body}
+
+
+def failed(attempt: int, item: int | None = None, failure: dict[str, Any] = FAILURE) -> Written:
+    return "action_error", {"attempt": attempt, "item": item, "data": {"failure": failure}}
+
+
+def retried(attempt: int, item: int | None = None, counted: int = 1, **data: Any) -> Written:
+    decision = {"verdict": "retry", "rule": "retry", "after": {"counted": counted}}
+    body = {"delay_seconds": 2.0, "available_at": "2026-01-01T01:00:00Z", "decision": decision} | data
+    return "step_retry", {"attempt": attempt, "item": item, "data": body}
+
+
+def succeeded(attempt: int, item: int | None = None, result: Any = None) -> Written:
+    return "action_completed", {"attempt": attempt, "item": item, "data": {"result": result}}
+
+
+def item_over(item: int, kind: str = "item_completed", **data: Any) -> Written:
+    return kind, {"item": item, "data": data}
+
+
+def fan_out(items: int, parallelism: int = 2) -> Written:
+    return "step_enqueued", {"data": {"items": items, "parallelism": parallelism}}
+
+
+def compensated(kind: str, item: int | None = None, attempt: int | None = None, **data: Any) -> Written:
+    return f"compensation_{kind}", {"item": item, "attempt": attempt, "data": data}
