@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import latency, lateness, machine, start, throughput
+from benchmarks import fan_out, latency, lateness, machine, start, throughput
 from benchmarks.arena import Arena, arena
 from benchmarks.children import ChildFailed
 from benchmarks.plan import Plan
@@ -23,6 +23,7 @@ MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     throughput.MEASURE: throughput.measure,
     latency.MEASURE: latency.measure,
     lateness.MEASURE: lateness.measure,
+    fan_out.MEASURE: fan_out.measure,
     start.MEASURE: start.measure,
 }
 RESULTS = Path(__file__).parent / "results"
@@ -93,7 +94,7 @@ async def _run(place: Arena, plan: Plan, wanted: list[str], *, quick: bool) -> R
         for name in wanted:
             figures += await MEASURES[name](place, plan)
     options = {"measures": wanted, "quick": quick, "rounds": plan.rounds, "jobs": plan.jobs, "raw_jobs": plan.raw_jobs,
-               "seconds": plan.seconds, "burst": plan.burst}  # fmt: skip
+               "seconds": plan.seconds, "burst": plan.burst, "items": plan.items}  # fmt: skip
     return Run(started, facts, options, figures)
 
 

@@ -79,7 +79,7 @@ class OverHttp:
         return f"over HTTP, {self.workers} workers"
 
     async def fill(self, round_: Round, source: str, jobs: int) -> float:
-        async with self._client(await start_server(round_)) as submit:
+        async with self._client((await start_server(round_))[1]) as submit:
             return await submit_all(submit, source, jobs, batch=100)
 
     async def work(self, round_: Round) -> None:
@@ -88,7 +88,7 @@ class OverHttp:
         round_.open_gate()
 
     async def steady(self, round_: Round, source_name: str, *, rate: float, seconds: float) -> None:
-        url = await start_server(round_)
+        _, url = await start_server(round_)
         await self._workers(round_)
         round_.open_gate()
         await round_.all_registered(self.workers)
@@ -109,12 +109,13 @@ class OverHttp:
             yield client.submit_many
 
 
-async def start_server(round_: Round) -> str:
+async def start_server(round_: Round) -> tuple[Child, str]:
+    """The server's process and its address."""
     child = await round_.children.start("server", "tenax", "server", TENAX_PORT="0")
     line = await round_.children.hears(child, "listening on ")
     url = line.rpartition("listening on ")[2].strip()
     (round_.gate.parent / "server").write_text(url)
-    return url
+    return child, url
 
 
 async def start_worker(round_: Round) -> Child:

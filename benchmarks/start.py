@@ -45,7 +45,7 @@ def _help() -> float:
 
 async def _memory(arena: Arena) -> tuple[float, float]:
     async with arena.round() as round_:
-        url = await start_server(round_)
+        _, url = await start_server(round_)
         worker = await start_worker(round_)
         await round_.all_at_gate(1)
         round_.open_gate()

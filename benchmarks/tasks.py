@@ -24,3 +24,11 @@ async def fails(times: int, ctx: TaskContext) -> int:
     if ctx.attempt <= times:
         raise ConnectionError("not yet")
     return ctx.attempt
+
+
+@task
+async def fails_some(n: int, ctx: TaskContext) -> int:
+    """One in twenty fails once."""
+    if n % 20 == 0 and ctx.attempt == 1:
+        raise ConnectionError("not yet")
+    return n

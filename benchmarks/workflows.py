@@ -32,3 +32,29 @@ workflow:
 """
 
 FAILS_TWICE = FAILS_ONCE.replace("once", "twice").replace("times: 1", "times: 2")
+
+FAILS_SOME = """
+name: bench-fails-some
+input:
+  n: {type: integer, required: true}
+workflow:
+  - step: only
+    type: python
+    task: benchmarks.tasks:fails_some
+    args: {n: "{{ input.n }}"}
+    retry: {max_attempts: 3, backoff: fixed, initial_delay: 100ms, jitter: 0}
+"""
+
+FAN_OUT = """
+name: bench-fan-out
+input:
+  numbers: {type: array, required: true}
+workflow:
+  - step: spread
+    type: python
+    task: benchmarks.tasks:fails_some
+    args: {n: "{{ item }}"}
+    for_each: "{{ input.numbers }}"
+    parallelism: 2000
+    retry: {max_attempts: 3, backoff: fixed, initial_delay: 100ms, jitter: 0}
+"""

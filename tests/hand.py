@@ -86,6 +86,13 @@ class Hand:
             await self.engine.beat()
             seconds -= 10
 
+    async def restarted(self) -> Hand:
+        """The next server on the same database: it knows nothing but what is there."""
+        core = self.engine.core
+        engine = Engine(core.database, core.settings, roll=core.roll)
+        await engine.prepare()
+        return Hand(engine, self.clock)
+
     async def types(self, execution_id: int) -> list[str]:
         return [e["type"] for e in await self.engine.events(execution_id)]
 

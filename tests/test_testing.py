@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -33,5 +34,27 @@ def test_the_clock_is_awaited(database_url: str, tmp_path: Path) -> None:
             before = await bench.clock.now()
             after = await bench.clock.advance(3600)
             assert ((after - before).total_seconds(), await bench.clock.now()) == (3600, after)
+
+    asyncio.run(scene())
+
+
+WAITS = """
+name: waits
+workflow:
+  - {step: nap, type: sleep, for: 30d}
+  - {step: asked, type: wait, signal: go, deadline: 1h, on_failure: {value: nobody came}, needs: [nap]}
+  - {step: many, type: sleep, for: "{{ item }}", for_each: [1h, 2d, 5s], parallelism: 2, needs: [asked]}
+"""
+
+
+def test_time_passes_for_sleeps_waits_and_fan_outs(database_url: str, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
+            before = await bench.clock.now()
+            execution = await bench.run_text(WAITS)
+            passed = await bench.clock.now() - before
+            assert execution["status"] == "completed"
+            assert execution["steps"]["asked"]["result"] == "nobody came"
+            assert passed == timedelta(days=32, hours=1)
 
     asyncio.run(scene())

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from tenax.errors import UsageError
 from tenax.model.wire import Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.fake_clock import FakeClock
+from tenax.store.fake_clock import FakeClock, next_time
 
 FINISHED = ("completed", "failed", "cancelled")
 
@@ -51,16 +50,18 @@ class Workbench:
         return await self.finish(submitted.id)
 
     async def finish(self, execution_id: int) -> dict[str, Any]:
-        """Waits for the end, and moves the clock whenever everything waits for it."""
-        async with self.engine.core.hub.following(execution_id) as changed:
+        """Waits for the end, and moves the clock whenever everything waits for it: a retry, a sleep, a deadline."""
+        core = self.engine.core
+        async with core.hub.following_all() as changed:
             while True:
                 execution = await self.engine.get(execution_id)
                 if execution["status"] in FINISHED:
                     return execution
-                due = _all_wait_until(execution)
+                async with core.transaction() as tx:
+                    due = await next_time(tx)
                 if due is not None:
-                    await self.clock.set(due)
-                    self.engine.core.hub.wake()
+                    await self.clock.pass_to(due)
+                    core.hub.announce(ready=True, server_steps=True, messages=True, due_in=0.0)
                 await changed.wait()
                 changed.clear()
 
@@ -87,12 +88,3 @@ def _read(file: Path) -> tuple[str, str]:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _all_wait_until(execution: Mapping[str, Any]) -> datetime | None:
-    """When the next retry is due, if nothing else is going on."""
-    steps = execution["steps"].values()
-    if any(step["status"] in ("queued", "running") for step in steps):
-        return None
-    due = [step["available_at"] for step in steps if step["status"] == "retrying"]
-    return datetime.fromisoformat(min(due)) if due else None

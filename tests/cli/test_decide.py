@@ -188,6 +188,7 @@ REFUSED = [
     ("@nofile.yaml", "{}", None, "nofile.yaml: there is no such file"),
     ("3", "{}", None, "--outcome: `status` is missing"),
     ("3", "[]", None, "--outcome: expected a JSON object, found a list"),
+    ("3", '{"status": "accepted"}', None, "--outcome: status: unknown 'accepted'"),
     ("3", '{"status": "faild"}', None, "--outcome: status: unknown 'faild'; did you mean `failed`?"),
     ("3", '{"status": "failed", "statuscode": 503}', None, "--outcome: unknown key `statuscode`; did you mean `status_code`?"),
     ("3", '{"status": "failed", "class": "transint"}', None, "--outcome: class: unknown 'transint'; did you mean `transient`?"),

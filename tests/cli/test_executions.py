@@ -502,9 +502,14 @@ def test_retry_a_finished_execution(tenax, play):
     assert "still open" in open_one.err
 
 
-@pytest.mark.parametrize("verb", ["show", "events", "explain", "cancel", "retry"])
-def test_an_execution_that_is_not_there(tenax, verb):
-    ended = tenax(verb, "4711", "--json")
+@pytest.mark.parametrize(
+    "arguments",
+    [("show",), ("events",), ("explain",), ("cancel",), ("retry",), ("pause",), ("resume",), ("items", "s"),
+     ("signal", "s"), ("approve", "s"), ("reject", "s")],
+)  # fmt: skip
+def test_an_execution_that_is_not_there(tenax, arguments):
+    verb, *more = arguments
+    ended = tenax(verb, "4711", *more, "--json")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == "tenax: there is no execution 4711\n  `tenax list` shows the executions there are\n"
 

@@ -56,7 +56,7 @@ def test_an_execution_with_its_states_and_attempts(tenax, database_url, tmp_path
     assert before.out == (
         f"nightly, execution {number}: running\n"
         "1  fetch  http, queued\n"
-        "2  load   process, pending  after fetch\n"
+        "2  load   process, pending, goal  after fetch\n"
     )
 
     async def played() -> None:
@@ -70,7 +70,7 @@ def test_an_execution_with_its_states_and_attempts(tenax, database_url, tmp_path
     assert tenax("graph", number).out == (
         f"nightly, execution {number}: running\n"
         "1  fetch  http, completed, attempt 2 of 3\n"
-        "2  load   process, running, attempt 1 of 1  after fetch\n"
+        "2  load   process, running, attempt 1 of 1, goal  after fetch\n"
     )
     assert "class s0 completed" in tenax("graph", number, "--format", "mermaid").out
 

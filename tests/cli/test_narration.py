@@ -144,6 +144,14 @@ def test_what_an_attempt_waits_for(waiting, child, words):
     assert Teller().words(event) == f"attempt 1 of 3 started: {words}"
 
 
+def test_who_can_be_asked_is_told_how_to_answer():
+    approval = started(1, 3, worker=None, waiting={"for": "approval"})
+    assert narrated(approval)[1] == ("s[3]", "tenax approve 7 s --item 3 (or reject)")
+    signal = started(1, worker=None, waiting={"for": "signal", "signal": "paid"})
+    assert narrated(signal)[1] == ("s", "send it: tenax signal 7 paid")
+    assert len(narrated(started(1, worker=None, waiting={"for": "sleep", "until": "T"}))) == 1
+
+
 def test_vary_is_told_with_the_attempt():
     [event] = told(started(2, vary={"entry": 1, "override": {"args": {"model": "large"}}}))
     assert Teller().words(event).endswith('started on w (vary 1: {"args": {"model": "large"}})')

@@ -161,7 +161,7 @@ def test_a_compensation_has_lines_of_its_own():
     )  # fmt: skip
     text = drawn(body)
     assert text.startswith("execution 7 of w: failed in 30m, compensation failed\n")
-    assert re.search(r"^  compensation +failed$", text, re.MULTILINE)
+    assert re.search(r"^  compensation +failed +1$", text, re.MULTILINE)
     assert re.search(r"^ +1 +\+\S+ +1s +failed: transient \(http_503\): 503$", text, re.MULTILINE)
     assert "s, compensation, attempt 1:\n  traceback:\n    Traceback\n      there" in text
     assert "compensation, attempt 1: transient (http_503): 503" in drawn(body, step="s")

@@ -182,10 +182,11 @@ def _written() -> set[str]:
     package = Path(tenax.__file__).parent
     sources = [*(package / "engine").glob("*.py"), *(package / "sql/queries").glob("*.sql")]
     text = "\n".join(source.read_text("utf-8") for source in sources)
-    # In statements by their key: `worker_lost` is a failure class as well.
+    # By their quotes. Of what is a failure class as well (`worker_lost`), only the key of a statement tells.
     return {
         name for name in EVENT_TYPES
-        if f"'type', '{name}'" in text or (f'"{name}"' in text and name not in FAILURE_CLASSES)
+        if f"'type', '{name}'" in text
+        or (name not in FAILURE_CLASSES and (f'"{name}"' in text or f"'{name}'" in text))
     }  # fmt: skip
 
 

@@ -264,6 +264,7 @@ def test_an_item_that_waits_for_something_outside_is_accepted():
         "accepted",
         {"for": "approval"},
     )
+    assert step.as_dict()["waiting"] == {"for": "approval", "item": 1}
 
 
 def test_when_a_fan_out_retries_it_is_due_with_the_first_of_its_items():

@@ -240,3 +240,22 @@ def test_no_callback_by_the_deadline_is_a_timeout_and_the_callback_then_late(htt
     assert (failure["class"], failure["reason"]) == ("timeout", "callback_deadline")
     assert http.post(given["callback"], json={"pages": 3}).json()["status"] == "late"
     assert get(http, given)["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"\\u0000": ["\\u0000", 1e400, 123456789012345678901234567890]}',
+        b'{"success": false, "error": "\\u0000", "failure": {"message": "\\u0000", "retry_after": 1e9}}',
+        b'{"success": false, "usage": {"cost_usd": 1e400, "tokens": 123456789012345678901234567890}}',
+        b'{"success": false, "failure": {"class": "transient", "retry_after": 3e9}}',
+        b"[" * 190 + b"]" * 190,
+    ],
+)
+def test_whatever_can_be_read_can_be_recorded(http, accepted, content: bytes) -> None:
+    answer = http.post(accepted["callback"], content=content, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["status"]) == (200, "applied"), answer.text
+    again = http.post(accepted["callback"], content=content, headers={"content-type": "application/json"})
+    assert again.status_code == 200
+    assert http.get(f"/v1/executions/{accepted['execution_id']}").status_code == 200
+    assert http.get(f"/v1/executions/{accepted['execution_id']}/events").status_code == 200

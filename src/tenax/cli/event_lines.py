@@ -189,6 +189,18 @@ def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> st
             return f"waiting: {other}"
 
 
+def how_to_answer(waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None) -> str:
+    """The command that lets go on what waits for a person; nothing where none does."""
+    match waiting["for"]:
+        case "signal":
+            return f"send it: tenax signal {execution_id} {waiting.get('signal')}"
+        case "approval":
+            which = "" if item is None else f" --item {item}"
+            return f"tenax approve {execution_id} {step}{which} (or reject)"
+        case _:
+            return ""
+
+
 def failure_words(failure: Mapping[str, Any] | None) -> str:
     if not failure:
         return "no reason was recorded"

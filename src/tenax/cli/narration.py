@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tenax.cli.event_lines import Event, Teller, is_of_compensation
+from tenax.cli.event_lines import Event, Teller, how_to_answer, is_of_compensation
 from tenax.cli.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
 from tenax.model.state import StepState, WorkState, apply, fold
 
@@ -35,7 +35,15 @@ class Narrator:
         step = self._state.steps[event["step"]]
         if event["item"] is not None and step.fan_out is not None and is_large(step.fan_out.counts()):
             return [*self._named_failure(step, event, words), *self._progress(step, event)]
-        return [] if _is_one_poll_of_many(_work_of(step, event), event) else [(whose(event), words)]
+        if _is_one_poll_of_many(_work_of(step, event), event):
+            return []
+        return [(whose(event), words), *self._command(event)]
+
+    def _command(self, event: Event) -> list[Line]:
+        """What a person can do about it, where an attempt waits for one."""
+        waiting = event["data"].get("waiting") if event["type"] == "action_started" else None
+        command = how_to_answer(waiting, self._id, event["step"], event["item"]) if waiting else ""
+        return [(whose(event), command)] if command else []
 
     def _named_failure(self, step: StepState, event: Event, words: str) -> list[Line]:
         if event["type"] not in ("item_failed", "compensation_failed"):

@@ -12,6 +12,7 @@ from tenax.cli.event_lines import (
     attempt_of,
     duration,
     failure_words,
+    how_to_answer,
     instead,
     kept_from,
     moment,
@@ -156,10 +157,15 @@ def _compensation(step: Body, execution: Body) -> Iterator[Row]:
     if not found:
         return
     words = compensation_words(found["items"]) if found["items"] else ""
-    status = Text(found["status"], style=STYLES.get(found["status"], ""))
-    then = _until_next(found, execution)
-    yield Row(1, Text("compensation", style="italic"), status, outcome=Text(words, style="dim"), then=then)
-    yield from _attempts({"max_attempts": None, **found}, execution, level=2)
+    yield Row(
+        1,
+        Text("compensation", style="italic"),
+        Text(found["status"], style=STYLES.get(found["status"], "")),
+        _number(found) if found["attempts"] else "",
+        outcome=Text(words, style="dim"),
+        then=_until_next(found, execution),
+    )
+    yield from _attempts(found, execution, level=2)
 
 
 def _status(step: Body) -> Text:
@@ -219,19 +225,12 @@ def _next(work: Body, execution: Body, step: str) -> Text:
     waiting = work.get("waiting")
     if not waiting or execution["finished_at"]:
         return _until_next(work, execution)
-    item = f" --item {work['item']}" if work.get("item") is not None else ""
-    match waiting["for"]:
-        case "signal":
-            how = f"send it: tenax signal {execution['id']} {waiting.get('signal')}"
-        case "approval":
-            how = f"tenax approve {execution['id']} {step}{item} (or reject)"
-        case "sleep" if waiting.get("until"):
-            left = seconds_between(execution["now"], waiting["until"])
-            how = f"awake in {duration(left)}" if left > 0 else "about to wake"
-        case "child":
-            how = _child(work)
-        case _:
-            how = ""
+    how = how_to_answer(waiting, execution["id"], step, work.get("item", waiting.get("item")))
+    if waiting["for"] == "sleep" and waiting.get("until"):
+        left = seconds_between(execution["now"], waiting["until"])
+        how = f"awake in {duration(left)}" if left > 0 else "about to wake"
+    elif waiting["for"] == "child":
+        how = _child(work)
     return Text(printable(how), style="yellow")
 
 

@@ -32,6 +32,7 @@ class Assigning:
     callback_base: str | None
     plans: Mapping[int, Plan]
     steps: Mapping[int, dict[str, Any]]
+    inputs: Mapping[int, dict[str, Any]]
 
     @classmethod
     async def prepare(cls, tx: Connection, core: Core, items: Sequence[LeasedItem]) -> Assigning:
@@ -44,7 +45,8 @@ class Assigning:
         steps: dict[int, dict[str, Any]] = {}
         for (execution_id, step), row in (await load_step_results(tx, sorted(keys)) if keys else {}).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        return cls(core.secret, core.callback_base, plans, steps)
+        inputs = {item.execution_id: decode(item.input) for item in items if item.input is not None}
+        return cls(core.secret, core.callback_base, plans, steps, inputs)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
         """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""
@@ -85,7 +87,7 @@ class Assigning:
 
     def _scope(self, item: LeasedItem) -> dict[str, Any]:
         scope = {
-            "input": decode(item.input) or {},
+            "input": self.inputs.get(item.execution_id, {}),
             "steps": self.steps.get(item.execution_id, {}),
             "execution_id": item.execution_id,
             "attempt": item.attempt,

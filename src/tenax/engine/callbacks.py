@@ -37,27 +37,36 @@ async def callback(
     """Decides on what a callee says. What is late is recorded and changes nothing."""
     expected = receipt(core.secret, execution_id, item_id)
     if not hmac.compare_digest(expected.encode(), given.encode()):
-        raise NotFound(
-            "there is nothing to call back under this address", remedy="use the URL as it was given"
-        )
+        raise _nothing_here()
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None:
             raise NotFound("there is nothing to call back under this address: its execution is gone")
         row, journal = executions[execution_id], Journal(now)
+        plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
         found = await queue.lock_items(tx, [item_id])
+        if found and not _is_async(plan, found[0]):
+            raise _nothing_here()
         if found and _counts(found[0], attempt, outcome):
             ended = EndedAttempt(found[0], outcome, "callback", attempt)
             [decision] = await settle(tx, core, journal, executions, [ended])
             delays = [decision.delay.delay] if decision.delay is not None else []
             answer = ReportAnswer(item_id, "applied", decision.verdict)
         else:
-            plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
             _log_late(journal, row, plan, found, attempt, outcome, step, item)
             await journal.write(tx)
             delays, answer = [], ReportAnswer(item_id, "late")
     announce(core.hub, journal, delays)
     return answer
+
+
+def _nothing_here() -> NotFound:
+    return NotFound("there is nothing to call back under this address", remedy="use the URL as it was given")
+
+
+def _is_async(plan: Plan, item: ItemRow) -> bool:
+    """Every callee knows its item's receipt; but only one that was given a URL may call back."""
+    return "async" in plan.action(item.step, compensates=item.compensates).step.spec
 
 
 def _counts(item: ItemRow, attempt: int, outcome: Outcome) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
+from tenax.engine.scope import know_inputs
 from tenax.engine.submit import Start
 from tenax.errors import Conflict
 from tenax.model.events import event
@@ -17,7 +18,6 @@ from tenax.store import executions, queue
 from tenax.store.connect import Connection
 from tenax.store.fans import load_open_fans
 from tenax.store.journal import Journal
-from tenax.store.json_text import decode
 from tenax.store.rows import ExecutionRow, ItemAgain, StepRow
 from tenax.store.steps import ended_steps
 
@@ -46,7 +46,7 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
         for fan in await load_open_fans(tx, [row.id]):
             journal.fans[fan.execution_id, fan.step] = fan
         await journal.write(tx)
-    core.hub.announce(ready=True, executions=[execution_id])
+    core.hub.announce(ready=True, server_steps=True, executions=[execution_id])
     return list(dict.fromkeys(item.step for item in items))
 
 
@@ -62,11 +62,12 @@ async def retry_anew(
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
         plans = await core.plans.load(tx, [row.plan_id])
         plan = plans[row.plan_id]
+        await know_inputs(tx, [row])
         done = _kept(plan, await ended_steps(tx, execution_id), undone=row.compensation is not None)
         return Start(
             plan=plan,
             plan_id=row.plan_id,
-            input=decode(row.input) or {},
+            input=row.input or {},
             base_dir=row.base_dir,
             retry_of=execution_id,
             original_execution=row.original_execution or execution_id,

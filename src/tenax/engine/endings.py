@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tenax.engine.scope import load_results, scope_of
+from tenax.engine.scope import know_inputs, load_results, scope_of
 from tenax.model.events import EventType, event
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
@@ -128,6 +128,7 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
         for name in (turn.plan.outputs_read if turn.plan.outputs is not None else turn.plan.results)
     ]
     results = await load_results(tx, journal, wanted) if wanted else {}
+    await know_inputs(tx, [turn.row for turn in turns if turn.plan.outputs is not None])
     for turn in turns:
         if _is_gathered(turn.plan):
             journal.gathered[turn.row.id] = turn.plan.results

@@ -79,7 +79,7 @@ async def _together(
                 raise
             continue
         announce(core.hub, family.journal)
-        core.hub.announce(ready=True)
+        core.hub.announce(ready=True, server_steps=True)
         return changed
     raise AssertionError("unreachable")
 

@@ -9,10 +9,12 @@ from tenax.engine.core import Core
 from tenax.engine.endings import cancel_items
 from tenax.engine.records import log_item
 from tenax.engine.start import Turn
+from tenax.engine.wake import announce
+from tenax.model.definition import OnFailure
 from tenax.model.events import event
 from tenax.store import queue
 from tenax.store.connect import Connection
-from tenax.store.fans import close_fan, find_placeable, load_open_fans
+from tenax.store.fans import close_fan, find_placeable, load_last_failure, load_open_fans
 from tenax.store.journal import Journal
 from tenax.store.rows import FanRow, ItemResult, ItemRow, StepRow
 from tenax.store.steps import StepKey
@@ -90,15 +92,19 @@ def _count(
 async def close_fans(
     tx: Connection, journal: Journal, turn_of: Callable[[int], Turn], fans: Iterable[FanRow]
 ) -> None:
-    """Ends the steps of which every item has ended, or too many have failed."""
+    """Ends the steps of which every item has ended, or too many have failed. Nothing follows where the execution is over."""
     for fan in fans:
         turn = turn_of(fan.execution_id)
-        if fan.closed or not turn.row.open or turn.row.failing:
+        is_open = turn.row.open and not turn.row.failing
+        if fan.closed or (fan.ended < fan.total and not (is_open and fan.failed > fan.tolerated)):
             continue
         if fan.failed > fan.tolerated:
-            turn.ended.append(await _fail(tx, journal, turn, fan))
-        elif fan.ended == fan.total:
-            turn.ended.append(await _complete(tx, journal, fan))
+            on_failure = turn.plan.steps[fan.step].step.on_failure if is_open else None
+            step = await _fail(tx, journal, fan, on_failure)
+        else:
+            step = await _complete(tx, journal, fan)
+        if is_open:
+            turn.ended.append(step)
 
 
 async def _complete(tx: Connection, journal: Journal, fan: FanRow) -> StepRow:
@@ -110,24 +116,19 @@ async def _complete(tx: Connection, journal: Journal, fan: FanRow) -> StepRow:
     return StepRow(fan.execution_id, fan.step, "completed", attempts=fan.attempts, stored=True)
 
 
-async def _fail(tx: Connection, journal: Journal, turn: Turn, fan: FanRow) -> StepRow:
+async def _fail(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFailure | None) -> StepRow:
     """Beyond what is tolerated: what waits is cancelled, what runs may finish."""
     fan.closed = True
-    last = next(
-        r.failure
-        for r in reversed(journal.item_results)
-        if r.failure is not None and (r.execution_id, r.step) == (fan.execution_id, fan.step)
-    )
+    await journal.write_item_results(tx)
+    last = await load_last_failure(tx, fan)
     tolerated = f", {fan.tolerated} tolerated" if fan.tolerated else ""
     words = f"{fan.failed} of {fan.total} items failed{tolerated}; the last: {last['message']}"
     failure = {**last, "message": words, "attempts": fan.attempts}
-    on_failure = turn.plan.steps[fan.step].step.on_failure
     data = {"attempts": fan.attempts, "reason": words, "failure": failure, "items": _counts(fan)}
     if on_failure is not None:
         data["on_failure"] = on_failure.action
     await cancel_items(tx, journal, [fan.execution_id], running_too=False, steps=[fan.step])
     journal.log(fan.execution_id, event("step_failed_terminal", fan.step, data=data))
-    await journal.write_item_results(tx)
     await close_fan(tx, fan, "failed", failure)
     return StepRow(fan.execution_id, fan.step, "failed", attempts=fan.attempts, failure=failure, stored=True)
 
@@ -150,5 +151,5 @@ async def feed(core: Core) -> int:
         for fan in await load_open_fans(tx, is_open):
             journal.fans[fan.execution_id, fan.step] = fan
         await journal.write(tx)
-    core.hub.announce(ready=bool(journal.placed))
+    announce(core.hub, journal)
     return journal.placed

@@ -52,20 +52,23 @@ async def _forgive(tx: Connection, journal: Journal, turn: Turn, step: StepRow) 
     if step.state != "failed" or planned.value is None:
         return step
     journal.step(step)
+    step = (await load_results(tx, journal, [(turn.row.id, step.step)]))[turn.row.id][step.step]
     try:
         value = planned.value.render(await scope_for(tx, journal, turn.row, planned.value_reads)).value
     except EvaluationError as error:
-        turn.unforgiven.add(step.step)
-        return replace(step, failure=template_failure(f"`on_failure` of step {step.step}: {error}"))
-    journal.log(
-        turn.row.id,
-        event(
-            "step_completed",
-            step.step,
-            data={"attempts": step.attempts, "result": value, "on_failure": "value"},
-        ),
-    )
-    return replace(step, state="completed", result=value, stored=False)
+        return _unforgiven(journal, turn, step, f"`on_failure` of step {step.step}: {error}")
+    data = {"attempts": step.attempts, "result": value, "on_failure": "value"}
+    journal.log(turn.row.id, event("step_completed", step.step, data=data))
+    return replace(step, state="completed", result=value)
+
+
+def _unforgiven(journal: Journal, turn: Turn, step: StepRow, message: str) -> StepRow:
+    """The value could not be had: the step has failed after all, and of that."""
+    turn.unforgiven.add(step.step)
+    failure = {**template_failure(message), "attempts": step.attempts}
+    data = {"attempts": step.attempts, "reason": message, "failure": failure}
+    journal.log(turn.row.id, event("step_failed_terminal", step.step, data=data))
+    return replace(step, failure=failure)
 
 
 async def _advance_graph(

@@ -10,8 +10,8 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution, failure_of, render_results
 from tenax.engine.progress import advance_executions
-from tenax.engine.repair_fans import repair_fans
-from tenax.engine.start import Turn, new_item, start_steps
+from tenax.engine.repair_fans import moment, repair_fans
+from tenax.engine.start import Turn, new_item, start_steps, vary_after
 from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.state import ExecutionState, StepState, fold
@@ -55,7 +55,9 @@ class Recovery:
             if self._after == 0:
                 break
         if repaired:
-            self._core.hub.announce(ready=True, messages=True, due_in=0.0, executions=repaired)
+            self._core.hub.announce(
+                ready=True, server_steps=True, messages=True, due_in=0.0, executions=repaired
+            )
         return repaired
 
     async def repair_waits(self) -> None:
@@ -67,7 +69,9 @@ class Recovery:
                 _log.warning("children had ended unheard; their parents are told", children=unheard)
                 await inbox.announce_endings(tx, unheard, await service.now(tx))
         if repaired or unheard:
-            self._core.hub.announce(ready=True, messages=True, due_in=0.0, executions=repaired)
+            self._core.hub.announce(
+                ready=True, server_steps=True, messages=True, due_in=0.0, executions=repaired
+            )
 
 
 def _is_missing_something(plan: Plan, execution: OpenExecution) -> bool:
@@ -75,10 +79,11 @@ def _is_missing_something(plan: Plan, execution: OpenExecution) -> bool:
     if plan.single or execution.compensation is not None:
         return not execution.live
     ended = execution.done | execution.lost
+    met = execution.done | {name for name in execution.lost if plan.steps[name].forgiven}
     startable = (
         name
         for name, planned in plan.steps.items()
-        if name not in ended and execution.done.issuperset(planned.step.needs)
+        if name not in ended and met.issuperset(planned.step.needs)
     )
     return len(ended) == len(plan.steps) or any(name not in execution.live for name in startable)
 
@@ -118,7 +123,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
         )
         await _rebuild(tx, journal, Turn(row, plan), state, seen.live)
         await write(tx, core, journal)
-        await _restore_items(tx, journal, state, now)
+        await _restore_items(tx, journal, plan, state, now)
     return True
 
 
@@ -181,7 +186,9 @@ def _ended(execution_id: int, step: StepState) -> StepRow:
     return StepRow(execution_id, step.step, step.status, 0, step.attempt, step.result, step.failure)
 
 
-async def _restore_items(tx: Connection, journal: Journal, state: ExecutionState, now: datetime) -> None:
+async def _restore_items(
+    tx: Connection, journal: Journal, plan: Plan, state: ExecutionState, now: datetime
+) -> None:
     """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost."""
     for item in journal.new_items:
         step = state.steps[item.step]
@@ -191,11 +198,9 @@ async def _restore_items(tx: Connection, journal: Journal, state: ExecutionState
                 item,
                 attempt=step.attempt,
                 ledger=step.ledger,
-                available_at=_moment(step.available_at) or now,
-                created_at=_moment(step.enqueued_at) or now,
+                available_at=moment(step.available_at) or now,
+                created_at=moment(step.enqueued_at) or now,
                 lost_worker=step.attempts[-1].worker if step.status == "running" else None,
+                previous=step.previous,
+                vary=vary_after(plan.steps[item.step], step.ledger),
             )
-
-
-def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)

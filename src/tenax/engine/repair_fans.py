@@ -10,10 +10,12 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.fan_out import close_fans
 from tenax.engine.progress import advance_executions
-from tenax.engine.start import Turn, list_of, new_item
+from tenax.engine.start import Turn, list_of, new_item, vary_after
+from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.fan_out_state import ItemState
 from tenax.model.state import fold
+from tenax.policy.plan import PlannedStep
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.events import get_events
@@ -36,7 +38,17 @@ async def repair_fans(core: Core) -> list[int]:
     """Returns the executions in which something was put right."""
     async with core.transaction() as tx:
         found = await find_broken_fans(tx)
-    return [key[0] for key in found if await _repair(core, key)]
+    return [key[0] for key in found if await _repair_safely(core, key)]
+
+
+async def _repair_safely(core: Core, key: StepKey) -> bool:
+    try:
+        return await _repair(core, key)
+    except Unreachable:
+        raise
+    except Exception:  # noqa: BLE001 -- one broken fan-out is reported and does not stop the others
+        _log.exception("a fan-out cannot be repaired", execution_id=key[0], step=key[1])
+        return False
 
 
 async def _repair(core: Core, key: StepKey) -> bool:
@@ -47,19 +59,19 @@ async def _repair(core: Core, key: StepKey) -> bool:
         row, journal = rows[key[0]], Journal(now)
         plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
         turn, fan = Turn(row, plan), (await load_fans(tx, [key]))[key]
+        missing = await _restore(tx, journal, turn, fan, await load_fan_numbers(tx, key))
         numbers = await load_fan_numbers(tx, key)
-        missing = await _restore(tx, journal, turn, fan, numbers)
         fan.ended, fan.failed, fan.attempts = len(numbers.ended), numbers.failed, numbers.attempts
         if fan.parallelism is not None:
-            fan.placed = (await load_fan_numbers(tx, key)).placed
+            fan.placed = numbers.placed
         journal.fans[key] = fan
         data = {"reason": "the items of a fan-out did not fit its counters", "restored": missing}
         journal.log(row.id, event("execution_activated", data=data))
         _log.warning(
             "a fan-out is repaired from its events", execution_id=row.id, step=fan.step, restored=missing
         )
-        if fan.ended == fan.total:
-            await close_fans(tx, journal, lambda _: turn, [fan])
+        await close_fans(tx, journal, lambda _: turn, [fan])
+        if turn.ended:
             await advance_executions(tx, journal, [turn])
         await write(tx, core, journal)
     return True
@@ -72,15 +84,39 @@ async def _restore(tx: Connection, journal: Journal, turn: Turn, fan: FanRow, nu
         return 0
     planned = turn.plan.steps[fan.step]
     elements = await list_of(tx, journal, turn.row, planned)
-    known = fold(await get_events(tx, turn.row.id), list(turn.plan.steps)).steps[fan.step].items
-    lost = [_lost(number, elements[number], known.get(number), journal.now) for number in missing]
-    await restore_fan_items(tx, new_item(turn.row, planned), lost)
+    step = fold(await get_events(tx, turn.row.id), list(turn.plan.steps)).steps[fan.step]
+    created_at = moment(step.enqueued_at) or journal.now
+    lost = [
+        _lost(planned, number, elements[number], step.items.get(number), created_at, journal.now)
+        for number in missing
+    ]
+    await restore_fan_items(tx, fan, new_item(turn.row, planned), lost)
     return len(missing)
 
 
-def _lost(number: int, element: object, state: ItemState | None, now: datetime) -> LostItem:
+def _lost(
+    planned: PlannedStep,
+    number: int,
+    element: object,
+    state: ItemState | None,
+    created_at: datetime,
+    now: datetime,
+) -> LostItem:
     if state is None or not state.attempt:
-        return LostItem(number, element, 0, None, now, now, None)
-    due = datetime.fromisoformat(state.available_at) if state.available_at is not None else now
+        return LostItem(number, element, created_at, now)
     worker = state.attempts[-1].worker if state.status == "running" else None
-    return LostItem(number, element, state.attempt, state.ledger, due, now, worker)
+    return LostItem(
+        number,
+        element,
+        created_at,
+        moment(state.available_at) or now,
+        attempt=state.attempt,
+        ledger=state.ledger,
+        lost_worker=worker,
+        previous=state.previous,
+        vary=vary_after(planned, state.ledger),
+    )
+
+
+def moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -89,8 +89,7 @@ async def _answer_late(tx: Connection, now: datetime, late: Report) -> ReportAns
     token = late.token
     earlier = await find_outcome(tx, late.execution_id, token)
     if earlier is not None:
-        verdict = _verdict(earlier, token)
-        return ReportAnswer(late.item_id, "applied" if verdict else "late", verdict)
+        return _first_answer(earlier, late)
     if (
         late.outcome.status == "accepted"
     ):  # the callee was quicker than the answer that it accepted: there is no result
@@ -108,19 +107,18 @@ async def _answer_late(tx: Connection, now: datetime, late: Report) -> ReportAns
     return ReportAnswer(late.item_id, "late")
 
 
-def _verdict(events: list[dict[str, Any]], token: str) -> str | None:
-    """What was decided then, read from the events of the same transition. None: it was late then, too."""
-    first = next(e for e in events if e.get("token") == token)
+def _first_answer(events: list[dict[str, Any]], again: Report) -> ReportAnswer:
+    """Read from the events of the same transition: late then, accepted then, or what was decided then."""
+    first = next(e for e in events if e.get("token") == again.token)
     if first["type"] == "late_result":
-        return None
-    same = [
-        e for e in events if e.get("step") == first.get("step") and e.get("attempt") == first.get("attempt")
-    ]
-    for e in same:
-        decision = e.get("data", {}).get("decision")
-        if decision:
-            return str(decision["verdict"])
-    return None
+        return ReportAnswer(again.item_id, "late")
+    same = [e for e in events if _attempt_of(e) == _attempt_of(first)]
+    decisions = [e["data"]["decision"] for e in same if e.get("data", {}).get("decision")]
+    return ReportAnswer(again.item_id, "applied", str(decisions[0]["verdict"]) if decisions else None)
+
+
+def _attempt_of(e: dict[str, Any]) -> tuple[Any, ...]:
+    return (e.get("step"), e.get("item"), e.get("attempt"))
 
 
 def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> None:

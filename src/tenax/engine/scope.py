@@ -8,6 +8,7 @@ from typing import Any
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.json_text import decode
+from tenax.store.queue import load_inputs
 from tenax.store.rows import ExecutionRow, StepRow
 from tenax.store.steps import StepKey, load_step_results
 
@@ -18,7 +19,16 @@ async def scope_for(
     """The scope of what is found once for a step: its `when`, its list, its value."""
     keys = [(row.id, name) for name in reads]
     results = (await load_results(tx, journal, keys)).get(row.id, {}) if keys else {}
+    await know_inputs(tx, [row])
     return scope_of(row, results.values())
+
+
+async def know_inputs(tx: Connection, rows: Iterable[ExecutionRow]) -> None:
+    """Loads the inputs of those that lack them."""
+    unknown = [row for row in rows if row.input is None]
+    found = await load_inputs(tx, [row.id for row in unknown]) if unknown else {}
+    for row in unknown:
+        row.input = decode(found.get(row.id)) or {}
 
 
 async def load_results(
@@ -36,7 +46,7 @@ async def load_results(
 
 def scope_of(row: ExecutionRow, steps: Iterable[StepRow]) -> dict[str, Any]:
     return {
-        "input": decode(row.input) or {},
+        "input": row.input or {},
         "execution_id": row.id,
         "steps": {s.step: step_scope(s) for s in steps},
     }

@@ -6,14 +6,14 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 
 from tenax.engine.core import Core
 from tenax.engine.records import EndedAttempt, log_item
-from tenax.engine.scope import load_results, step_scope
+from tenax.engine.scope import know_inputs, load_results, step_scope
 from tenax.engine.settle import settle
 from tenax.engine.submit import OWN_KEYS, Start, insert_child
 from tenax.errors import InvalidInput, Unreachable
@@ -21,6 +21,7 @@ from tenax.model.durations import parse_duration
 from tenax.model.events import timestamp
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.parse import check_input
+from tenax.model.times import parse_time
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
 from tenax.store import queue, signals
@@ -43,7 +44,7 @@ class ServerSteps:
         self._core = core
         self._wake = asyncio.Event()
         self._broken: dict[int, float] = {}
-        core.hub.when_ready(self._wake.set)
+        core.hub.when_server_steps(self._wake.set)
 
     async def run(self) -> None:
         while True:
@@ -96,6 +97,7 @@ async def _start_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
     journal = batch.journal
     core.hub.announce(
         ready=journal.ready or batch.children,
+        server_steps=journal.server_ready or batch.children,
         due_in=min((_seconds(now, a.until) for a in journal.accepted if a.until is not None), default=None),
         executions=journal.events.keys(),
         messages=journal.messages or batch.children,
@@ -123,6 +125,7 @@ class _Batch:
             for name in self.plans[item.plan_id].steps[item.step].reads
         }
         found = await load_results(self.tx, self.journal, sorted(keys)) if keys else {}
+        await know_inputs(self.tx, self.executions.values())
         self.steps = {
             id_: {name: step_scope(row) for name, row in rows.items()} for id_, rows in found.items()
         }
@@ -143,7 +146,7 @@ class _Batch:
         spec = self.plans[item.plan_id].steps[item.step].specs[vary["entry"] if vary else 0]
         row = self.executions[item.execution_id]
         scope = {
-            "input": decode(row.input) or {},
+            "input": row.input or {},
             "steps": self.steps.get(row.id, {}),
             "execution_id": row.id,
             "attempt": item.attempt,
@@ -229,15 +232,14 @@ def _wakes_at(spec: Mapping[str, Any], now: datetime) -> datetime:
         until = _moment(spec["at"])
     if until - now > LONGEST_SLEEP:
         raise EvaluationError("a sleep lasts a hundred years at most")
-    return until
+    return max(until, now)
 
 
 def _moment(given: Any) -> datetime:
     try:
-        at = datetime.fromisoformat(given)
-    except (TypeError, ValueError):
-        raise EvaluationError(f"`at`: {given!r} is not a time (RFC 3339: 2026-05-01T08:00:00Z)") from None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
+        return parse_time(given)
+    except ValueError as error:
+        raise EvaluationError(f"`at`: {error}") from None
 
 
 def _folder(parent: str | None, child: str | None) -> str | None:

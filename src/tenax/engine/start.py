@@ -9,7 +9,6 @@ from typing import Any
 
 from tenax.engine.endings import Failure
 from tenax.engine.scope import load_results, scope_for
-from tenax.model.decision import Ledger
 from tenax.model.definition import SERVER_TYPES
 from tenax.model.events import event
 from tenax.policy.expressions import EvaluationError
@@ -17,14 +16,12 @@ from tenax.policy.plan import Plan, PlannedAction, PlannedStep
 from tenax.policy.values import truth
 from tenax.policy.vary import varied
 from tenax.store.connect import Connection
-from tenax.store.journal import Journal
+from tenax.store.journal import SERVER_QUEUE, Journal
 from tenax.store.json_text import encode
-from tenax.store.queue import SERVER_QUEUE
-from tenax.store.rows import ExecutionRow, Explosion, NewItem, StepRow
+from tenax.store.rows import ExecutionRow, Explosion, NewItem, StepRow, ledger_from
 
 MOST_ITEMS = 1_000_000
 """In one fan-out."""
-_FIRST = Ledger()
 
 
 @dataclass(slots=True)
@@ -48,14 +45,20 @@ async def start_steps(tx: Connection, journal: Journal, turn: Turn, names: Itera
         try:
             over = await _start(tx, journal, turn, turn.plan.steps[name])
         except EvaluationError as error:
-            failure = template_failure(str(error))
-            journal.log(
-                turn.row.id, event("step_failed_terminal", name, data={"failure": failure, "attempts": 0})
-            )
-            over = StepRow(turn.row.id, name, "failed", failure=failure)
+            over = _fail_unstarted(journal, turn, name, str(error))
         if over is not None:
             ended.append(over)
     return ended
+
+
+def _fail_unstarted(journal: Journal, turn: Turn, name: str, message: str) -> StepRow:
+    failure = {**template_failure(message), "attempts": 0}
+    data: dict[str, Any] = {"attempts": 0, "reason": message, "failure": failure}
+    on_failure = turn.plan.steps[name].step.on_failure
+    if on_failure is not None:
+        data["on_failure"] = on_failure.action
+    journal.log(turn.row.id, event("step_failed_terminal", name, data=data))
+    return StepRow(turn.row.id, name, "failed", failure=failure)
 
 
 async def _start(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:
@@ -87,7 +90,6 @@ async def _has_failed(tx: Connection, journal: Journal, row: ExecutionRow, name:
 
 def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
     step = action.step
-    changes = varied(action.policy.policy, _FIRST)
     return NewItem(
         execution_id=row.id,
         plan_id=row.plan_id,
@@ -99,9 +101,15 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
         max_attempts=action.policy.policy.max_attempts,
         timeout=step.timeout,
         queue_ttl=step.queue_ttl,
-        vary=encode(changes) if changes is not None and changes["override"] else None,
+        vary=vary_after(action, None),
         paused=row.state == "paused",
     )
+
+
+def vary_after(action: PlannedAction, ledger: dict[str, Any] | None) -> str | None:
+    """What the next attempt has otherwise, after those of this ledger."""
+    changes = varied(action.policy.policy, ledger_from(ledger, 0.0))
+    return encode(changes) if changes is not None and changes["override"] else None
 
 
 async def _spread(

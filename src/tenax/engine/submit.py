@@ -61,7 +61,7 @@ async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
         taken = await _insert(tx, core, prepared["now"], new)
         if taken:
             answers = await _settle_races(tx, starts, answers, taken)
-    core.hub.announce(ready=True)
+    core.hub.announce(ready=True, server_steps=any(start.plan.has_server_steps for start in starts))
     return answers
 
 
@@ -100,9 +100,10 @@ async def _insert(
     rows: list[NewExecution] = []
     for execution, start in new:
         row = ExecutionRow(
-            execution.id, execution.plan_id, "running", execution.open_steps, execution.input, execution.base_dir,
+            execution.id, execution.plan_id, "running", execution.open_steps, execution.base_dir,
             execution.retry_of, execution.original_execution, now, None,
             execution.parent.execution_id if execution.parent is not None else None,
+            input=start.input,
         )  # fmt: skip
         await _begin(tx, journal, row, start)
         rows.append(

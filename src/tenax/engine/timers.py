@@ -43,11 +43,12 @@ class Timers:
         """Does what is due. Returns the seconds until something else will be."""
         self._earlier.clear()
         self._target = float("inf")  # until it is known when to wake, anything new may be earlier
-        self._core.hub.wake()
-        await feed(self._core)
         async with self._core.transaction() as tx:
             wake = await queue.next_wake(tx, self._reaper.broken)
-        over = _earliest(wake.queue, wake.deadline, _expiry(wake))
+        self._core.hub.wake(server_steps=wake.server_steps, messages=wake.messages)
+        if wake.places:
+            await feed(self._core)
+        over = _earliest(wake.queue, wake.sleep, wake.deadline, _expiry(wake))
         if over is not None and over <= wake.now:
             return 0.0 if await self._reaper.reap() else SHORTEST
         next_due = _earliest(wake.retry, over)

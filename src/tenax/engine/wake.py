@@ -27,9 +27,19 @@ class News:
 
     ready: bool = False
     refused: bool = False
+    server_steps: bool = False
     messages: bool = False
     due_in: float | None = None
     executions: set[int] = field(default_factory=set)
+
+    def add(self, more: News) -> None:
+        self.ready |= more.ready
+        self.refused |= more.refused
+        self.server_steps |= more.server_steps
+        self.messages |= more.messages
+        if more.due_in is not None:
+            self.due_in = more.due_in if self.due_in is None else min(self.due_in, more.due_in)
+        self.executions |= more.executions
 
     def as_text(self, sender: str) -> str:
         ids: Any = sorted(self.executions) if len(self.executions) <= IDS_IN_A_MESSAGE else "*"
@@ -37,6 +47,7 @@ class News:
             "from": sender,
             "ready": self.ready,
             "refused": self.refused,
+            "server_steps": self.server_steps,
             "messages": self.messages,
             "due_in": self.due_in,
             "executions": ids,
@@ -53,41 +64,42 @@ class Hub:
         self._news = News()
         self._unsent = asyncio.Event()
         self._followers: dict[int, set[asyncio.Event]] = {}
+        self._follow_all: set[asyncio.Event] = set()
         self._on_ready: list[Callable[[], None]] = []
+        self._on_server_steps: list[Callable[[], None]] = []
         self._on_messages: list[Callable[[], None]] = []
         self.on_refused: Callable[[], None] = lambda: None
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
     def when_ready(self, wake: Callable[[], None]) -> None:
-        """To be called whenever there may be something to start."""
+        """To be called whenever there may be something to lease."""
         self._on_ready.append(wake)
+
+    def when_server_steps(self, wake: Callable[[], None]) -> None:
+        """To be called whenever the server may have a step of its own to start."""
+        self._on_server_steps.append(wake)
 
     def when_messages(self, wake: Callable[[], None]) -> None:
         """To be called whenever there may be something in the inbox."""
         self._on_messages.append(wake)
 
-    def wake(self) -> None:
-        """Everything looks for itself: a time has come, or a sweep."""
-        self._apply(ready=True, refused=False, messages=True, due_in=None, executions=set())
+    def wake(self, *, server_steps: bool = True, messages: bool = True) -> None:
+        """A time has come, or a sweep: look for work, here. The other servers have clocks of their own."""
+        self._apply(News(ready=True, server_steps=server_steps, messages=messages), set())
 
     def announce(
         self,
         *,
         ready: bool = False,
         refused: bool = False,
+        server_steps: bool = False,
         messages: bool = False,
         due_in: float | None = None,
         executions: Iterable[int] = (),
     ) -> None:
-        ids = set(executions)
-        self._apply(ready=ready, refused=refused, messages=messages, due_in=due_in, executions=ids)
-        news = self._news
-        news.ready |= ready
-        news.refused |= refused
-        news.messages |= messages
-        if due_in is not None:
-            news.due_in = due_in if news.due_in is None else min(news.due_in, due_in)
-        news.executions |= ids
+        fresh = News(ready, refused, server_steps, messages, due_in, set(executions))
+        self._apply(fresh, fresh.executions)
+        self._news.add(fresh)
         self._unsent.set()
 
     @contextlib.asynccontextmanager
@@ -101,6 +113,16 @@ class Hub:
             self._followers[execution_id].discard(changed)
             if not self._followers[execution_id]:
                 del self._followers[execution_id]
+
+    @contextlib.asynccontextmanager
+    async def following_all(self) -> AsyncIterator[asyncio.Event]:
+        """The same for whatever happens to any execution."""
+        changed = asyncio.Event()
+        self._follow_all.add(changed)
+        try:
+            yield changed
+        finally:
+            self._follow_all.discard(changed)
 
     async def send(self) -> None:
         """Tells the other servers, in as few messages as can be."""
@@ -121,36 +143,27 @@ class Hub:
         """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""
         async for message in listen(self._database):
             if message is None:
-                self._apply(ready=True, refused=True, messages=True, due_in=0.0, executions=None)
+                self._apply(News(True, True, True, True, 0.0), None)
                 continue
             body = orjson.loads(message)
-            if body["from"] != self._name:
-                ids = None if body["executions"] == "*" else set(body["executions"])
-                self._apply(
-                    ready=body["ready"],
-                    refused=body["refused"],
-                    messages=body.get("messages", False),
-                    due_in=body["due_in"],
-                    executions=ids,
-                )
+            if body.pop("from") != self._name:
+                ids = body.pop("executions")
+                self._apply(News(**body), None if ids == "*" else set(ids))
 
-    def _apply(
-        self,
-        *,
-        ready: bool,
-        refused: bool,
-        messages: bool,
-        due_in: float | None,
-        executions: set[int] | None,
-    ) -> None:
-        if refused:
+    def _apply(self, news: News, executions: set[int] | None) -> None:
+        """`executions` None: any may have changed."""
+        if news.refused:
             self.on_refused()
-        for wake in self._on_ready if ready else ():
+        for wake in (
+            *(self._on_ready if news.ready else ()),
+            *(self._on_server_steps if news.server_steps else ()),
+            *(self._on_messages if news.messages else ()),
+        ):
             wake()
-        for wake in self._on_messages if messages else ():
-            wake()
-        if due_in is not None:
-            self.on_due(due_in)
+        if news.due_in is not None:
+            self.on_due(news.due_in)
+        for changed in self._follow_all if executions or executions is None else ():
+            changed.set()
         if self._followers:
             for execution_id, events in self._followers.items():
                 if executions is None or execution_id in executions:
@@ -162,6 +175,7 @@ def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
     """What everyone must hear of a journal that has been committed."""
     hub.announce(
         ready=journal.ready,
+        server_steps=journal.server_ready,
         messages=journal.messages,
         due_in=min(delays, default=None),
         executions=journal.events.keys(),

@@ -111,6 +111,11 @@ class FanOut:
         """When the first of the items that wait may start again."""
         return min((item.available_at for item in self.items.values() if item.available_at), default=None)
 
+    def waiting(self) -> dict[str, Any] | None:
+        """What the first of the items that do not work wait for, and which it is."""
+        first = min((number for number, item in self.items.items() if item.waiting), default=None)
+        return None if first is None else {**(self.items[first].waiting or {}), "item": first}
+
     @property
     def _untouched(self) -> int:
         return self.total - len(self.items)

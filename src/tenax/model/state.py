@@ -49,6 +49,7 @@ class StepState(WorkState):
         }
         if self.fan_out is not None:
             body["items"] = self.fan_out.counts()
+            body["waiting"] = self.fan_out.waiting()
             body["available_at"] = self.fan_out.next_at() if self.status in ("retrying", "held") else None
         return body
 

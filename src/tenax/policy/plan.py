@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenax.model.definition import Step, Workflow
+from tenax.model.definition import SERVER_TYPES, Step, Workflow
 from tenax.model.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.model.vary import merge_override
@@ -89,6 +89,7 @@ class Plan:
     """The steps that have a compensation."""
     single: bool
     """One plain step: its end is the execution's end, and no rows about the graph are kept."""
+    has_server_steps: bool = False
     children: Mapping[str, Child] = field(default_factory=dict)
 
     def action(self, step: str, *, compensates: bool) -> PlannedAction:
@@ -167,6 +168,7 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
         outputs_read=_steps_read(outputs.reads) if outputs is not None else (),
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
+        has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
         children=children,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from tenax.store.connect import Database
+from tenax.store.connect import Connection, Database
 from tenax.store.session import transaction
 from tenax.store.statements import sql
 
@@ -29,5 +29,18 @@ class FakeClock:
             now: datetime = await tx.fetchval(sql("set_fake_clock"), at)
         return now
 
+    async def pass_to(self, at: datetime) -> datetime:
+        """As `set`, with a server that was alive all along: what is over by then may be given up at once."""
+        async with transaction(self._database) as tx:
+            now: datetime = await tx.fetchval(sql("set_fake_clock"), at)
+            await tx.execute("update tenax.service set alive_at = $1 where alive_at is not null", now)
+        return now
+
     async def advance(self, seconds: float) -> datetime:
         return await self.set(await self.now() + timedelta(seconds=seconds))
+
+
+async def next_time(tx: Connection) -> datetime | None:
+    """When something next happens by itself. None: something is going on now, or nothing ever will."""
+    row = await tx.fetchrow(sql("find_next_time"))
+    return None if row["busy"] else row["next"]

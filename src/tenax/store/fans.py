@@ -29,6 +29,12 @@ async def close_fan(tx: Connection, fan: FanRow, state: str, failure: dict[str, 
     await tx.execute(sql("close_fan"), fan.execution_id, fan.step, state, fan.attempts, text, fan.total)
 
 
+async def load_last_failure(tx: Connection, fan: FanRow) -> dict[str, Any]:
+    """What the last item of the list that failed has failed with."""
+    failure: dict[str, Any] = decode(await tx.fetchval(sql("load_last_failure"), fan.execution_id, fan.step))
+    return failure
+
+
 async def end_unstarted_items(
     tx: Connection, executions: Sequence[int], steps: Sequence[str] | None = None
 ) -> list[tuple[int, str, int | None, bool]]:
@@ -74,11 +80,13 @@ class LostItem:
 
     number: int
     element: Any
-    attempt: int
-    ledger: dict[str, Any] | None
-    available_at: datetime
     created_at: datetime
-    lost_worker: str | None
+    available_at: datetime
+    attempt: int = 0
+    ledger: dict[str, Any] | None = None
+    lost_worker: str | None = None
+    previous: Any = None
+    vary: str | None = None
 
 
 async def find_broken_fans(tx: Connection) -> list[StepKey]:
@@ -92,7 +100,7 @@ async def load_fan_numbers(tx: Connection, key: StepKey) -> FanNumbers:
     )
 
 
-async def restore_fan_items(tx: Connection, item: NewItem, lost: Sequence[LostItem]) -> None:
+async def restore_fan_items(tx: Connection, fan: FanRow, item: NewItem, lost: Sequence[LostItem]) -> None:
     await tx.execute(
         sql("restore_fan_items"),
         item.execution_id,
@@ -105,7 +113,6 @@ async def restore_fan_items(tx: Connection, item: NewItem, lost: Sequence[LostIt
         item.max_attempts,
         item.timeout,
         item.queue_ttl,
-        item.vary,
         item.paused,
         [one.number for one in lost],
         [encode(one.element) for one in lost],
@@ -114,4 +121,7 @@ async def restore_fan_items(tx: Connection, item: NewItem, lost: Sequence[LostIt
         [one.available_at for one in lost],
         [one.created_at for one in lost],
         [one.lost_worker for one in lost],
+        [None if one.previous is None else encode(one.previous) for one in lost],
+        [one.vary if one.attempt else item.vary for one in lost],
+        fan.parallelism is None,
     )

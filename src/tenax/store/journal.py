@@ -22,6 +22,8 @@ from tenax.store.rows import (
 )
 from tenax.store.statements import sql
 
+SERVER_QUEUE = "tenax:server"
+"""Where items of the server's own steps wait. No queue of a definition has such a name."""
 EVENTS_PER_ROW = 32
 """As many ids as the sequence leaves for one row of the log."""
 
@@ -65,6 +67,12 @@ class Journal:
     def ready(self) -> bool:
         """Something can be leased now."""
         return bool(self.new_items or self.explosions or self.placed)
+
+    @property
+    def server_ready(self) -> bool:
+        """Something may be there for the server itself to start."""
+        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+        return bool(self.placed) or any(item.queue == SERVER_QUEUE for item in fresh)
 
     @property
     def messages(self) -> bool:

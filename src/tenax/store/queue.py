@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from tenax.store.connect import Connection
+from tenax.store.journal import SERVER_QUEUE
 from tenax.store.json_text import encode
 from tenax.store.rows import (
     ExecutionRow,
@@ -20,9 +21,6 @@ from tenax.store.rows import (
     ServerItem,
 )
 from tenax.store.statements import sql
-
-SERVER_QUEUE = "tenax:server"
-"""Where items of the server's own steps wait. No queue of a definition has such a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,11 @@ async def lock_executions(
     rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
     executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
     return executions, rows[-1]["now"] if rows else None
+
+
+async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
+    """The inputs of executions; those that have none are not there."""
+    return {row["id"]: row["input"] for row in await tx.fetch(sql("load_inputs"), ids)}
 
 
 async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
@@ -140,13 +143,19 @@ class Wake:
     retry: datetime | None
     expiry: datetime | None
     queue: datetime | None
+    sleep: datetime | None
     deadline: datetime | None
     reap_after: datetime | None
+    server_steps: bool
+    """The server has steps of its own to start."""
+    messages: bool
+    places: bool
+    """A retry of a fan-out is due, and there is a place for it."""
 
 
 async def next_wake(tx: Connection, but: Sequence[int]) -> Wake:
     """`but`: items that cannot be decided on for now."""
-    return Wake(*await tx.fetchrow(sql("next_wake"), but))
+    return Wake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE))
 
 
 async def beat_service(tx: Connection, gap: float, lease: float) -> None:
@@ -162,10 +171,23 @@ async def restore_item(
     available_at: datetime,
     created_at: datetime,
     lost_worker: str | None,
+    previous: Any,
+    vary: str | None,
 ) -> None:
     """A rebuilt item gets back what it had used up. One that was running is leased to its lost worker, and expired."""
     text = None if ledger is None else encode(ledger)
-    arguments = (item.execution_id, item.step, attempt, text, available_at, created_at, lost_worker)
+    last = None if previous is None else encode(previous)
+    arguments = (
+        item.execution_id,
+        item.step,
+        attempt,
+        text,
+        available_at,
+        created_at,
+        lost_worker,
+        last,
+        vary,
+    )
     await tx.execute(sql("restore_item"), *arguments)
 
 

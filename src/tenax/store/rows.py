@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,7 +19,6 @@ class ExecutionRow:
     plan_id: int
     state: str
     open_steps: int
-    input: str | None
     base_dir: str | None
     retry_of: int | None
     original_execution: int | None
@@ -28,6 +28,8 @@ class ExecutionRow:
     compensation: str | None = None
     failure: str | None = None
     """Known already where it has failed and its compensations are not over."""
+    input: Mapping[str, Any] | None = None
+    """Where it has been asked for: it may be large."""
 
     @property
     def open(self) -> bool:
@@ -128,6 +130,7 @@ class LeasedItem:
     lease_token: Any
     is_retry: bool
     input: str | None
+    """Of the execution: with the first of its items, for all of them."""
     base_dir: str | None
     item_no: int | None
     compensates: bool

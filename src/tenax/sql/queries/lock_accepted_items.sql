@@ -5,5 +5,5 @@ select i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_atte
   from tenax.item i
  where i.execution_id = $1::bigint and i.state = 'accepted' and i.awaiting = $2::text
    and ($3::text is null or i.step = $3) and ($4::integer is null or i.item_no = $4)
- order by i.id
+ order by i.started_at, i.id
    for update of i

@@ -1,5 +1,5 @@
--- Everything that changes an execution locks it first, in the order of the ids.
-select id, plan_id, state, open_steps, input, base_dir, retry_of, original_execution, created_at, deadline_at,
+-- Everything that changes an execution locks it first, in the order of the ids. Its input may be large: `load_inputs` has it.
+select id, plan_id, state, open_steps, base_dir, retry_of, original_execution, created_at, deadline_at,
        parent_id, compensation, failure, tenax.now() as now
   from tenax.execution
  where id = any($1::bigint[])

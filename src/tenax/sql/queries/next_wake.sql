@@ -1,12 +1,20 @@
--- When something next falls due, of each kind; less the items of $1.
+-- When something next falls due, of each kind, less the items of $1; and what waits to be looked at now.
 select tenax.now() as now,
        (select min(available_at) from tenax.item where state = 'retrying' and available_at > tenax.now()) as retry,
        (select min(expires_at) from tenax.item
          where state in ('leased', 'accepted') and runtime <> 'sleep' and id <> all($1::bigint[])) as expiry,
-       least((select min(queue_deadline) from tenax.item
-               where state in ('queued', 'retrying') and queue_deadline is not null and id <> all($1::bigint[])),
-             (select min(expires_at) from tenax.item
-               where state = 'accepted' and runtime = 'sleep' and id <> all($1::bigint[]))) as queue,
+       (select min(queue_deadline) from tenax.item
+         where state in ('queued', 'retrying') and queue_deadline is not null and id <> all($1::bigint[])) as queue,
+       (select min(expires_at) from tenax.item
+         where state = 'accepted' and runtime = 'sleep' and id <> all($1::bigint[])) as sleep,
        (select min(deadline_at) from tenax.execution
          where state in ('running', 'paused') and deadline_at is not null) as deadline,
-       (select reap_after from tenax.service) as reap_after
+       (select reap_after from tenax.service) as reap_after,
+       exists (select from tenax.item
+                where queue = $2::text and priority = 5 and leasable and available_at <= tenax.now()) as server_steps,
+       exists (select from tenax.inbox) as messages,
+       exists (select from tenax.fan f
+                where not f.closed and f.placed < f.parallelism
+                  and exists (select from tenax.item i
+                               where i.execution_id = f.execution_id and i.step = f.step and i.state = 'retrying'
+                                 and not i.placed and i.available_at <= tenax.now())) as places
