@@ -150,6 +150,8 @@ class Unreachable(TenaxError):
 class Busy(Unreachable):
     """Others held what it needed for too long. Nothing was written; at once again may be enough."""
 
+    code = "busy"
+
 
 class SchemaOutdated(Unreachable):
     """The database's schema is not the one this version of Tenax works with."""

@@ -252,10 +252,9 @@ def test_beyond_it_the_step_fails_at_once_and_what_runs_is_recorded(play):
             (0, "retrying"),
             (4, "queued"),
             (5, "queued"),
-            (6, "queued"),
             (None, "waiting"),
         ]
-        assert cancelled[-1]["data"] == {"was": "waiting", "count": 2, "items": [[7, 8]]}
+        assert cancelled[-1]["data"] == {"was": "waiting", "count": 3, "items": [[6, 8]]}
         assert await hand.lease() == []
         assert await counts(hand, id_) == {"total": 9, "running": 1, "failed": 2, "cancelled": 6}
         assert (await hand.succeed(leased[3], "made it")).verdict == "stop"

@@ -114,9 +114,25 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
 
         interrupts = Interrupts()
         with interrupts.caught():
-            async with _own_worker(engine, execution_id, settings, interrupts.first) as worker:
+            async with (
+                _called_back(engine, execution_id),
+                _own_worker(engine, execution_id, settings, interrupts.first) as worker,
+            ):
                 await _until_the_end(engine, execution_id, view, interrupts, worker, cancel)
             return await in_full(DatabaseBackend(engine), await engine.get(execution_id))
+
+
+@contextlib.asynccontextmanager
+async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
+    """For async steps somebody must listen: this process, on loopback, unless the settings name an address."""
+    if engine.core.callback_base is not None or not await engine.is_called_back(execution_id):
+        yield
+        return
+    from tenax.server.app import listening_for_callbacks
+
+    async with listening_for_callbacks(engine) as url:
+        engine.core.callback_base = url
+        yield
 
 
 async def _begin(engine: Any, wish: Wish) -> int:

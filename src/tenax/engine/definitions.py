@@ -20,7 +20,7 @@ from tenax.policy.plan import Child, Plan, make_plan
 from tenax.store import plans
 
 DEEPEST = 20
-"""Levels of children: more is a mistake, or a circle that goes through stored workflows."""
+"""Levels of children: more is a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,18 @@ async def list_workflows(core: Core, name: str | None) -> list[dict[str, Any]]:
     return [{**row, "created_at": timestamp(row["created_at"])} for row in found]
 
 
+async def is_called_back(core: Core, plan_id: int) -> bool:
+    """Whether a step of it, or of its children, is async: somebody must be there to be called back."""
+    async with core.transaction() as tx:
+        pending = [plan_id]
+        for one in pending:
+            plan = (await core.plans.load(tx, [one]))[one]
+            if any("async" in planned.step.spec for planned in plan.steps.values()):
+                return True
+            pending += [child.plan_id for child in plan.children.values()]
+    return False
+
+
 async def _planned(core: Core, definition: _Definition, place: _Place) -> tuple[Plan, int]:
     plan, workflow = definition.plan, definition.workflow
     if plan is None:
@@ -99,8 +111,10 @@ async def _child(core: Core, parent: Workflow, reference: ChildReference, place:
         definition, trail = _read(source, path, _Hashable(core.server_retry)), f"file {path}"
         folder = posixpath.relpath(posixpath.dirname(path) or ".", place.folder or ".")
         below = _Place(place.files, posixpath.dirname(path), (*place.trail, trail))
-    if trail in place.trail or len(below.trail) > DEEPEST:
+    if trail in place.trail:
         raise InvalidInput(f"workflows start each other in a circle: {' -> '.join(below.trail)}")
+    if len(below.trail) > DEEPEST:
+        raise InvalidInput(f"workflows start each other more than {DEEPEST} deep: {' -> '.join(below.trail)}")
     plan, plan_id = await _planned(core, definition, below)
     return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
 

@@ -117,6 +117,10 @@ class Engine:
         """Stores a definition without running it: `workflow: NAME` finds it then."""
         return await definitions.store_workflow(self.core, source, filename, files)
 
+    async def is_called_back(self, execution_id: int) -> bool:
+        """Whether it has async steps, or its children have."""
+        return await definitions.is_called_back(self.core, await views.plan_id(self.core, execution_id))
+
     async def workflows(self, name: str | None = None) -> Sequence[dict[str, Any]]:
         return await definitions.list_workflows(self.core, name)
 

@@ -80,6 +80,7 @@ def _count(
             item_id=item.id,
             execution_id=item.execution_id,
             step=item.step,
+            item_no=item.item_no,
             state="succeeded" if failure is None else "failed",
             attempts=item.attempt,
             result=result if failure is None else None,

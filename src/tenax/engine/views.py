@@ -231,6 +231,14 @@ async def list_(
     ]
 
 
+async def plan_id(core: Core, execution_id: int) -> int:
+    async with core.transaction() as tx:
+        row = await executions.get_execution(tx, execution_id)
+    if row is None:
+        raise no_execution(execution_id)
+    return int(row["plan_id"])
+
+
 async def events(core: Core, execution_id: int, *, after: int = 0) -> list[dict[str, Any]]:
     """The events after a sequence number, as they stand now."""
     async with core.transaction() as tx:

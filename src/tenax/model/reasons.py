@@ -46,6 +46,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "unknown_handler": "no worker anywhere has such a handler",
         "budget_exceeded": "a cost or token limit is spent",
         "cancelled_on_request": "someone cancelled it",
+        "execution_ended": "it was not done when its execution, or its step, was over",
         "manual_retry": "an operator started it again",
     }
 )

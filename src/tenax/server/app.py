@@ -7,7 +7,8 @@ import contextlib
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from types import ModuleType
 from typing import Any
 
 import uvicorn
@@ -37,7 +38,10 @@ GRACE = 1
 BACKLOG = 2048
 
 
-def create_app(engine: Engine, settings: Settings) -> FastAPI:
+API = (executions, steps, workflows, callbacks, workers, tokens, health)
+
+
+def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType] = API) -> FastAPI:
     """The API over an engine that runs. Access is open only on loopback, and only while there are no tokens."""
     app = FastAPI(
         title="Tenax",
@@ -49,7 +53,7 @@ def create_app(engine: Engine, settings: Settings) -> FastAPI:
     )
     doorkeeper = Doorkeeper(engine.core, loopback=is_loopback(settings.host))
     app.state.services = Services(engine, doorkeeper, Parking())
-    for module in (executions, steps, workflows, callbacks, workers, tokens, health):
+    for module in modules:
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -69,6 +73,22 @@ async def serve(
             async with Engine(database, settings).running() as engine:
                 engine.core.callback_base = callback_base(listener, settings)
                 await _serve(create_app(engine, settings), listener, ready, stop or asyncio.Event())
+
+
+@contextlib.asynccontextmanager
+async def listening_for_callbacks(engine: Engine) -> AsyncIterator[str]:
+    """For an engine without a server: callbacks, and nothing else, on a free port of loopback. Gives its URL."""
+    app = create_app(engine, engine.core.settings, (callbacks,))
+    started = asyncio.Event()
+    with contextlib.closing(bind("127.0.0.1", 0)) as listener:
+        server = _Server(_config(app), lambda _url: started.set())
+        serving = asyncio.create_task(server.serve([listener]))
+        try:
+            await started.wait()
+            yield url_of(listener)
+        finally:
+            server.should_exit = True
+            await serving
 
 
 def run(settings: Settings, *, ready: Callable[[str], None] | None = None) -> None:

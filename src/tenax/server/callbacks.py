@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -10,9 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.engine.assign import receipt as receipt_of
-from tenax.engine.core import Core
-from tenax.errors import NotFound
+from tenax.engine.callbacks import check_receipt
 from tenax.model.callback import JSON, PROBLEM, read_callback
 from tenax.server import answers, bodies
 from tenax.server.answers import CallbackAnswer, answer
@@ -43,7 +40,8 @@ async def call_back(
     item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
 ) -> Response:
     """The outcome of an async step's attempt. One that comes too late is recorded and changes nothing."""
-    _refuse_strangers(engine(request).core, execution_id, item_id, receipt)
+    # Before anything of the body is read.
+    check_receipt(engine(request).core, execution_id, item_id, receipt)
     headers = request.headers
     outcome = read_callback(
         headers.get("content-type"), await request.body(), headers.get("retry-after"), datetime.now(UTC)
@@ -52,11 +50,3 @@ async def call_back(
         execution_id, item_id, attempt, receipt, outcome, step=step, item=item
     )
     return answer(CallbackAnswer(said.status, said.verdict))
-
-
-def _refuse_strangers(core: Core, execution_id: int, item_id: int, given: str) -> None:
-    """Before anything of a body is read: anyone may come here, and only the receipt lets in."""
-    if not hmac.compare_digest(receipt_of(core.secret, execution_id, item_id), given):
-        raise NotFound(
-            "there is nothing to call back under this address", remedy="use the URL as it was given"
-        )

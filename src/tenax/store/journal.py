@@ -130,6 +130,7 @@ class Journal:
                 [r.item_id for r in results],
                 [r.execution_id for r in results],
                 [r.step for r in results],
+                [r.item_no for r in results],
                 [r.state for r in results],
                 [r.attempts for r in results],
                 [None if r.result is None else encode(r.result) for r in results],

@@ -198,6 +198,7 @@ class ItemResult:
     item_id: int
     execution_id: int
     step: str
+    item_no: int | None
     state: str
     attempts: int
     result: Any

@@ -1,0 +1,447 @@
+"""`on_failure`: what comes in the place of a step that failed for good. Nothing, a value, or another step."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from fans import CALL, RETRY, by_item, fan, give_up
+from hand import Hand
+
+from tenax.errors import InvalidDefinition
+
+READS = {"args": {"status": "{{ steps.a.status }}", "got": "{{ steps.a.result }}"}}
+
+
+def workflow(*steps: dict[str, Any], **top: Any) -> str:
+    return json.dumps({"name": "fallbacks", **top, "workflow": [{**CALL, **step} for step in steps]})
+
+
+async def run(hand: Hand, source: str, *failing: str) -> dict[str, Any]:
+    """Runs it to its end: these steps fail for good, the others give their own name."""
+    id_ = await hand.submit(source)
+    while leased := await hand.lease(slots=50):
+        for a in leased:
+            await (give_up(hand, a, f"{a.step} broke") if a.step in failing else hand.succeed(a, a.step))
+    return await hand.engine.get(id_)
+
+
+def statuses(execution: dict[str, Any]) -> dict[str, str]:
+    return {name: step["status"] for name, step in execution["steps"].items()}
+
+
+async def story(hand: Hand, execution: dict[str, Any]) -> list[str]:
+    """What became of the steps: `b step_completed`."""
+    return [
+        f"{e['step']} {e['type']}"
+        for e in await hand.engine.events(execution["id"])
+        if e["type"].startswith("step_") and e["type"] != "step_enqueued"
+    ]
+
+
+# -- continue
+
+
+def test_continue_lets_what_depends_on_it_go_on(play):
+    source = workflow(
+        {"step": "a", "on_failure": "continue"},
+        {"step": "b", "needs": ["a"], "args": {"why": "{{ steps.a.failure.message }}", **READS["args"]}},
+    )
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        await give_up(hand, await hand.lease_one(), "a broke")
+        b = await hand.lease_one()
+        assert b.spec["args"] == {"status": "failed", "got": None, "why": "a broke"}
+        await hand.succeed(b, "ok")
+        execution = await hand.engine.get(id_)
+        assert (execution["status"], execution["result"]) == ("completed", {"b": "ok"})
+        assert statuses(execution) == {"a": "failed", "b": "completed"}
+        assert execution["steps"]["a"]["on_failure"] == "continue"
+        [failed] = [e for e in await hand.engine.events(id_) if e["type"] == "step_failed_terminal"]
+        assert failed["data"]["on_failure"] == "continue"
+        assert failed["data"]["failure"]["message"] == "a broke"
+
+    play(scene)
+
+
+def test_it_counts_only_once_the_retries_are_used_up(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit(
+            workflow({"step": "a", "retry": {**RETRY, "max_attempts": 2}, "on_failure": "continue"})
+        )
+        await hand.fail(await hand.lease_one())
+        assert await hand.status(id_) == "running"
+        await hand.clock.advance(1)
+        await hand.fail(await hand.lease_one())
+        execution = await hand.engine.get(id_)
+        assert (execution["status"], execution["result"]) == ("completed", {"a": None})
+        assert (await hand.types(id_))[-3:] == [
+            "step_retry_exhausted",
+            "step_failed_terminal",
+            "execution_completed",
+        ]
+
+    play(scene)
+
+
+def test_a_step_that_fails_before_it_starts_is_forgiven_too(play):
+    source = workflow(
+        {"step": "a"},
+        {"step": "b", "needs": ["a"], "when": "{{ steps.a.result.x > 'y' + 1 }}", "on_failure": "continue"},
+        {"step": "c", "needs": ["a"], "for_each": "{{ steps.a.result }}", "on_failure": {"value": []}},
+        {"step": "d", "needs": ["b", "c"], "args": {"c": "{{ steps.c.result }}"}},
+    )
+
+    async def scene(hand: Hand):
+        execution = await run(hand, source)
+        assert statuses(execution) == {"a": "completed", "b": "failed", "c": "completed", "d": "completed"}
+        assert execution["steps"]["b"]["failure"]["message"].startswith("`when` of step b: ")
+        assert [execution["steps"][name]["on_failure"] for name in "bc"] == ["continue", "value"]
+        assert execution["steps"]["c"]["result"] == []
+
+    play(scene)
+
+
+# -- value
+
+
+def test_a_value_stands_in_for_the_result(play):
+    value = {
+        "fallback": True,
+        "why": "{{ steps.a.failure.reason }}",
+        "who": "{{ input.who }}",
+        "x": "{{ steps.z.result }}",
+    }
+    source = workflow(
+        {"step": "z"},
+        {"step": "a", "needs": ["z"], "on_failure": {"value": value}},
+        {"step": "b", "needs": ["a"], **READS},
+        input={"who": {"type": "string", "default": "me"}},
+    )
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        await hand.succeed(await hand.lease_one(), [26])
+        await give_up(hand, await hand.lease_one(), "a broke")
+        b = await hand.lease_one()
+        expected = {"fallback": True, "who": "me", "x": [26]}
+        assert b.spec["args"]["status"] == "completed"
+        assert {k: v for k, v in b.spec["args"]["got"].items() if k != "why"} == expected
+        await hand.succeed(b)
+        execution = await hand.engine.get(id_)
+        a = execution["steps"]["a"]
+        assert (execution["status"], a["status"], a["on_failure"]) == ("completed", "completed", "value")
+        assert a["result"] == {**expected, "why": a["failure"]["reason"]}
+        assert a["failure"]["message"] == "a broke", "why it was needed is kept"
+        events = [e for e in await hand.engine.events(id_) if e["step"] == "a"][-2:]
+        assert [(e["type"], e["data"]["on_failure"]) for e in events] == [
+            ("step_failed_terminal", "value"),
+            ("step_completed", "value"),
+        ]
+
+    play(scene)
+
+
+def test_a_value_that_cannot_be_had_fails_the_step_and_says_why(play):
+    source = workflow(
+        {"step": "z"},
+        {"step": "a", "needs": ["z"], "on_failure": {"value": "{{ steps.z.result.nope }}"}},
+        {"step": "b", "needs": ["a"]},
+    )
+
+    async def scene(hand: Hand):
+        execution = await run(hand, source, "a")
+        assert execution["status"] == "failed"
+        assert statuses(execution) == {"z": "completed", "a": "failed", "b": "unreachable"}
+        failure = execution["failure"]
+        assert (failure["class"], failure["reason"], failure["step"]) == ("invalid", "template_error", "a")
+        assert failure["message"].startswith("`on_failure` of step a: ")
+        a = execution["steps"]["a"]
+        assert a["failure"]["message"] == failure["message"], "the step's own record says so too"
+        told = [
+            e["data"]
+            for e in await hand.engine.events(execution["id"])
+            if e["type"] == "step_failed_terminal"
+        ]
+        assert [d.get("on_failure") for d in told] == ["value", None]
+        assert told[0]["failure"]["message"] == "a broke"
+
+    play(scene)
+
+
+@pytest.mark.parametrize("value", [None, 0, "", [], {"deep": [1, {"x": None}]}])
+def test_any_value_will_do(play, value):
+    async def scene(hand: Hand):
+        execution = await run(hand, workflow({"step": "a", "on_failure": {"value": value}}), "a")
+        assert (execution["status"], execution["result"]) == ("completed", {"a": value})
+
+    play(scene)
+
+
+# -- step
+
+
+def test_a_fallback_runs_only_where_the_step_failed_and_lends_its_result(play):
+    source = workflow(
+        {"step": "a", "on_failure": {"step": "plan_b"}},
+        {"step": "plan_b", "args": {"why": "{{ steps.a.failure.message }}"}},
+        {"step": "c", "needs": ["a"], **READS},
+    )
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        await give_up(hand, await hand.lease_one(), "a broke")
+        fallback = await hand.lease_one()
+        assert (fallback.step, fallback.spec["args"]) == ("plan_b", {"why": "a broke"})
+        await hand.succeed(fallback, "from plan b")
+        c = await hand.lease_one()
+        assert c.spec["args"] == {"status": "failed", "got": "from plan b"}
+        await hand.succeed(c, "ok")
+        execution = await hand.engine.get(id_)
+        assert (execution["status"], execution["result"]) == ("completed", {"c": "ok"})
+        assert statuses(execution) == {"a": "failed", "plan_b": "completed", "c": "completed"}
+        assert execution["steps"]["c"]["needs"] == ["a", "plan_b"]
+        well = await run(hand, source)
+        assert statuses(well) == {"a": "completed", "plan_b": "skipped", "c": "completed"}
+        assert await story(hand, well) == ["a step_completed", "plan_b step_skipped", "c step_completed"]
+
+    play(scene)
+
+
+def test_a_fallback_that_fails_cuts_off_what_waits_for_the_step(play):
+    source = workflow(
+        {"step": "a", "on_failure": {"step": "plan_b"}},
+        {"step": "plan_b"},
+        {"step": "c", "needs": ["a"]},
+        {"step": "other", "goal": True},
+    )
+
+    async def scene(hand: Hand):
+        execution = await run(hand, source, "a", "plan_b")
+        assert execution["status"] == "completed", "no goal needs it"
+        assert statuses(execution)["c"] == "unreachable"
+        assert execution["steps"]["c"]["failure"] == {"cause": "plan_b"}
+        doomed = await run(hand, source.replace(', "goal": true', ""), "a", "plan_b")
+        assert (doomed["status"], doomed["failure"]["step"]) == ("failed", "plan_b")
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("failing", "ran", "result"),
+    [
+        ((), {"a": "completed", "b": "skipped", "c": "skipped"}, "a"),
+        (("a",), {"a": "failed", "b": "completed", "c": "skipped"}, "b"),
+        (("a", "b"), {"a": "failed", "b": "failed", "c": "completed"}, "c"),
+        (("a", "b", "c"), {"a": "failed", "b": "failed", "c": "failed"}, None),
+    ],
+)
+def test_a_chain_of_fallbacks(play, failing, ran, result):
+    source = workflow(
+        {"step": "a", "on_failure": {"step": "b"}},
+        {"step": "b", "on_failure": {"step": "c"}},
+        {"step": "c"},
+        {"step": "end", "needs": ["a"], "args": {"got": "{{ steps.a.result }}"}},
+    )
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        while (a := await hand.lease_one()).step != "end":
+            await (give_up(hand, a) if a.step in failing else hand.succeed(a, a.step))
+            if await hand.status(id_) == "failed":
+                break
+        execution = await hand.engine.get(id_)
+        assert {name: s for name, s in statuses(execution).items() if name != "end"} == ran
+        if result is None:
+            assert statuses(execution)["end"] == "unreachable"
+            assert execution["failure"]["step"] == "c"
+        else:
+            assert a.spec["args"] == {"got": result}
+
+    play(scene)
+
+
+def test_the_fallback_of_a_goal_is_a_goal(play):
+    source = workflow(
+        {"step": "a", "goal": True, "on_failure": {"step": "b"}}, {"step": "b"}, {"step": "c", "needs": ["b"]}
+    )
+
+    async def scene(hand: Hand):
+        well = await run(hand, source)
+        assert (well["status"], well["result"]) == ("completed", {"a": "a"})
+        saved = await run(hand, source, "a")
+        assert (saved["status"], saved["result"]) == ("completed", {"a": "b"})
+        assert [saved["steps"][name]["goal"] for name in "abc"] == [True, True, False]
+        lost = await run(hand, source, "a", "b")
+        assert (lost["status"], lost["failure"]["step"]) == ("failed", "b")
+
+    play(scene)
+
+
+def test_a_last_step_with_a_fallback_is_still_a_last_step(play):
+    source = workflow({"step": "a", "on_failure": {"step": "b"}}, {"step": "b"})
+
+    async def scene(hand: Hand):
+        assert (await run(hand, source))["result"] == {"a": "a"}
+        assert (await run(hand, source, "a"))["result"] == {"a": "b"}
+
+    play(scene)
+
+
+def test_a_step_that_is_skipped_or_cut_off_needs_no_fallback(play):
+    source = workflow(
+        {"step": "z"},
+        {"step": "a", "needs": ["z"], "when": "{{ steps.z.result == 'never' }}", "on_failure": {"step": "b"}},
+        {"step": "b"},
+        {"step": "c", "needs": ["a"]},
+    )
+
+    async def scene(hand: Hand):
+        skipped = await run(hand, source)
+        assert statuses(skipped) == {"z": "completed", "a": "skipped", "b": "skipped", "c": "completed"}
+        cut_off = await run(hand, source, "z")
+        assert statuses(cut_off) == {
+            "z": "failed",
+            "a": "unreachable",
+            "b": "unreachable",
+            "c": "unreachable",
+        }
+        assert {s["failure"]["cause"] for n, s in cut_off["steps"].items() if n != "z"} == {"z"}
+
+    play(scene)
+
+
+def test_a_fallback_may_have_a_condition_of_its_own(play):
+    source = workflow(
+        {"step": "a", "on_failure": {"step": "b"}},
+        {"step": "b", "when": "{{ steps.a.failure.class == 'transient' }}"},
+        {"step": "c", "needs": ["a"], **READS},
+    )
+
+    async def scene(hand: Hand):
+        logical = await run(hand, source, "a")
+        assert statuses(logical) == {"a": "failed", "b": "skipped", "c": "completed"}
+        id_ = await hand.submit(source)
+        await hand.fail(await hand.lease_one())
+        assert (await hand.lease_one()).step == "b"
+        await hand.engine.cancel(id_, actor="ann")
+
+    play(scene)
+
+
+def test_a_fallback_with_a_value_of_its_own(play):
+    source = workflow(
+        {"step": "a", "on_failure": {"step": "b"}}, {"step": "b", "on_failure": {"value": "at last"}}
+    )
+
+    async def scene(hand: Hand):
+        execution = await run(hand, source, "a", "b")
+        assert (execution["status"], execution["result"]) == ("completed", {"a": "at last"})
+        assert statuses(execution) == {"a": "failed", "b": "completed"}
+
+    play(scene)
+
+
+def test_what_cannot_be_is_refused(play):
+    async def scene(hand: Hand):
+        twice = [{"step": n, "on_failure": {"step": "c"}} for n in "ab"]
+        with pytest.raises(InvalidDefinition, match="fallback of `a` already"):
+            await hand.submit(workflow(*twice, {"step": "c"}))
+        with pytest.raises(InvalidDefinition, match="circle"):
+            await hand.submit(
+                workflow({"step": "a", "needs": ["b"], "on_failure": {"step": "b"}}, {"step": "b"})
+            )
+
+    play(scene)
+
+
+# -- fan-outs
+
+
+@pytest.mark.parametrize(
+    ("on_failure", "status", "result"),
+    [("continue", "failed", ["zero", None, None]), ({"value": ["none"]}, "completed", ["none"])],
+)
+def test_a_fan_out_that_failed_is_forgiven_as_any_step(play, on_failure, status, result):
+    after = {
+        "step": "after",
+        "needs": ["each"],
+        "when": "{{ steps.each.failures | length == 1 }}",
+        "args": {"got": "{{ steps.each.result }}", "failed": "{{ steps.each.failures }}"},
+    }
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(fan([0, 1, 2], after, parallelism=2, on_failure=on_failure))
+        leased = by_item(await hand.lease())
+        await hand.succeed(leased[0], "zero")
+        await give_up(hand, leased[1], "broken")
+        seen = await hand.lease_one()
+        assert (seen.step, seen.spec["args"]["got"]) == ("after", result)
+        assert [(f["item"], f["message"]) for f in seen.spec["args"]["failed"]] == [(1, "broken")]
+        await hand.succeed(seen)
+        execution = await hand.engine.get(id_)
+        each = execution["steps"]["each"]
+        assert (execution["status"], each["status"], each["result"]) == ("completed", status, result)
+        assert each["items"]["cancelled"] == 1
+
+    play(scene)
+
+
+def test_a_fan_out_falls_back_on_a_fan_out(play):
+    spare = {"step": "spare", "for_each": "{{ steps.each.failures }}", "args": {"item": "{{ item.item }}"}}
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(fan([0, 1], spare, parallelism=2, on_failure={"step": "spare"}))
+        leased = by_item(await hand.lease())
+        await give_up(hand, leased[1])
+        await hand.succeed(leased[0])
+        again = await hand.lease_one()
+        assert (again.step, again.spec["args"]) == ("spare", {"item": 1})
+        await hand.succeed(again, "mended")
+        execution = await hand.engine.get(id_)
+        assert (execution["status"], execution["result"]) == ("completed", {"each": ["mended"]})
+
+    play(scene)
+
+
+def test_a_broken_value_of_a_fan_out_leaves_its_results_readable(play):
+    async def scene(hand: Hand):
+        broken = {"value": "{{ steps.each.result[5] }}"}
+        id_ = await hand.submit(fan([0, 1], parallelism=2, on_failure=broken))
+        leased = by_item(await hand.lease())
+        await hand.succeed(leased[0], "zero")
+        await give_up(hand, leased[1])
+        execution = await hand.engine.get(id_)
+        assert (execution["status"], execution["failure"]["reason"]) == ("failed", "template_error")
+        each = execution["steps"]["each"]
+        assert (each["status"], each["result"]) == ("failed", ["zero", None])
+        assert each["failure"]["reason"] == "template_error"
+
+    play(scene)
+
+
+# -- recovery
+
+
+@pytest.mark.parametrize("on_failure", ["continue", {"value": 1}, {"step": "spare"}])
+def test_a_lost_item_behind_a_forgiven_failure_is_found(play, on_failure):
+    steps = [{"step": "a", "on_failure": on_failure}, {"step": "b", "needs": ["a"]}]
+    if on_failure == {"step": "spare"}:
+        steps.append({"step": "spare"})
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(workflow(*steps))
+        await give_up(hand, await hand.lease_one())
+        await hand.sql("delete from tenax.item")
+        assert await hand.engine.recover() == [id_]
+        execution_runs = []
+        while leased := await hand.lease():
+            for a in leased:
+                execution_runs.append(a.step)
+                await hand.succeed(a, a.step)
+        assert execution_runs == (["spare", "b"] if len(steps) == 3 else ["b"])
+        assert await hand.status(id_) == "completed"
+
+    play(scene)
