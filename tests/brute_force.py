@@ -316,9 +316,9 @@ class World:
     def result_of(self, name: str) -> Any:
         """What a fallback gave is the result of the step that it stood in for."""
         fallback = name
-        while self.status[fallback] == "failed" and self.by_name[fallback].fallback is not None:
+        while self.status.get(fallback) == "failed" and self.by_name[fallback].fallback is not None:
             fallback = self.by_name[fallback].fallback
-        return self.results[fallback] if self.status[fallback] == "completed" else self.results[name]
+        return self.results[fallback] if self.status.get(fallback) == "completed" else self.results[name]
 
     def _untouched(self) -> list[str]:
         return [p.name for p in self.parts if p.name not in self.status and not self._begun(p.name)]

@@ -1,9 +1,18 @@
-"""`tenax run` of fan-outs, children, fallbacks and compensations; and `tenax store`."""
+"""`tenax run` of fan-outs, children, fallbacks, compensations and async steps; and `tenax store`."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -54,6 +63,18 @@ name: instead
 workflow:
   - {step: broken, type: process, command: "exit 3", on_failure: {value: [1, 2]}}
   - {step: after, type: process, needs: [broken], command: ["echo", "{{ steps.broken.result }}"]}
+"""
+CALLED = """
+name: called
+input: {url: {type: string, required: true}}
+workflow:
+  - {step: called, type: http, method: POST, url: "{{ input.url }}", json: {n: 5}, async: {deadline: 1m}}
+"""
+CALLED_BELOW = """
+name: above
+input: {url: {type: string, required: true}}
+workflow:
+  - {step: called, type: workflow, file: called.yaml, input: {url: "{{ input.url }}"}}
 """
 
 
@@ -180,3 +201,85 @@ def test_stored_workflows_are_found_by_their_name(tenax, tmp_path):
     ended = tenax("run", "caller.yaml", "--json")
     assert (ended.code, ended.json["status"]) == (0, "completed")
     assert tenax("list", "--json").json[-1]["workflow"] == "caller"
+
+
+class Callee(ThreadingHTTPServer):
+    """Accepts work, and calls back from another thread unless it is dumb. Keeps what it was told."""
+
+    def __init__(self, *, dumb: bool) -> None:
+        super().__init__(("127.0.0.1", 0), _Taken)
+        self.dumb = dumb
+        self.urls: list[str] = []
+        self.answers: list[tuple[str, int, Any]] = []
+        self.calls: list[threading.Thread] = []
+
+    def call_back(self, url: str, n: int) -> None:
+        elsewhere = urlsplit(url)._replace(path="/v1/executions", query="").geturl()
+        self._ask(urllib.request.Request(elsewhere))
+        body = json.dumps({"success": True, "result": {"doubled": 2 * n}}).encode()
+        self._ask(urllib.request.Request(url, body, {"Content-Type": "application/json"}))
+
+    def _ask(self, request: urllib.request.Request) -> None:
+        path = urlsplit(request.full_url).path
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                self.answers.append((path, answer.status, json.load(answer)))
+        except urllib.error.HTTPError as error:
+            self.answers.append((path, error.code, None))
+
+
+class _Taken(BaseHTTPRequestHandler):
+    server: Callee
+
+    def do_POST(self) -> None:
+        n = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["n"]
+        self.send_response(202)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        url = self.headers["Tenax-Callback-Url"]
+        self.server.urls.append(url)
+        if not self.server.dumb:
+            self.server.calls.append(threading.Thread(target=self.server.call_back, args=(url, n)))
+            self.server.calls[-1].start()
+
+    def log_message(self, *_: object) -> None:
+        """The test looks at what was answered."""
+
+
+@contextlib.contextmanager
+def callee(*, dumb: bool = False) -> Iterator[Callee]:
+    with Callee(dumb=dumb) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield server
+        server.shutdown()
+        for one in (thread, *server.calls):
+            one.join()
+
+
+@pytest.mark.parametrize("file", ["called.yaml", "above.yaml"])
+def test_an_async_step_is_called_back_by_way_of_the_command_itself(tenax, tmp_path, file):
+    """Its own step, or one of a child. Nothing but callbacks is to be had there."""
+    (tmp_path / "called.yaml").write_text(CALLED)
+    (tmp_path / "above.yaml").write_text(CALLED_BELOW)
+    with callee() as service:
+        url = f"http://127.0.0.1:{service.server_port}/work"
+        ended = tenax("run", file, "--input", f"url={url}")
+    assert (ended.code, ended.err) == (0, "")
+    assert '"doubled": 10' in ended.out
+    [elsewhere, (path, status, answer)] = service.answers
+    assert elsewhere == ("/v1/executions", 404, None)
+    assert path.startswith("/v1/callbacks/")
+    assert (status, answer) == (200, {"status": "applied", "verdict": "complete"})
+
+
+def test_an_async_step_where_the_settings_say_who_is_called_back(tenax, tmp_path):
+    """The command does not listen then: whoever is at that address hears the callback."""
+    (tmp_path / "called.yaml").write_text(CALLED.replace("deadline: 1m", "deadline: 100ms"))
+    with callee(dumb=True) as service:
+        url = f"http://127.0.0.1:{service.server_port}/work"
+        there = "https://tenax.example/behind/a/proxy"
+        ended = tenax("run", "called.yaml", "--input", f"url={url}", TENAX_CALLBACK_URL=there)
+    assert ended.code == 1
+    assert "timeout (callback_deadline)" in ended.out
+    assert [url.partition("/v1/callbacks/")[0] for url in service.urls] == [there]

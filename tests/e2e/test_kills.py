@@ -38,6 +38,28 @@ workflow:
     command: exit 7
     retry: RETRY
 """
+# Three steps are done and the fourth fails; what undoes the second is patient.
+UNDONE = """
+name: undone
+defaults: {retry: RETRY}
+workflow:
+  - step: a
+    type: process
+    command: echo done
+    compensate: {type: process, command: echo a >> undone, cwd: FOLDER}
+  - step: b
+    type: process
+    command: echo done
+    needs: [a]
+    compensate:
+      type: process
+      command: 'echo $$ > began-{{ attempt }}.part && mv began-{{ attempt }}.part began-{{ attempt }};
+        while ! test -e go-{{ attempt }}; do sleep 0.02; done; echo b >> undone'
+      cwd: FOLDER
+  - {step: c, type: process, command: echo done, needs: [b],
+     compensate: {type: process, command: echo c >> undone, cwd: FOLDER}}
+  - {step: d, type: process, command: exit 7, needs: [c], retry: 1}
+"""
 
 
 def submit(house: Household, source: str, retry: str) -> int:
@@ -126,6 +148,31 @@ def test_a_worker_killed_in_mid_attempt_costs_that_attempt(tmp_path: Path, datab
         assert lost["data"]["failure"]["class"] == "worker_lost"
         assert lost["data"]["failure"]["reason"] == "worker_heartbeat_stale"
         check_waits(found, 0.7)
+
+
+def test_a_worker_killed_in_the_middle_of_a_compensation_costs_that_attempt(
+    tmp_path: Path, database_url: str
+) -> None:
+    with Household(tmp_path, tmp_path / "home", database_url=database_url, **SHORT) as house:
+        house.server()
+        first = house.worker()
+        execution_id = submit(house, UNDONE, "{max_attempts: 2, initial_delay: 700ms, jitter: 0}")
+        child = began(house, 1)
+        first.kill()
+        eventually(lambda: not alive(child))
+        house.worker()
+        began(house, 2)
+        finish(house, 2)
+        execution, found = ended(house, execution_id)
+        assert (execution["status"], execution["compensation"]) == ("failed", "completed")
+        assert execution["failure"]["step"] == "d"
+        assert (tmp_path / "undone").read_text().split() == ["c", "b", "a"]
+        [lost] = of_type(found, "compensation_error")
+        assert (lost["step"], lost["data"]["how"]) == ("b", "lease_expired")
+        assert lost["data"]["failure"]["class"] == "worker_lost"
+        undone = [(event["step"], event["attempt"]) for event in of_type(found, "compensation_completed")]
+        assert undone == [("c", 1), ("b", 2), ("a", 1)]
+        assert len(of_type(found, "compensation_started")) == 4
 
 
 def test_workers_killed_in_every_attempt_use_up_the_attempts_and_no_more(

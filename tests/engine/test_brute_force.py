@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ from tenax.engine.fan_out import feed
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 
-EXAMPLES = 100
-OUTCOMES = ("yes", "yes", "yes", "no", "list", "again", "again", "fatal")
+EXAMPLES = 150
+OUTCOMES = ("yes", "yes", "yes", "no", "list", "again", "again", "fatal", "fatal")
 
 
 @st.composite
@@ -49,9 +50,10 @@ def parts(draw: st.DrawFn, name: str, earlier: list[str]) -> Part:
 def workflows(draw: st.DrawFn) -> list[Part]:
     names = [f"s{n}" for n in range(draw(st.integers(2, 6)))]
     made = [draw(parts(name, names[:n])) for n, name in enumerate(names)]
-    for n, fallback in draw(st.dictionaries(st.integers(0, 5), st.sampled_from(names), max_size=2)).items():
-        if n < len(made) and fallback not in (made[n].name, *(part.fallback for part in made)):
-            changed = Part(**{**vars(made[n]), "on_failure": "step", "fallback": fallback})
+    pairs = st.tuples(st.integers(0, len(made) - 1), st.sampled_from(names))
+    for n, fallback in draw(st.lists(pairs, max_size=4)):
+        if fallback not in (made[n].name, *(part.fallback for part in made)):
+            changed = replace(made[n], on_failure="step", fallback=fallback)
             with_it = [*made[:n], changed, *made[n + 1 :]]
             made = made if has_circle(all_needs(with_it)) else with_it
     return made

@@ -11,7 +11,7 @@ from hand import Hand
 from tenax.engine.assign import receipt
 from tenax.errors import NotFound
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, Release, ReportAnswer
+from tenax.model.wire import Assignment, Release, Report, ReportAnswer
 
 BASE = "http://tenax.test"
 ASYNC = """
@@ -424,6 +424,39 @@ def test_that_it_was_accepted_may_be_said_twice(play_called):
     play_called(scene)
 
 
+def test_reports_of_several_items_said_twice_get_each_their_own_answer(play_called):
+    source = ITEMS.replace("parallelism: 1", "parallelism: 3")
+
+    async def scene(hand: Hand):
+        await hand.submit(source)
+        work = await hand.lease()
+        outcomes = (FAILED, DONE, ACCEPTED)
+        reports = [
+            Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step)
+            for a, outcome in zip(work, outcomes, strict=True)
+        ]
+        first = await hand.engine.report(reports)
+        assert [answer.verdict for answer in first] == ["retry", "complete", None]
+        before = await hand.types(work[0].execution_id)
+        assert await hand.engine.report(reports) == first
+        assert await hand.types(work[0].execution_id) == before
+
+    play_called(scene)
+
+
+def test_the_late_report_of_an_item_names_it(play_called):
+    async def scene(hand: Hand):
+        await hand.submit(ITEMS)
+        a = await hand.lease_one()
+        await hand.pass_time(31)
+        await hand.settle_down()
+        assert (await hand.succeed(a)).status == "late"
+        [late] = await events_of(hand, a, "late_result")
+        assert (late["step"], late["item"], late["attempt"]) == ("job", 0, 1)
+
+    play_called(scene)
+
+
 def test_a_synchronous_answer_of_an_async_step_ends_it(play_called):
     """A callee that refuses: the worker reports a failure, not an acceptance."""
 
@@ -536,5 +569,20 @@ def test_a_success_that_is_not_done_yet_runs_again(play_called):
         assert b.attempt == 2
         assert (await call_back(hand, b)).verdict == "complete"
         assert (await only_step(hand, b))["counted"] == 1
+
+    play_called(scene)
+
+
+def test_an_old_attempt_that_was_not_done_yet_is_late_and_one_that_was_counts(play_called):
+    source = ASYNC.replace("    retry:", "    until: {condition: result.pages == 3, delay: 7s}\n    retry:")
+
+    async def scene(hand: Hand):
+        first = await failed_once(hand, source)
+        assert (await call_back(hand, first, Outcome("succeeded", {"pages": 1}))).status == "late"
+        await hand.clock.advance(10)
+        second = await accept_next(hand)
+        assert (await call_back(hand, first, Outcome("succeeded", {"pages": 2}))).status == "late"
+        assert (await only_step(hand, second))["waiting"]["for"] == "callback", "the second goes on"
+        assert (await call_back(hand, first)).verdict == "complete"
 
     play_called(scene)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from contextlib import AsyncExitStack
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import pytest
 from hand import Hand
 
+from tenax import task
+from tenax.embed import local_worker
 from tenax.engine.engine import Engine
 from tenax.errors import Busy, Conflict, InvalidInput, NotFound, UsageError
-from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Report, Submission
+from tenax.model.wire import Assignment, Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database
 
@@ -317,11 +319,12 @@ def test_a_fan_out_of_children_keeps_its_parallelism_and_its_order(play):
     async def scene(hand: Hand):
         await hand.engine.store_workflow(LEAF)
         id_ = await begun(hand, calling(more))
-        for left in (5, 4, 3, 2, 1):
-            work = await hand.lease()
-            assert len(await children_of(hand, id_)) == 5 - left + min(left, 2)
-            last = max(work or held, key=lambda a: a.execution_id)
-            held = [a for a in [*work, *([] if left == 5 else held)] if a is not last]
+        held: list[Assignment] = []
+        for done in range(5):
+            held += await hand.lease()
+            assert len(await children_of(hand, id_)) == min(done + 2, 5)
+            last = max(held, key=lambda a: a.execution_id)
+            held.remove(last)
             await hand.succeed(last, last.spec["args"]["n"] + 1)
             await hand.settle_down()
         assert (await hand.engine.get(id_))["result"] == {"call": [{"got": n} for n in (11, 21, 31, 41, 51)]}
@@ -368,6 +371,46 @@ def test_a_version_is_asked_for_by_its_label(play):
     play(scene)
 
 
+def test_a_version_may_start_an_earlier_one_of_the_same_name(play):
+    newer = "name: leaf\nversion: 2\nworkflow: [{step: wrapped, type: workflow, workflow: leaf@1}]\n"
+
+    async def scene(hand: Hand):
+        await hand.engine.store_workflow(LEAF.replace("name: leaf", "name: leaf\nversion: 1"))
+        await hand.engine.store_workflow(newer)
+        id_ = await begun(hand, calling())
+        await do(hand, "x")
+        assert (await hand.engine.get(id_))["result"] == {"call": {"wrapped": {"got": "x"}}}
+
+    play(scene)
+
+
+def test_definitions_that_are_named_again_and_again_are_planned_once(play):
+    """Ten files, each starting the next one twenty times: as a tree they would be more than a million million."""
+    steps = "".join(f"  - {{step: s{n}, type: workflow, file: NEXT}}\n" for n in range(20))
+    files = {
+        f"f{n}.yaml": f"name: f{n}\nworkflow:\n{steps}".replace("NEXT", f"f{n + 1}.yaml") for n in range(9)
+    } | {"f9.yaml": LEAF}
+
+    async def scene(hand: Hand):
+        async with asyncio.timeout(20):
+            id_ = await hand.submit(files["f0.yaml"], files=files)
+            assert await hand.engine.is_called_back(id_) is False
+        assert len(await hand.sql("select from tenax.plan")) == 10
+
+    play(scene)
+
+
+def test_there_is_an_end_to_how_deep_it_goes(play):
+    again = "name: f{0}\nworkflow: [{{step: s, type: workflow, file: f{1}.yaml}}]\n"
+    files = {f"f{n}.yaml": again.format(n, n + 1) for n in range(30)}
+
+    async def scene(hand: Hand):
+        with pytest.raises(InvalidInput, match="20 levels at most"):
+            await hand.submit(files["f0.yaml"], files=files)
+
+    play(scene)
+
+
 def test_an_unknown_name_is_refused_at_submit(play):
     async def scene(hand: Hand):
         with pytest.raises(NotFound, match="no workflow named 'leaf'") as refused:
@@ -393,8 +436,23 @@ def test_files_are_found_from_the_folder_of_the_file_that_names_them(play):
         await hand.succeed(work, 1)
         await hand.settle_down()
         assert (await hand.engine.get(id_))["result"] == {"outer": {"inner": {"got": 1}}}
-        with pytest.raises(InvalidInput, match="starts the file '../deep/leaf.yaml', which was not given"):
+        with pytest.raises(InvalidInput, match=r"starts the file '\.\./deep/leaf.yaml', which was not given"):
             await hand.submit(top, files={"parts/middle.yaml": middle})
+
+    play(scene)
+
+
+def test_a_stored_workflow_keeps_the_files_that_it_was_stored_with(play):
+    middle = "name: middle\nworkflow: [{step: inner, type: workflow, file: parts/leaf.yaml}]\n"
+
+    async def scene(hand: Hand):
+        await hand.engine.store_workflow(middle, files={"parts/leaf.yaml": LEAF})
+        by_step = await begun(hand, TOP)
+        [by_name] = await hand.engine.submit([Submission(workflow="middle")])
+        await hand.settle_down()
+        await do(hand, 1)
+        assert (await hand.engine.get(by_step))["result"] == {"outer": {"inner": {"got": 1}}}
+        assert (await hand.engine.get(by_name.id))["result"] == {"inner": {"got": 1}}
 
     play(scene)
 
@@ -577,11 +635,11 @@ workflow:
     workflow: middle
     for_each: [1, 2, 3, 4, 5, 6]
     parallelism: 6
-    retry: {max_attempts: 20, backoff: none, retry_on: [child_failed]}
+    retry: {max_attempts: unlimited, backoff: none, retry_on: [child_failed]}
 """
 
 
-async def _rival(engine: Engine, url: str, home: Any, stack: AsyncExitStack) -> Engine:
+async def _rival(url: str, home: Any, stack: AsyncExitStack) -> Engine:
     settings = Settings(home=home, database_url=url)
     database = await stack.enter_async_context(Database.open(settings))
     other = Engine(database, settings, roll=lambda: 0.5)
@@ -594,23 +652,15 @@ def _size(tree: dict[str, Any]) -> int:
 
 
 async def _work_until_cancelled(hand: Hand, ids: list[int]) -> None:
-    """Starts children, leases and reports, failing now and then, so that new children are started all the time."""
-    n = 0
-    while True:
-        with_busy = [hand.engine.server_steps.start(), hand.engine.postman.deliver(), hand.engine.reap()]
-        for found in await asyncio.gather(*with_busy, return_exceptions=True):
+    """Starts children, leases and reports; every child fails, so that new ones are started all the time."""
+    engine = hand.engine
+    while any(one != "cancelled" for one in await statuses(hand, ids)):
+        loops = [engine.server_steps.start(), engine.postman.deliver(), engine.reap()]
+        for found in await asyncio.gather(*loops, return_exceptions=True):
             assert not isinstance(found, BaseException) or isinstance(found, Busy), found
-        for a in await hand.lease(slots=5):
-            n += 1
-            outcome = Outcome("failed", facts=Facts(status_code=404)) if n % 2 else Outcome("succeeded", n)
-            try:
-                await hand.engine.report(
-                    [Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step)]
-                )
-            except Busy:
-                continue
-        if all(one == "cancelled" for one in await statuses(hand, ids)):
-            return
+        for assignment in await hand.lease(slots=5):
+            with contextlib.suppress(Busy):
+                await hand.fail(assignment, status_code=404)
 
 
 def test_cancels_among_starts_and_reports_of_several_servers_leave_everything_cancelled(
@@ -621,7 +671,7 @@ def test_cancels_among_starts_and_reports_of_several_servers_leave_everything_ca
         await hand.engine.store_workflow(MIDDLE)
         ids = [await hand.submit(FAMILY) for _ in range(4)]
         async with AsyncExitStack() as stack:
-            rivals = [await _rival(hand.engine, any_database_url, tmp_path, stack) for _ in range(2)]
+            rivals = [await _rival(any_database_url, tmp_path, stack) for _ in range(2)]
             hands = [hand, *(Hand(rival, hand.clock) for rival in rivals)]
 
             async def cancel(id_: int, grown: int) -> None:
@@ -641,6 +691,52 @@ def test_cancels_among_starts_and_reports_of_several_servers_leave_everything_ca
         assert await hand.lease() == []
 
     play(scene)
+
+
+@task(name="children_fine")
+async def fine() -> int:
+    return 1
+
+
+BY_ITSELF = """
+name: top
+workflow:
+  - step: call
+    type: workflow
+    workflow: middle
+    for_each: [1, 2, 3]
+    compensate: {type: python, task: children_fine}
+  - {step: pause, type: sleep, for: 10ms, needs: [call]}
+  - {step: told, type: wait, signal: go, needs: [pause]}
+  - {step: doomed, type: sleep, for: "{{ steps.call.result }}", needs: [told]}
+"""
+
+
+def test_all_of_it_goes_on_by_itself_where_servers_run(any_database_url, tmp_path):
+    """Each is woken by what it waits for: no sweep comes in this time."""
+    leaf = "name: leaf\nworkflow: [{step: do, type: python, task: children_fine}]\n"
+
+    async def running(stack: AsyncExitStack) -> Engine:
+        settings = Settings(home=tmp_path, database_url=any_database_url, sweep=3600)
+        database = await stack.enter_async_context(Database.open(settings))
+        return await stack.enter_async_context(Engine(database, settings).running())
+
+    async def scene() -> None:
+        async with AsyncExitStack() as stack, asyncio.timeout(60):
+            asked, works = await running(stack), await running(stack)
+            await stack.enter_async_context(local_worker(works, name="far"))
+            await asked.store_workflow(leaf)
+            await asked.store_workflow(MIDDLE)
+            [submitted] = await asked.submit([Submission(source=BY_ITSELF)])
+            await works.signal(submitted.id, "go", actor="ann")
+            cursor = None
+            while (execution := await asked.get(submitted.id))["status"] == "running":
+                cursor = (await asked.news(submitted.id, cursor=cursor, wait=20))["cursor"]
+            assert (execution["status"], execution["compensation"]) == ("failed", "completed")
+            assert execution["failure"]["step"] == "doomed"
+            assert execution["steps"]["call"]["compensation"]["items"]["completed"] == 3
+
+    asyncio.run(scene())
 
 
 def test_many_submissions_share_one_stored_child(play):

@@ -21,7 +21,7 @@ workflow:
   - {{step: c, type: python, task: "t:t", needs: [b], {UNDO}}}
   - {{step: d, type: python, task: "t:t", needs: [c], {UNDO}}}
 """
-FAN_OUT = f"""
+FAN_OUT = """
 name: many
 workflow:
   - step: each
@@ -29,8 +29,8 @@ workflow:
     task: t:t
     for_each: [x, y, z]
     parallelism: 3
-    compensate: {{type: python, task: "t:undo", args: {{item: "{{{{ item }}}}", index: "{{{{ index }}}}", got: "{{{{ result }}}}"}}}}
-  - {{step: last, type: python, task: "t:t", needs: [each]}}
+    compensate: {type: python, task: "t:undo", args: {item: "{{ item }}", index: "{{ index }}", got: "{{ result }}"}}
+  - {step: last, type: python, task: "t:t", needs: [each]}
 """
 PARALLEL = f"""
 name: trip
@@ -300,7 +300,7 @@ def test_snoozed_not_completed_and_handed_back_as_any_other(play):
 def test_its_inputs_see_what_it_undoes_and_vary_with_its_attempts(play):
     undo = (
         'compensate: {type: http, url: "http://x.test/{{ input.who }}/{{ steps.a.result.id }}", method: DELETE,'
-        " headers: {try: '{{ attempt }}'}, retry: {max_attempts: 2, backoff: none, vary: [{}, {method: POST}]}}"
+        " headers: {try: 'n{{ attempt }}'}, retry: {max_attempts: 2, backoff: none, vary: [{}, {method: POST}]}}"
     )
     source = f"""
 name: trip
@@ -322,7 +322,7 @@ workflow:
         )
         await hand.fail(first)
         second = await undo_next(hand, "a")
-        assert (second.spec["method"], second.spec["headers"]) == ("POST", {"try": "2"})
+        assert (second.spec["method"], second.spec["headers"]) == ("POST", {"try": "n2"})
         started = await data_of(hand, id_, "compensation_started")
         assert [s.get("vary") for s in started] == [None, {"entry": 2, "override": {"method": "POST"}}]
         assert started[1]["retry"] == {"attempt": 2, "max_attempts": 2, "is_retry": True}
@@ -456,6 +456,73 @@ def test_a_fan_out_that_fails_undoes_those_of_its_items_that_succeeded(play):
     play(scene)
 
 
+def test_what_a_callee_or_a_child_still_does_is_waited_for_and_undone_too(play):
+    source = f"""
+name: trip
+workflow:
+  - {{step: job, type: http, url: "http://x.test/", async: {{deadline: 1h}}, {UNDO}}}
+  - {{step: call, type: workflow, workflow: done, {UNDO}}}
+  - {{step: bad, type: python, task: "t:t"}}
+"""
+
+    async def scene(hand: Hand):
+        await hand.engine.store_workflow("name: done\nworkflow: [{step: s, type: python, task: 't:t'}]\n")
+        id_ = await hand.submit(source)
+        await hand.settle_down()
+        work = {a.step: a for a in await hand.lease()}
+        await hand.report(work["job"], Outcome("accepted"))
+        await hand.fail(work["bad"], status_code=404)
+        await hand.settle_down()
+        assert await hand.lease() == []
+        await hand.succeed(work["s"], 1)
+        await hand.settle_down()
+        assert await hand.lease() == [], "the callee has not called back yet"
+        job = work["job"]
+        told = await hand.engine.callback(
+            job.execution_id, job.item_id, 1, job.receipt, Outcome("succeeded", "late, but done")
+        )
+        assert told.verdict == "stop"
+        assert await undo_all(hand) == ["job", "call"]
+        assert await standing(hand, id_) == ("failed", "completed")
+
+    play(scene, callback_url="http://tenax.test")
+
+
+def test_a_callee_that_never_calls_back_does_not_hold_it_up_for_ever(play):
+    source = PARALLEL.replace(
+        '{step: a, type: python, task: "t:t"',
+        '{step: a, type: http, url: "http://x.test/", async: {deadline: 1h}',
+    )
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        work = {a.step: a for a in await hand.lease()}
+        await hand.report(work["a"], Outcome("accepted"))
+        await hand.succeed(work["b"])
+        await hand.fail(work["c"], status_code=404)
+        assert await hand.lease() == []
+        await hand.pass_time(3600)
+        await hand.settle_down()
+        assert await undo_all(hand) == ["b"]
+        assert await standing(hand, id_) == ("failed", "completed")
+
+    play(scene, callback_url="http://tenax.test")
+
+
+def test_an_execution_that_fails_as_it_is_submitted_is_not_left_open(play):
+    source = PARALLEL.replace(
+        '{step: c, type: python, task: "t:t"', "{step: c, type: sleep, for: 1, for_each: '{{ execution_id }}'"
+    )
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        assert await standing(hand, id_) == ("failed", "completed")
+        assert await hand.lease() == []
+        assert await hand.sql("select from tenax.item") == []
+
+    play(scene)
+
+
 def test_a_step_whose_failure_was_forgiven_is_not_undone_and_undoes_nothing(play):
     source = f"""
 name: trip
@@ -561,6 +628,21 @@ def test_a_cancel_in_the_middle_ends_it(play):
     play(scene)
 
 
+def test_a_cancel_while_something_still_runs_ends_that_too(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit(PARALLEL)
+        work = {a.step: a for a in await hand.lease()}
+        await hand.succeed(work["b"])
+        await hand.fail(work["c"], status_code=404)
+        await hand.engine.cancel(id_, actor="ann")
+        assert await standing(hand, id_) == ("cancelled", "cancelled")
+        assert (await hand.succeed(work["a"])).status == "late"
+        assert await hand.lease() == []
+        assert await hand.sql("select from tenax.item") == []
+
+    play(scene)
+
+
 def test_a_cancel_undoes_nothing(play):
     async def scene(hand: Hand):
         id_ = await hand.submit(CHAIN)
@@ -620,23 +702,27 @@ def test_it_goes_on_under_another_server(play):
     play(scene)
 
 
+@pytest.mark.parametrize("before", ["fails", "runs"])
 @pytest.mark.parametrize("lost", ["compensates", "compensates and state = 'waiting'"])
-def test_compensations_that_were_lost_are_rebuilt_from_the_log_and_granted_nothing(play, lost):
+def test_compensations_that_were_lost_are_rebuilt_from_the_log_and_granted_nothing(play, lost, before):
     async def scene(hand: Hand):
         id_ = await failed_at_d(hand)
         await hand.succeed(await undo_next(hand, "c"))
-        await hand.fail(await undo_next(hand, "b"))
+        undo = await undo_next(hand, "b")
+        if before == "fails":
+            await hand.fail(undo)
         await hand.sql(f"delete from tenax.item where {lost}")
-        if lost == "compensates":
-            assert await hand.engine.recover() == [id_]
-            assert await standing(hand, id_) == ("running", "running")
-        await hand.clock.advance(5)
+        assert await hand.engine.recover() == ([id_] if lost == "compensates" else [])
+        assert await standing(hand, id_) == ("running", "running")
+        await hand.pass_time(31)
+        await hand.settle_down()
+        await hand.pass_time(5)
         again = await undo_next(hand, "b")
         assert (again.attempt, again.is_retry, again.spec["args"]) == (2, True, {"undo": "done b"})
-        await hand.succeed(again)
+        assert (await hand.fail(again)).verdict == "fail", "that was its last attempt"
         assert await undo_all(hand) == ["a"]
-        assert await standing(hand, id_) == ("failed", "completed")
-        assert await data_of(hand, id_, "execution_compensated") == [{"completed": 3, "failed": 0}]
+        assert await standing(hand, id_) == ("failed", "failed")
+        assert await data_of(hand, id_, "execution_compensated") == [{"completed": 2, "failed": 1}]
 
     play(scene)
 
@@ -680,6 +766,5 @@ def test_retry_now_starts_a_waiting_compensation_at_once(play):
         assert await hand.lease() == []
         assert (await hand.engine.retry(id_, actor="ann"))["steps"] == ["c"]
         assert (await undo_next(hand, "c")).attempt == 2
-        assert (await hand.engine.get(id_))["steps"]["c"]["available_at"] is None
 
     play(scene)

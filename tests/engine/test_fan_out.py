@@ -380,6 +380,24 @@ def test_a_fan_out_whose_last_items_end_after_the_execution_has_ended_too(play):
     play(scene)
 
 
+def test_a_fan_out_that_begins_as_the_execution_fails_leaves_nothing(play):
+    doomed = {"step": "doomed", "when": "{{ input.x > 'y' + 1 }}"}
+
+    async def scene(hand: Hand):
+        top = {"input": {"x": {"type": "integer", "default": 1}}}
+        id_ = await hand.submit(fan([0, 1, 2], doomed, top=top, parallelism=2))
+        execution = await hand.engine.get(id_)
+        assert (execution["status"], execution["failure"]["step"]) == ("failed", "doomed")
+        assert execution["steps"]["each"]["status"] == "cancelled"
+        assert await counts(hand, id_) == {"total": 3, "cancelled": 3}
+        assert await told_of(hand, id_, None) == [("step_enqueued", None), ("item_cancelled", None)]
+        assert await hand.lease() == []
+        assert await hand.sql("select from tenax.item") == []
+        assert await hand.sql("select from tenax.fan") == []
+
+    play(scene)
+
+
 def test_two_thousand_items_are_counted_in_the_tables(play):
     async def scene(hand: Hand):
         id_ = await hand.submit(fan(list(range(2000)), parallelism=50, retry=RETRY, tolerate=1))

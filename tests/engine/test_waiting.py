@@ -435,7 +435,7 @@ def test_who_approves_what_does_not_wait_for_it_hears_why(play):
         id_ = await hand.submit(APPROVAL)
         with pytest.raises(Conflict, match="step s does not wait for approval now"):
             await approve(id_, "s")
-        with pytest.raises(NotFound, match="no step 'nxt'.*next"):
+        with pytest.raises(NotFound, match=r"no step 'nxt'.*next"):
             await approve(id_, "nxt")
         with pytest.raises(Conflict, match="step next is python"):
             await approve(id_, "next")

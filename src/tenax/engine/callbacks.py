@@ -15,10 +15,12 @@ from tenax.model.events import event
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import ReportAnswer
 from tenax.policy.classify import classify
-from tenax.policy.plan import Plan
+from tenax.policy.plan import Plan, PlannedStep
+from tenax.policy.until import poll
 from tenax.store import queue
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, ItemRow
+from tenax.store.json_text import decode
+from tenax.store.rows import ExecutionRow, ItemRow, ledger_from
 
 _RUNNING = ("leased", "accepted")
 
@@ -45,7 +47,7 @@ async def callback(
         found = await queue.lock_items(tx, [item_id])
         if found and not _is_async(plan, found[0]):
             raise _nothing_here()
-        if found and _counts(found[0], attempt, outcome):
+        if found and _counts(journal, plan, found[0], attempt, outcome):
             ended = EndedAttempt(found[0], outcome, "callback", attempt)
             [decision] = await settle(tx, core, journal, executions, [ended])
             delays = [decision.delay.delay] if decision.delay is not None else []
@@ -74,12 +76,22 @@ def _is_async(plan: Plan, item: ItemRow) -> bool:
     return "async" in plan.action(item.step, compensates=item.compensates).step.spec
 
 
-def _counts(item: ItemRow, attempt: int, outcome: Outcome) -> bool:
+def _counts(journal: Journal, plan: Plan, item: ItemRow, attempt: int, outcome: Outcome) -> bool:
     if not 1 <= attempt <= item.attempt:
         return False
-    if outcome.status == "succeeded":
-        return item.state in (*_RUNNING, "retrying", "held") or (item.state == "queued" and item.attempt > 0)
-    return item.state in _RUNNING and attempt == item.attempt
+    if item.state in _RUNNING and attempt == item.attempt:
+        return True
+    return outcome.status == "succeeded" and _is_done(journal, plan.steps[item.step], item, attempt, outcome)
+
+
+def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int, outcome: Outcome) -> bool:
+    """What an old attempt found not yet done is no news: the current one looks again."""
+    if planned.until is None:
+        return True
+    elapsed = max(0.0, (journal.now - item.created_at).total_seconds())
+    polls = ledger_from(decode(item.ledger), elapsed).polls
+    where: dict[str, Any] = {"execution_id": item.execution_id, "node_id": item.step}
+    return poll(planned.until, outcome, polls=polls, attempt=attempt, elapsed=elapsed, **where).done
 
 
 def _log_late(

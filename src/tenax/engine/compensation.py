@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import structlog
 
 from tenax.engine.core import Core
@@ -9,11 +11,12 @@ from tenax.engine.endings import fail_execution
 from tenax.engine.start import new_item
 from tenax.model.events import event
 from tenax.policy.plan import Plan
+from tenax.policy.vary import varied
 from tenax.store import compensations
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.json_text import decode
-from tenax.store.rows import ExecutionRow
+from tenax.store.json_text import decode, encode
+from tenax.store.rows import ExecutionRow, ItemAgain, ledger_from
 
 _log = structlog.get_logger("tenax.compensation")
 
@@ -36,10 +39,11 @@ async def _go_on(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan
         return
     after = Journal(journal.now)
     if row.compensation == "waiting":
-        actions = [plan.action(name, compensates=True) for name in plan.compensated]
-        await compensations.insert(tx, [new_item(row, action) for action in actions], journal.now)
         row.compensation = "running"
         after.execution(row)
+    if not open_.waiting and await _make(tx, after, row, plan):
+        await after.write(tx)
+        return
     started = await compensations.start_next(tx, row.id, journal.now)
     if started is not None:
         step, item = started
@@ -50,6 +54,21 @@ async def _go_on(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan
     await after.write(tx)
     journal.executions |= after.executions
     journal.events.setdefault(row.id, [])
+
+
+async def _make(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan) -> bool:
+    """One item for each success that is not undone yet. True: one had begun, its item was lost, and it goes on."""
+    actions = {name: plan.action(name, compensates=True) for name in plan.compensated}
+    items = [new_item(row, action) for action in actions.values()]
+    begun = await compensations.insert(tx, items, journal.now)
+    for one in begun:
+        _log.warning("a compensation lacked its work item; it goes on", execution_id=row.id, step=one.step)
+        policy = actions[one.step].policy.policy
+        if one.state == "retrying" and policy.vary:
+            vary = encode(varied(policy, ledger_from(decode(one.ledger), 0.0)))
+            again = ItemAgain(one.id, row.id, one.step, one.item_no, one.state, one.available_at, one.attempt)
+            journal.items_again.append(replace(again, vary=vary))
+    return bool(begun)
 
 
 async def _end(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan) -> None:

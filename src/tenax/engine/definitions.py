@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from tenax.errors import InvalidInput, NotFound, UsageError
 from tenax.model.children import ChildReference, child_references
 from tenax.model.definition import Workflow
 from tenax.model.events import timestamp
+from tenax.model.parse import workflow_hash
 from tenax.model.policy import Patch
 from tenax.model.wire import Submission
 from tenax.policy.check import load_workflow
@@ -20,16 +21,41 @@ from tenax.policy.plan import Child, Plan, make_plan
 from tenax.store import plans
 
 DEEPEST = 20
-"""Levels of children: more is a mistake."""
+"""Levels of children."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a tree of definitions we are: the files at hand, the folder, and who led here."""
+    """Where in a tree of definitions we are: the files at hand, the folder, who led here, and what is planned already."""
 
     files: Mapping[str, str]
     folder: str
-    trail: tuple[str, ...]
+    trail: Mapping[str, str]
+    """By what a definition is known: its words."""
+    planned: dict[str, tuple[Plan, int]]
+    kept: Mapping[str, Child] = field(default_factory=dict)
+    """Of a stored definition: its children, as they were when it was stored."""
+
+    def below(self, found: _Found) -> _Place:
+        trail = {**self.trail, found.identity: found.words}
+        if found.identity in self.trail:
+            chain = " -> ".join([*self.trail.values(), found.words])
+            raise InvalidInput(f"workflows start each other in a circle: {chain}")
+        if len(trail) > DEEPEST:
+            raise InvalidInput(f"children go down {DEEPEST} levels at most: {' -> '.join(trail.values())}")
+        return _Place(found.files, found.folder, trail, self.planned, found.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A definition that something refers to: a stored one is known by its content, a file by its path."""
+
+    definition: _Definition
+    identity: str
+    words: str
+    files: Mapping[str, str]
+    folder: str = ""
+    kept: Mapping[str, Child] = field(default_factory=dict)
 
 
 async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
@@ -38,14 +64,14 @@ async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
         raise UsageError(
             "a submission needs the `source` of a definition, or the name of a stored `workflow`"
         )
-    files = {posixpath.normpath(path): text for path, text in submission.files.items()}
-    if submission.source is not None:
-        definition = _read(submission.source, submission.filename, _Hashable(core.server_retry))
-        trail = f"file {submission.filename or definition.workflow.name}"
+    if submission.source is None:
+        found = await _stored(core, submission.workflow or "")
     else:
-        definition = _Definition(await _stored(core, submission.workflow or ""))
-        trail = f"workflow {definition.workflow.name}"
-    return await _planned(core, definition, _Place(files, "", (trail,)))
+        files = {posixpath.normpath(path): text for path, text in submission.files.items()}
+        definition = _read(submission.source, submission.filename, _Hashable(core.server_retry))
+        words = f"file {submission.filename or definition.workflow.name}"
+        found = _Found(definition, words, words, files)
+    return await _planned(core, found.definition, _Place({}, "", {}, {}).below(found))
 
 
 async def store_workflow(
@@ -74,12 +100,14 @@ async def list_workflows(core: Core, name: str | None) -> list[dict[str, Any]]:
 async def is_called_back(core: Core, plan_id: int) -> bool:
     """Whether a step of it, or of its children, is async: somebody must be there to be called back."""
     async with core.transaction() as tx:
-        pending = [plan_id]
+        seen, pending = {plan_id}, [plan_id]
         for one in pending:
             plan = (await core.plans.load(tx, [one]))[one]
             if any("async" in planned.step.spec for planned in plan.steps.values()):
                 return True
-            pending += [child.plan_id for child in plan.children.values()]
+            fresh = {child.plan_id for child in plan.children.values()} - seen
+            seen |= fresh
+            pending += sorted(fresh)
     return False
 
 
@@ -95,41 +123,46 @@ async def _planned(core: Core, definition: _Definition, place: _Place) -> tuple[
 
 
 async def _child(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> Child:
-    name = reference.text
+    if reference.kind == "file" and reference.step in place.kept:
+        return place.kept[reference.step]
     if reference.kind == "workflow":
-        definition, folder = _Definition(await _stored(core, name)), ""
-        trail = f"workflow {definition.workflow.name}"
-        below = _Place({}, "", (*place.trail, trail))
+        found, folder = await _stored(core, reference.text), ""
     else:
-        path = posixpath.normpath(posixpath.join(place.folder, name))
-        source = place.files.get(path)
-        if source is None:
-            raise InvalidInput(
-                f"step {reference.step} of workflow {parent.name} starts the file {name!r}, which was not given along",
-                remedy="submit with `tenax run` or `tenax submit`, which send such files, or add it to `files`",
-            )
-        definition, trail = _read(source, path, _Hashable(core.server_retry)), f"file {path}"
-        folder = posixpath.relpath(posixpath.dirname(path) or ".", place.folder or ".")
-        below = _Place(place.files, posixpath.dirname(path), (*place.trail, trail))
-    if trail in place.trail:
-        raise InvalidInput(f"workflows start each other in a circle: {' -> '.join(below.trail)}")
-    if len(below.trail) > DEEPEST:
-        raise InvalidInput(f"workflows start each other more than {DEEPEST} deep: {' -> '.join(below.trail)}")
-    plan, plan_id = await _planned(core, definition, below)
+        found = _file(core, parent, reference, place)
+        folder = posixpath.relpath(found.folder or ".", place.folder or ".")
+    below = place.below(found)
+    if found.identity not in place.planned:
+        place.planned[found.identity] = await _planned(core, found.definition, below)
+    plan, plan_id = place.planned[found.identity]
     return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
 
 
-async def _stored(core: Core, name: str) -> Workflow:
+def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
+    path = posixpath.normpath(posixpath.join(place.folder, reference.text))
+    source = place.files.get(path)
+    if source is None:
+        raise InvalidInput(
+            f"step {reference.step} of workflow {parent.name} starts the file {reference.text!r}, which was not given along",
+            remedy="submit with `tenax run` or `tenax submit`, which send such files, or add it to `files`",
+        )
+    words = f"file {path}"
+    definition = _read(source, path, _Hashable(core.server_retry))
+    return _Found(definition, words, words, place.files, posixpath.dirname(path))
+
+
+async def _stored(core: Core, name: str) -> _Found:
     """By name, or by name@version: the newest that fits."""
     label, _, version = name.partition("@")
     async with core.transaction() as tx:
-        workflow = await plans.find_workflow(tx, label, version or None)
-    if workflow is None:
+        found = await plans.find_workflow(tx, label, version or None)
+    if found is None:
         raise NotFound(
             f"there is no workflow named {label!r}" + (f" with version {version!r}" if version else ""),
             remedy="`tenax workflows` lists what is stored; `tenax store FILE` stores a definition",
         )
-    return workflow
+    workflow, kept = found
+    identity = f"workflow {workflow_hash(workflow)}"
+    return _Found(_Definition(workflow), identity, f"workflow {name}", {}, kept=kept)
 
 
 class _Hashable:

@@ -99,9 +99,15 @@ async def _answer_late(tx: Connection, now: datetime, late: Report) -> ReportAns
         data["result"] = late.outcome.result
     else:
         data["failure"] = classify(late.outcome.facts or Facts(), status=late.outcome.status).as_dict()
+    item_no = None
+    for item in await queue.lock_items(tx, [late.item_id]):
+        item_no = item.item_no
+        if item.compensates:
+            data["compensation"] = True
     journal = Journal(now)
     journal.log(
-        late.execution_id, event("late_result", late.step, attempt=late.attempt, token=token, data=data)
+        late.execution_id,
+        event("late_result", late.step, item=item_no, attempt=late.attempt, token=token, data=data),
     )
     await journal.write(tx)
     return ReportAnswer(late.item_id, "late")

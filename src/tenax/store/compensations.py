@@ -25,10 +25,23 @@ async def count_open_items(tx: Connection, execution_id: int) -> OpenItems:
     return OpenItems(*await tx.fetchrow(sql("count_open_items"), execution_id))
 
 
-async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime) -> None:
-    """One item for each success of these steps, in the reverse order of the log."""
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A compensation that had begun before its item was lost."""
+
+    id: int
+    step: str
+    item_no: int | None
+    state: str
+    available_at: datetime
+    attempt: int
+    ledger: str | None
+
+
+async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime) -> list[Begun]:
+    """One item for each success of these steps that is not undone yet, in the reverse order of the log."""
     one = actions[0]
-    await tx.execute(
+    made = await tx.fetch(
         sql("insert_compensations"),
         one.execution_id,
         one.plan_id,
@@ -44,6 +57,7 @@ async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime) -> N
         [action.vary for action in actions],
         one.paused,
     )
+    return [Begun(*row) for row in made]
 
 
 async def start_next(tx: Connection, execution_id: int, now: datetime) -> tuple[str, int | None] | None:

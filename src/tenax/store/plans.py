@@ -34,14 +34,21 @@ async def load_plan(tx: Connection, plan_id: int) -> Plan:
     row = await tx.fetchrow(sql("load_plan"), plan_id)
     bodies = {name: Policy.from_dict(body) for name, body in decode(row["policy_bodies"]).items()}
     policies = {step: bodies[hash_] for step, hash_ in decode(row["policies"]).items()}
-    children = {step: Child(**child) for step, child in decode(row["children"]).items()}
-    return restore_plan(Workflow.from_dict(decode(row["workflow"])), policies, children)
+    return restore_plan(Workflow.from_dict(decode(row["workflow"])), policies, _children(row["children"]))
 
 
-async def find_workflow(tx: Connection, name: str, version: str | None = None) -> Workflow | None:
-    """The newest definition under this name, and of this version where it is named."""
-    body = await tx.fetchval(sql("find_named_workflow"), name, version)
-    return None if body is None else Workflow.from_dict(decode(body))
+async def find_workflow(
+    tx: Connection, name: str, version: str | None = None
+) -> tuple[Workflow, dict[str, Child]] | None:
+    """The newest definition under this name, and of this version where it is named; and the children it was last planned with."""
+    row = await tx.fetchrow(sql("find_named_workflow"), name, version)
+    if row is None:
+        return None
+    return Workflow.from_dict(decode(row["body"])), _children(row["children"])
+
+
+def _children(text: str | None) -> dict[str, Child]:
+    return {step: Child(**child) for step, child in (decode(text) or {}).items()}
 
 
 async def list_workflows(tx: Connection, name: str | None) -> list[dict[str, Any]]:

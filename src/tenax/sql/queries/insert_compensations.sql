@@ -1,13 +1,39 @@
--- What succeeded is undone, the last first: one item for each attempt that completed one, in the reverse order of the log.
-insert into tenax.item
-       (execution_id, plan_id, step, item_no, state, queue, runtime, priority, labels, available_at, created_at,
-        max_attempts, timeout, queue_ttl, vary, compensates, element, previous, paused)
-select $1::bigint, $2::bigint, e.step, e.item, 'waiting', a.queue, a.runtime, a.priority, a.labels, $3::timestamptz, $3,
-       a.max_attempts, a.timeout, a.queue_ttl, a.vary, true, r.element, e.data -> 'result', $13::boolean
-  from tenax.event e
-  join unnest($4::text[], $5::text[], $6::text[], $7::smallint[], $8::jsonb[], $9::integer[], $10::double precision[],
-              $11::double precision[], $12::jsonb[])
-    as a (step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary) on a.step = e.step
-  left join tenax.item_result r on r.execution_id = $1 and r.step = e.step and r.item_no = e.item
- where e.execution_id = $1 and e.type = 'action_completed'
- order by e.seq desc
+-- What succeeded is undone, the last first: one item for each attempt that completed one, in the reverse order of the log, less
+-- what is undone already. One that had begun (its item was lost) gets back what it had used up, and is returned; where it was
+-- running, as a lease that is over.
+with undone as materialized (
+    select e.step, coalesce(e.item, -1) as item_no,
+           bool_or(e.type in ('compensation_completed', 'compensation_failed')) as over,
+           min(e.at) as enqueued_at,
+           coalesce(max(e.attempt), 0) as attempt,
+           (array_agg(e.type order by e.seq desc))[1] = 'compensation_started' as running,
+           (array_agg(e.data ->> 'worker' order by e.seq desc) filter (where e.type = 'compensation_started'))[1] as worker,
+           (array_agg(e.data order by e.seq desc) filter (where e.type = 'compensation_retry'))[1] as retry
+      from tenax.event e
+     where e.execution_id = $1::bigint
+       and (e.type like 'compensation\_%' or e.type = 'lease_released' and e.data ? 'compensation')
+     group by 1, 2
+), made as (
+    insert into tenax.item
+           (execution_id, plan_id, step, item_no, state, queue, runtime, priority, labels, available_at, created_at,
+            max_attempts, timeout, queue_ttl, vary, compensates, element, previous, paused, attempt, ledger, worker,
+            lease_token, lease_until, timeout_at)
+    select $1, $2::bigint, e.step, e.item,
+           case when u.running then 'leased' when u.attempt > 0 then 'retrying' else 'waiting' end,
+           a.queue, a.runtime, a.priority, a.labels,
+           coalesce((u.retry ->> 'available_at')::timestamptz, $3::timestamptz), coalesce(u.enqueued_at, $3),
+           a.max_attempts, a.timeout, a.queue_ttl, a.vary, true, r.element, e.data -> 'result', $13::boolean,
+           coalesce(u.attempt, 0), u.retry -> 'decision' -> 'after', case when u.running then u.worker end,
+           case when u.running then gen_random_uuid() end, case when u.running then $3 end,
+           case when u.running then $3 + interval '1 year' end
+      from tenax.event e
+      join unnest($4::text[], $5::text[], $6::text[], $7::smallint[], $8::jsonb[], $9::integer[], $10::double precision[],
+                  $11::double precision[], $12::jsonb[])
+        as a (step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary) on a.step = e.step
+      left join tenax.item_result r on r.execution_id = $1 and r.step = e.step and r.item_no = e.item
+      left join undone u on u.step = e.step and u.item_no = coalesce(e.item, -1)
+     where e.execution_id = $1 and e.type = 'action_completed' and not coalesce(u.over, false)
+     order by e.seq desc
+    returning id, step, item_no, state, available_at, attempt, ledger
+)
+select id, step, item_no, state, available_at, attempt, ledger from made where attempt > 0

@@ -15,7 +15,7 @@ with fans as (
                    from tenax.item i
                   where i.execution_id = f.execution_id and i.step = f.step and i.state = 'retrying' and not i.placed
                     and not i.compensates and i.available_at <= tenax.now()
-                  order by i.available_at
+                  order by i.available_at, i.id
                   limit f.free)
                 union all
                 (select i.id
