@@ -310,11 +310,10 @@ def test_after_the_end_it_is_recorded_with_its_step(play_called):
         assert (await call_back(hand, a)).status == "late"
         [late] = await events_of(hand, a, "late_result")
         assert (late["step"], late["attempt"], late["data"]["result"]) == ("job", 1, {"pages": 3})
-        told = await hand.engine.callback(
-            a.execution_id, a.item_id, 1, a.receipt, DONE, step="nonsense", item=4
-        )
-        assert told.status == "late"
-        assert (await events_of(hand, a, "late_result"))[1]["step"] is None, "a URL is not believed in that"
+        for step in ("nonsense", None):
+            with pytest.raises(NotFound, match="nothing to call back"):
+                await hand.engine.callback(a.execution_id, a.item_id, 1, a.receipt, DONE, step=step)
+        assert len(await events_of(hand, a, "late_result")) == 1
         assert await hand.status(a.execution_id) == "cancelled"
 
     play_called(scene)

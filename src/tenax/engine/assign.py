@@ -16,10 +16,11 @@ from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
+from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.json_text import decode
 from tenax.store.rows import LeasedItem
-from tenax.store.steps import load_step_results
+from tenax.store.steps import StepKey
 
 _log = structlog.get_logger("tenax.assign")
 
@@ -37,15 +38,20 @@ class Assigning:
     @classmethod
     async def prepare(cls, tx: Connection, core: Core, items: Sequence[LeasedItem]) -> Assigning:
         plans = await core.plans.load(tx, {item.plan_id for item in items})
-        keys = {
-            (item.execution_id, name)
-            for item in items
-            for name in plans[item.plan_id].action(item.step, compensates=item.compensates).reads
-        }
+        keys: dict[StepKey, bool] = {}
+        readers: set[int] = set()
+        for item in items:
+            if item.plan_id not in plans:
+                continue
+            plan = plans[item.plan_id]
+            action = plan.action(item.step, compensates=item.compensates)
+            keys |= {(item.execution_id, name): plan.steps[name].is_final for name in action.reads}
+            if action.reads_input:
+                readers.add(item.execution_id)
         steps: dict[int, dict[str, Any]] = {}
-        for (execution_id, step), row in (await load_step_results(tx, sorted(keys)) if keys else {}).items():
+        for (execution_id, step), row in (await core.results.load(tx, keys) if keys else {}).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        inputs = {item.execution_id: decode(item.input) for item in items if item.input is not None}
+        inputs = await _inputs(tx, items, readers) if readers else {}
         return cls(core.secret, core.callback_base, plans, steps, inputs)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
@@ -107,6 +113,16 @@ class Assigning:
         query = {"step": item.step} | ({"item": item.item_no} if item.item_no is not None else {})
         path = f"/v1/callbacks/{item.execution_id}/{item.id}/{item.attempt}/{key}"
         return f"{self.callback_base.rstrip('/')}{path}?{urlencode(query)}"
+
+
+async def _inputs(
+    tx: Connection, items: Sequence[LeasedItem], readers: set[int]
+) -> dict[int, dict[str, Any]]:
+    """The inputs of these executions. Large ones did not come with their items."""
+    texts = {item.execution_id: item.input for item in items if item.input is not None}
+    if missing := readers - texts.keys():
+        texts |= await queue.load_inputs(tx, sorted(missing))
+    return {execution_id: decode(texts.get(execution_id)) or {} for execution_id in readers}
 
 
 class NoCallback(EvaluationError):

@@ -45,7 +45,7 @@ async def callback(
         row, journal = executions[execution_id], Journal(now)
         plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
         found = await queue.lock_items(tx, [item_id])
-        if found and not _is_async(plan, found[0]):
+        if not _is_async(plan, found[0] if found else None, step):
             raise _nothing_here()
         if found and _counts(journal, plan, found[0], attempt, outcome):
             ended = EndedAttempt(found[0], outcome, "callback", attempt)
@@ -53,7 +53,7 @@ async def callback(
             delays = [decision.delay.delay] if decision.delay is not None else []
             answer = ReportAnswer(item_id, "applied", decision.verdict)
         else:
-            _log_late(journal, row, plan, found, attempt, outcome, step, item)
+            _log_late(journal, row, found[0] if found else None, attempt, outcome, (step, item))
             await journal.write(tx)
             delays, answer = [], ReportAnswer(item_id, "late")
     announce(core.hub, journal, delays)
@@ -71,9 +71,11 @@ def _nothing_here() -> NotFound:
     return NotFound("there is nothing to call back under this address", remedy="use the URL as it was given")
 
 
-def _is_async(plan: Plan, item: ItemRow) -> bool:
-    """Every callee knows its item's receipt; but only one that was given a URL may call back."""
-    return "async" in plan.action(item.step, compensates=item.compensates).step.spec
+def _is_async(plan: Plan, item: ItemRow | None, named: str | None) -> bool:
+    """Every callee knows its item's receipt; but only one that was given a URL, which names the step, may call back."""
+    if item is not None:
+        return "async" in plan.action(item.step, compensates=item.compensates).step.spec
+    return named is not None and named in plan.steps and "async" in plan.steps[named].step.spec
 
 
 def _counts(journal: Journal, plan: Plan, item: ItemRow, attempt: int, outcome: Outcome) -> bool:
@@ -97,16 +99,13 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
 def _log_late(
     journal: Journal,
     row: ExecutionRow,
-    plan: Plan,
-    found: list[ItemRow],
+    item: ItemRow | None,
     attempt: int,
     outcome: Outcome,
-    step: str | None,
-    item: int | None,
+    named: tuple[str | None, int | None],
 ) -> None:
-    """Which step it was of, its URL says; that is only believed where there is such a step."""
-    name = found[0].step if found else step if step in plan.steps else None
-    number = found[0].item_no if found else item if name is not None else None
+    """Which step and place it was of, its URL says, where the item is gone."""
+    name, number = (item.step, item.item_no) if item is not None else named
     data: dict[str, Any] = {"status": outcome.status, "via": "callback"}
     if outcome.status == "succeeded":
         data["result"] = outcome.result

@@ -10,7 +10,7 @@ from tenax.engine.core import Core, no_execution
 from tenax.engine.scope import know_inputs
 from tenax.engine.submit import Start
 from tenax.errors import Conflict
-from tenax.model.events import event
+from tenax.model.events import event, timestamp
 from tenax.policy.graph import topological_order
 from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
@@ -37,8 +37,13 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
         data: dict[str, Any] = {"action": "retry_now", "actor": actor, "reason": reason}
         journal.log(row.id, event("operator_action", data=data))
         for item in items:
-            journal.log(row.id, event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt,
-                                      data={"available_at": now.isoformat(), "actor": actor}))  # fmt: skip
+            moved: dict[str, Any] = {"available_at": timestamp(now), "actor": actor}
+            if item.compensates:
+                moved["compensation"] = True
+            journal.log(
+                row.id,
+                event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt, data=moved),
+            )
             check("item", item.state, "retrying")
             journal.items_again.append(
                 ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, item.attempt)
@@ -77,13 +82,16 @@ async def retry_anew(
 
 
 def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
-    """What stays done: not what was compensated, and nothing that came after it."""
+    """What stays done, in the order of the graph: not what was compensated, and nothing that came after it."""
     done = {s.step: s for s in ended if s.state in ("completed", "skipped")}
     anew = set(plan.compensated) if undone else set()
+    kept: list[StepRow] = []
     for name in topological_order(plan.workflow):
-        if name not in done or anew.intersection(plan.steps[name].step.needs):
+        if name not in done or name in anew or anew.intersection(plan.steps[name].step.needs):
             anew.add(name)
-    return [step for name, step in done.items() if name not in anew]
+        else:
+            kept.append(done[name])
+    return kept
 
 
 async def is_open(core: Core, execution_id: int) -> bool:

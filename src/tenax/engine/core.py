@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 
+import structlog
+
 from tenax.engine.wake import Hub
 from tenax.errors import NotFound, UsageError
 from tenax.model.findings import format_path
@@ -17,8 +19,10 @@ from tenax.settings import Settings
 from tenax.store import plans
 from tenax.store.connect import Connection, Database
 from tenax.store.session import transaction
+from tenax.store.steps import ResultCache
 
 PLANS_IN_MEMORY = 512
+_log = structlog.get_logger("tenax.plans")
 
 
 class PlanCache:
@@ -29,12 +33,20 @@ class PlanCache:
         self._ids: OrderedDict[str, int] = OrderedDict()
 
     async def load(self, tx: Connection, plan_ids: Iterable[int]) -> dict[int, Plan]:
-        """These plans, for the caller to hold: the cache itself may let go of any of them at the next await."""
+        """These plans, for the caller to hold: the cache itself may let go of any of them at the next await.
+
+        One that this version cannot read is reported and left out: it must not stop the others.
+        """
         held: dict[int, Plan] = {}
         for plan_id in set(plan_ids):
             plan = self._by_id.get(plan_id)
             if plan is None:
-                plan = await plans.load_plan(tx, plan_id)
+                stored = await plans.load_plan(tx, plan_id)
+                try:
+                    plan = stored.restore()
+                except Exception:  # noqa: BLE001 -- whatever is wrong with it, it is wrong with this one only
+                    _log.exception("a stored plan cannot be read", plan_id=plan_id)
+                    continue
                 self.keep(plan_id, plan)
             else:
                 self._by_id.move_to_end(plan_id)
@@ -62,6 +74,7 @@ class Core:
         self.settings = settings
         self.roll = roll
         self.plans = PlanCache()
+        self.results = ResultCache()
         self.hub = Hub(database)
         self.secret = b""
         self.callback_base: str | None = settings.callback_url

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 Failure = dict[str, Any]
 
 
-def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan, failure: Failure) -> None:
-    """Fails at once; with compensations, it stays open until they are over."""
-    if plan.compensated and row.compensation is None:
+def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failure: Failure) -> None:
+    """Fails at once; with compensations, it stays open until they are over. (Without a plan: it cannot be read.)"""
+    if plan is None or plan.has_fans:
+        journal.fans_over.append(row.id)
+    if plan is not None and plan.compensated and row.compensation is None:
         row.compensation, row.failure = "waiting", encode(failure)
         journal.execution(row, failure=failure)
         journal.failing[row.id] = row
@@ -60,6 +62,8 @@ async def cancel_items(
 ) -> list[OpenItem]:
     """Ends what is open, but what ends in this transaction anyway; of all steps, or of some."""
     going = {*journal.ended_items, *_cancel_retries(journal, executions, steps)}
+    if not running_too:  # started in this very transaction: it runs elsewhere now, and may finish
+        going |= {item.id for item in journal.accepted if item.runs_elsewhere}
     ended = [
         item
         for item in await queue.lock_open_items(tx, executions, running_too=running_too, steps=steps)

@@ -112,6 +112,7 @@ async def _cancel(family: _Family) -> bool:
         if row.compensation is not None:
             row.compensation = "cancelled"
         family.journal.execution(row, failure=failure)
+        family.journal.fans_over.append(row.id)
         data = {"actor": family.actor, "reason": family.reason}
         family.journal.log(row.id, event("execution_cancelled", data=data))
     return True

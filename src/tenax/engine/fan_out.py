@@ -10,11 +10,18 @@ from tenax.engine.endings import cancel_items
 from tenax.engine.records import log_item
 from tenax.engine.start import Turn
 from tenax.engine.wake import announce
+from tenax.errors import TooLarge
 from tenax.model.definition import OnFailure
 from tenax.model.events import event
 from tenax.store import queue
 from tenax.store.connect import Connection
-from tenax.store.fans import close_fan, find_placeable, load_last_failure, load_open_fans
+from tenax.store.fans import (
+    close_fan,
+    close_fan_without_result,
+    find_placeable,
+    load_last_failure,
+    load_open_fans,
+)
 from tenax.store.journal import Journal
 from tenax.store.rows import FanRow, ItemResult, ItemRow, StepRow
 from tenax.store.steps import StepKey
@@ -99,21 +106,30 @@ async def close_fans(
         is_open = turn.row.open and not turn.row.failing
         if fan.closed or (fan.ended < fan.total and not (is_open and fan.failed > fan.tolerated)):
             continue
+        on_failure = turn.plan.steps[fan.step].step.on_failure if is_open else None
         if fan.failed > fan.tolerated:
-            on_failure = turn.plan.steps[fan.step].step.on_failure if is_open else None
             step = await _fail(tx, journal, fan, on_failure)
         else:
-            step = await _complete(tx, journal, fan)
+            step = await _complete(tx, journal, fan, on_failure)
         if is_open:
             turn.ended.append(step)
 
 
-async def _complete(tx: Connection, journal: Journal, fan: FanRow) -> StepRow:
+async def _complete(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFailure | None) -> StepRow:
     fan.closed = True
+    await journal.write_item_results(tx)
+    try:
+        await close_fan(tx, fan, "completed", None)
+    except TooLarge as error:
+        failure = {
+            "class": "invalid",
+            "reason": "result_too_large",
+            "message": str(error),
+            "attempts": fan.attempts,
+        }
+        return await _end_failed(tx, journal, fan, failure, on_failure)
     data = {"attempts": fan.attempts, "items": _counts(fan)}
     journal.log(fan.execution_id, event("step_completed", fan.step, data=data))
-    await journal.write_item_results(tx)
-    await close_fan(tx, fan, "completed", None)
     return StepRow(fan.execution_id, fan.step, "completed", attempts=fan.attempts, stored=True)
 
 
@@ -125,12 +141,21 @@ async def _fail(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFai
     tolerated = f", {fan.tolerated} tolerated" if fan.tolerated else ""
     words = f"{fan.failed} of {fan.total} items failed{tolerated}; the last: {last['message']}"
     failure = {**last, "message": words, "attempts": fan.attempts}
-    data = {"attempts": fan.attempts, "reason": words, "failure": failure, "items": _counts(fan)}
+    await cancel_items(tx, journal, [fan.execution_id], running_too=False, steps=[fan.step])
+    return await _end_failed(tx, journal, fan, failure, on_failure)
+
+
+async def _end_failed(
+    tx: Connection, journal: Journal, fan: FanRow, failure: dict[str, Any], on_failure: OnFailure | None
+) -> StepRow:
+    data = {"attempts": fan.attempts, "reason": failure["message"], "failure": failure, "items": _counts(fan)}
     if on_failure is not None:
         data["on_failure"] = on_failure.action
-    await cancel_items(tx, journal, [fan.execution_id], running_too=False, steps=[fan.step])
     journal.log(fan.execution_id, event("step_failed_terminal", fan.step, data=data))
-    await close_fan(tx, fan, "failed", failure)
+    try:
+        await close_fan(tx, fan, "failed", failure)
+    except TooLarge:
+        await close_fan_without_result(tx, fan, failure)
     return StepRow(fan.execution_id, fan.step, "failed", attempts=fan.attempts, failure=failure, stored=True)
 
 

@@ -14,7 +14,7 @@ from tenax.policy.expressions import EvaluationError
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import StepRow
-from tenax.store.steps import StepKey, load_steps
+from tenax.store.steps import load_steps
 
 __all__ = ["Failure", "Turn", "advance_executions"]
 
@@ -29,7 +29,7 @@ async def advance_executions(tx: Connection, journal: Journal, turns: Sequence[T
         if turn.plan.single:
             _end_single(turn)
         else:
-            await _advance_graph(tx, journal, turn, states)
+            await _advance_graph(tx, journal, turn, states.get(turn.row.id, {}))
     await cancel_waiting(tx, journal, [turn.row.id for turn in graphs if turn.failure is not None])
     await render_results(tx, journal, [turn for turn in turns if turn.complete])
     for turn in turns:
@@ -71,13 +71,12 @@ def _unforgiven(journal: Journal, turn: Turn, step: StepRow, message: str) -> St
     return replace(step, failure=failure)
 
 
-async def _advance_graph(
-    tx: Connection, journal: Journal, turn: Turn, states: dict[StepKey, StepRow]
-) -> None:
+async def _advance_graph(tx: Connection, journal: Journal, turn: Turn, states: dict[str, StepRow]) -> None:
     row, plan = turn.row, turn.plan
     fresh = list(turn.ended)
-    waiting = {step: stored.waiting_for for (id_, step), stored in states.items() if id_ == row.id}
-    closed = {step for (id_, step), stored in states.items() if id_ == row.id and stored.state != "pending"}
+    waiting = {step: stored.waiting_for for step, stored in states.items()}
+    closed = {step for step, stored in states.items() if stored.state != "pending"}
+    ended = {step.step: step for step in turn.ended}
     while fresh:
         for step in fresh:
             journal.step(step)
@@ -90,27 +89,32 @@ async def _advance_graph(
         waiting |= progress.waiting
         closed |= progress.unreachable.keys()
         row.open_steps -= len(fresh) + len(progress.unreachable)
-        _cut_off(journal, turn, progress.unreachable, {s.step: s for s in [*turn.ended, *fresh]})
+        _cut_off(journal, turn, progress.unreachable, ended)
         for name, left in progress.waiting.items():
             if left > 0 and name not in closed:
                 journal.step(StepRow(row.id, name, "pending", left))
         started = await start_steps(tx, journal, turn, progress.ready) if turn.failure is None else []
         fresh = [await _forgive(tx, journal, turn, step) for step in started]
         turn.ended.extend(fresh)
+        ended |= {step.step: step for step in fresh}
         await _load_missing(tx, turn, fresh, waiting, closed)
     if turn.failure is None and row.open_steps == 0:
         turn.complete = True
     journal.execution(row)
 
 
-async def _stored_states(tx: Connection, graphs: Sequence[Turn]) -> dict[StepKey, StepRow]:
+async def _stored_states(tx: Connection, graphs: Sequence[Turn]) -> dict[int, dict[str, StepRow]]:
+    """By execution, the stored states of the steps that what has ended may touch."""
     keys = {
         (turn.row.id, name)
         for turn in graphs
         for step in turn.ended
         for name in touched_by(turn.plan, Ending(step.step, _end_state(turn, step)))
     }
-    return await load_steps(tx, sorted(keys)) if keys else {}
+    found: dict[int, dict[str, StepRow]] = {}
+    for (execution_id, name), row in (await load_steps(tx, sorted(keys)) if keys else {}).items():
+        found.setdefault(execution_id, {})[name] = row
+    return found
 
 
 async def _load_missing(

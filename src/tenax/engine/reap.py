@@ -140,11 +140,13 @@ async def _reap_execution(core: Core, execution_id: int) -> int:
         if now is None or not executions[execution_id].open or executions[execution_id].failing:
             return 0
         row, journal = executions[execution_id], Journal(now)
-        plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
+        plan = (await core.plans.load(tx, [row.plan_id])).get(row.plan_id)
         await cancel_waiting(tx, journal, [row.id])
         limit = (row.deadline_at - row.created_at).total_seconds() if row.deadline_at is not None else 0.0
         message = f"the execution did not end within its deadline of {format_duration(limit)}"
         failure = {"class": "timeout", "reason": "execution_deadline", "message": message}
+        # No child may take longer than its parent, all the less where compensations wait for it.
+        journal.cancels += await queue.find_awaited_children(tx, row.id)
         fail_execution(journal, row, plan, failure)
         await write(tx, core, journal)
     announce(core.hub, journal)

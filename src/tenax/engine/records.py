@@ -67,12 +67,15 @@ def log_outcome(
     decision: Decision,
     failure: Failure | None,
     record: dict[str, Any] | None,
+    *,
+    undone: bool,
 ) -> None:
+    """`undone`: a success that `until` finds not yet done."""
     item = ended.item
     data = _outcome_data(journal, ended, decision, failure)
     if record is not None:
         data["decision"] = record
-    kind = _outcome_type(ended, decision, failure)
+    kind = _outcome_type(ended, failure, undone=undone)
     if item.compensates:
         if kind in ("lease_expired", "queue_expired", "action_not_completed", "action_snoozed"):
             data["how"] = kind
@@ -108,14 +111,14 @@ def _outcome_data(
     return data
 
 
-def _outcome_type(ended: EndedAttempt, decision: Decision, failure: Failure | None) -> EventType:
+def _outcome_type(ended: EndedAttempt, failure: Failure | None, *, undone: bool) -> EventType:
     if ended.how in ("lease_expired", "queue_expired"):
         return "lease_expired" if ended.how == "lease_expired" else "queue_expired"
     match ended.outcome.status:
         case "succeeded" if failure is not None:
             return "action_error"
         case "succeeded":
-            return "action_polled" if decision.rule == "until" else "action_completed"
+            return "action_polled" if undone else "action_completed"
         case "failed":
             return "action_error"
         case "not_completed":

@@ -10,7 +10,7 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution, failure_of, render_results
 from tenax.engine.progress import advance_executions
-from tenax.engine.repair_fans import moment, repair_fans
+from tenax.engine.repair_fans import awaited_by, moment, repair_fans
 from tenax.engine.start import Turn, new_item, start_steps, vary_after
 from tenax.errors import Unreachable
 from tenax.model.events import event
@@ -203,4 +203,5 @@ async def _restore_items(
                 lost_worker=step.attempts[-1].worker if step.status == "running" else None,
                 previous=step.previous,
                 vary=vary_after(plan.steps[item.step], step.ledger),
+                awaited=awaited_by(step),
             )

@@ -15,6 +15,7 @@ from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.fan_out_state import ItemState
 from tenax.model.state import fold
+from tenax.model.work_state import WorkState
 from tenax.policy.plan import PlannedStep
 from tenax.store import queue
 from tenax.store.connect import Connection
@@ -115,7 +116,23 @@ def _lost(
         lost_worker=worker,
         previous=state.previous,
         vary=vary_after(planned, state.ledger),
+        awaited=awaited_by(state),
     )
+
+
+def awaited_by(work: WorkState) -> tuple[str, datetime | None] | None:
+    """What an attempt that is under way without a worker waits for, and until when at most."""
+    waiting = work.waiting
+    if waiting is None:
+        return None
+    until = moment(waiting.get("until") or waiting.get("deadline_at"))
+    match waiting["for"]:
+        case "signal":
+            return f"signal:{waiting['signal']}", until
+        case "child":
+            return f"child:{work.attempts[-1].child}", until
+        case other:
+            return other, until
 
 
 def moment(text: str | None) -> datetime | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from tenax.engine.core import Core
+from tenax.engine.fan_out import fan_key
+from tenax.engine.late import answer_late
 from tenax.engine.records import log_item
 from tenax.engine.settle import EndedAttempt, settle
 from tenax.engine.wake import announce
@@ -15,14 +17,13 @@ from tenax.model.decision import Decision
 from tenax.model.events import event, timestamp
 from tenax.model.outcome import INFRASTRUCTURE, Facts, Outcome
 from tenax.model.wire import Release, Report, ReportAnswer
-from tenax.policy.classify import classify
 from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
 from tenax.store import queue, workers
 from tenax.store.connect import Connection
-from tenax.store.events import find_outcome
+from tenax.store.fans import load_fans
 from tenax.store.journal import Journal
-from tenax.store.rows import Accepted, ExecutionRow, ItemRow
+from tenax.store.rows import Accepted, ExecutionRow, FanRow, ItemRow
 
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
@@ -34,10 +35,10 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
             items = await queue.load_leased_items(
                 tx, [r.item_id for r in reports], [r.token for r in reports]
             )
-            held = {(item.id, str(item.lease_token)): item for item in items}
+            plans = await core.plans.load(tx, {item.plan_id for item in items})
+            held = {(item.id, str(item.lease_token)): item for item in items if item.plan_id in plans}
             current = {key: r for r in reports if (key := (r.item_id, r.token)) in held}
             journal = Journal(now)
-            plans = await core.plans.load(tx, {item.plan_id for item in items})
             for key in [key for key, r in current.items() if r.outcome.status == "accepted"]:
                 deadline = _async_deadline(plans[held[key].plan_id], held[key])
                 if deadline is not None:
@@ -47,10 +48,10 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
             decisions = await settle(tx, core, journal, executions, ended) if ended or answers else []
             for key, decision in zip(current, decisions, strict=True):
                 answers[key] = ReportAnswer(key[0], "applied", decision.verdict)
-            for r in reports:
-                key = (r.item_id, r.token)
-                if key not in answers and r.execution_id in executions:
-                    answers[key] = await _answer_late(tx, now, r)
+            late = [
+                r for r in reports if (r.item_id, r.token) not in answers and r.execution_id in executions
+            ]
+            answers |= await answer_late(tx, now, late) if late else {}
     if now is not None:
         _announce(core, journal, decisions)
     return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]
@@ -84,49 +85,6 @@ def _believed(outcome: Outcome) -> Outcome:
     return replace(outcome, facts=replace(facts, failure_class=None, reason=None))
 
 
-async def _answer_late(tx: Connection, now: datetime, late: Report) -> ReportAnswer:
-    """The same report again gets the first answer. Any other is recorded as late."""
-    token = late.token
-    earlier = await find_outcome(tx, late.execution_id, token)
-    if earlier is not None:
-        return _first_answer(earlier, late)
-    if (
-        late.outcome.status == "accepted"
-    ):  # the callee was quicker than the answer that it accepted: there is no result
-        return ReportAnswer(late.item_id, "late")
-    data: dict[str, Any] = {"status": late.outcome.status}
-    if late.outcome.status == "succeeded":
-        data["result"] = late.outcome.result
-    else:
-        data["failure"] = classify(late.outcome.facts or Facts(), status=late.outcome.status).as_dict()
-    item_no = None
-    for item in await queue.lock_items(tx, [late.item_id]):
-        item_no = item.item_no
-        if item.compensates:
-            data["compensation"] = True
-    journal = Journal(now)
-    journal.log(
-        late.execution_id,
-        event("late_result", late.step, item=item_no, attempt=late.attempt, token=token, data=data),
-    )
-    await journal.write(tx)
-    return ReportAnswer(late.item_id, "late")
-
-
-def _first_answer(events: list[dict[str, Any]], again: Report) -> ReportAnswer:
-    """Read from the events of the same transition: late then, accepted then, or what was decided then."""
-    first = next(e for e in events if e.get("token") == again.token)
-    if first["type"] == "late_result":
-        return ReportAnswer(again.item_id, "late")
-    same = [e for e in events if _attempt_of(e) == _attempt_of(first)]
-    decisions = [e["data"]["decision"] for e in same if e.get("data", {}).get("decision")]
-    return ReportAnswer(again.item_id, "applied", str(decisions[0]["verdict"]) if decisions else None)
-
-
-def _attempt_of(e: dict[str, Any]) -> tuple[Any, ...]:
-    return (e.get("step"), e.get("item"), e.get("attempt"))
-
-
 def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> None:
     delays = [d.delay.delay for d in decisions if d.verdict == "retry" and d.delay is not None]
     waits = [(a.until - journal.now).total_seconds() for a in journal.accepted if a.until is not None]
@@ -141,6 +99,8 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
             return
         items = await queue.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
         journal = Journal(now)
+        keys = {fan_key(item) for item in items if item.item_no is not None}
+        fans = await load_fans(tx, sorted(keys)) if keys else {}
         by_item = {r.item_id: r for r in releases}
         unknown: list[EndedAttempt] = []
         for item in items:
@@ -152,7 +112,7 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
             )
             if refused and not await _others(tx, core, item, refused):
                 unknown.append(EndedAttempt(item, _no_handler(item, back.detail)))
-            elif _is_open(executions[item.execution_id], item):
+            elif _is_open(executions[item.execution_id], fans.get(fan_key(item)), item):
                 _hand_back(journal, item, back, refused or tuple(item.refused_by or ()))
             else:
                 journal.ended_items.append(item.id)
@@ -164,9 +124,11 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
     _announce(core, journal, decisions)
 
 
-def _is_open(row: ExecutionRow, item: ItemRow) -> bool:
-    """An execution that is failing goes on with nothing but its compensations."""
-    return row.open and (item.compensates or not row.failing)
+def _is_open(row: ExecutionRow, fan: FanRow | None, item: ItemRow) -> bool:
+    """An execution that is failing goes on with nothing but its compensations; a fan-out that has failed with nothing."""
+    if item.compensates:
+        return row.open
+    return row.open and not row.failing and (fan is None or not fan.closed)
 
 
 def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[str, ...]) -> None:

@@ -36,9 +36,14 @@ async def load_results(
 ) -> dict[int, dict[str, StepRow]]:
     """Stored results, and on top of them those of this very transaction."""
     found: dict[int, dict[str, StepRow]] = {}
-    stored = await load_step_results(tx, keys)
+    known = journal.read_results
+    unread = [key for key in keys if key not in journal.steps and key not in known]
+    if unread:
+        known |= {
+            key: row for key, row in (await load_step_results(tx, unread)).items() if row.state != "pending"
+        }
     for key in keys:
-        row = journal.steps.get(key) or stored.get(key)
+        row = journal.steps.get(key) or known.get(key)
         if row is not None:
             found.setdefault(key[0], {})[key[1]] = row
     return found

@@ -167,6 +167,9 @@ class _Batch:
 
     async def _wait(self, item: ServerItem, spec: dict[str, Any]) -> None:
         name, deadline = spec.get("signal"), spec.get("deadline")
+        asked = self.plans[item.plan_id].steps[item.step].step.spec.get("signal")
+        if asked is not None and (not isinstance(name, str | int) or str(name) == ""):
+            raise EvaluationError(f"`signal` of step {item.step}: it must give the name of a signal")
         until = None if deadline is None else self.journal.now + timedelta(seconds=deadline)
         waiting: dict[str, Any] = {"for": "approval" if name is None else "signal"}
         if name is not None:

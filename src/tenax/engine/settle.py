@@ -25,10 +25,10 @@ from tenax.engine.records import (
 )
 from tenax.engine.start import Turn
 from tenax.model.decision import Controls, Decision
-from tenax.model.outcome import Failure, Outcome
+from tenax.model.outcome import Failure
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
 from tenax.policy.plan import Plan, PlannedAction
-from tenax.policy.until import poll
+from tenax.policy.until import Poll, poll
 from tenax.policy.vary import varied
 from tenax.store.connect import Connection
 from tenax.store.fans import load_fans
@@ -82,10 +82,11 @@ class _Settling:
         item = ended.item
         row, action = self.executions[item.execution_id], self._action(item)
         fan = None if item.compensates else self.fans.get(fan_key(item))
-        decision, failure = self._decide(row, action, fan, ended)
+        decision, failure, polled = self._decide(row, action, fan, ended)
+        undone = polled is not None and not polled.done and failure is None
         record = decision_record(decision)
         ends = decision.verdict in ("complete", "stop")
-        log_outcome(self.journal, ended, decision, failure, record if ends else None)
+        log_outcome(self.journal, ended, decision, failure, record if ends else None, undone=undone)
         if row.failing:
             self.journal.failing[row.id] = row
         match decision.verdict:
@@ -98,7 +99,7 @@ class _Settling:
                 self._log_failed(ended, fan, decision, record, failure)
                 self._end(ended, fan, failure)
             case "stop":
-                self._stop(ended, fan, failure)
+                self._stop(ended, fan, failure, undone=undone)
             case _:
                 assert_never(decision.verdict)
         return decision
@@ -108,7 +109,7 @@ class _Settling:
 
     def _decide(
         self, row: ExecutionRow, action: PlannedAction, fan: FanRow | None, ended: EndedAttempt
-    ) -> tuple[Decision, Failure | None]:
+    ) -> tuple[Decision, Failure | None, Poll | None]:
         item, outcome = ended.item, ended.outcome
         controls = Controls(
             execution_open=row.open and (item.compensates or not row.failing),
@@ -118,7 +119,7 @@ class _Settling:
         succeeded = outcome.status == "succeeded"
         is_open = controls.execution_open and controls.step_open
         if succeeded and item.ledger is None and is_open and action.until is None:
-            return SUCCESS_AT_ONCE, None
+            return SUCCESS_AT_ONCE, None, None
         elapsed = max(0.0, (self.journal.now - item.created_at).total_seconds())
         ledger = ledger_from(decode(item.ledger), elapsed)
         inputs: dict[str, Any] = {
@@ -143,7 +144,7 @@ class _Settling:
             failure=failure,
             polled=polled,
         )
-        return decision, failure
+        return decision, failure, polled
 
     # -- what follows
 
@@ -224,14 +225,18 @@ class _Settling:
                 data["on_failure"] = on_failure.action
             log_item(self.journal, "step_failed_terminal", item, data, attempt=item.attempt)
 
-    def _stop(self, ended: EndedAttempt, fan: FanRow | None, failure: Failure | None) -> None:
+    def _stop(
+        self, ended: EndedAttempt, fan: FanRow | None, failure: Failure | None, *, undone: bool
+    ) -> None:
         """The execution is over, or the step is. What still ran is recorded, and nothing follows from it."""
         item, outcome = ended.item, ended.outcome
         self.journal.ended_items.append(item.id)
         self._forget_child(ended)
         if item.compensates:
             return
-        failed = brief(failure, item.attempt) if failure is not None else _unfinished(outcome, item)
+        failed = brief(failure, item.attempt) if failure is not None else None
+        if failed is None and (undone or outcome.status != "succeeded"):
+            failed = _unfinished(item)
         plan = self.plans[item.plan_id]
         if fan is not None:
             keep = plan.steps[item.step].compensation is not None
@@ -254,9 +259,7 @@ class _Settling:
             self.journal.cancels.append(int(awaiting.removeprefix("child:")))
 
 
-def _unfinished(outcome: Outcome, item: ItemRow) -> dict[str, Any] | None:
+def _unfinished(item: ItemRow) -> dict[str, Any]:
     """A snooze or a poll that will not be followed up: neither done nor failed by itself."""
-    if outcome.status == "succeeded":
-        return None
     message = "it was not done when the execution ended"
     return {"class": "cancelled", "reason": "execution_ended", "message": message, "attempts": item.attempt}

@@ -15,6 +15,7 @@ from tenax.model.events import event
 from tenax.model.wire import Submitted
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
+from tenax.store.fans import copy_item_results
 from tenax.store.journal import Journal
 from tenax.store.json_text import encode
 from tenax.store.rows import ExecutionRow, NewExecution, Parent, StepRow
@@ -61,7 +62,11 @@ async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
         taken = await _insert(tx, core, prepared["now"], new)
         if taken:
             answers = await _settle_races(tx, starts, answers, taken)
-    core.hub.announce(ready=True, server_steps=any(start.plan.has_server_steps for start in starts))
+    core.hub.announce(
+        ready=True,
+        server_steps=any(start.plan.has_server_steps for start in starts),
+        due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
+    )
     return answers
 
 
@@ -112,6 +117,10 @@ async def _insert(
             else _with_open_steps(execution, row.open_steps)
         )
     inserted = await journal.insert(tx, rows)
+    for execution, start in new:
+        fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
+        if fans and start.retry_of is not None and execution.id in inserted:
+            await copy_item_results(tx, execution.id, start.retry_of, fans)
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
     if failing:  # nothing has run, so there is nothing to undo; but they must end
         await write(tx, core, Journal(now, failing=failing))
@@ -147,9 +156,11 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
         journal.log(row.id, event("operator_action", data=dict(start.operator)))
     turn = Turn(row, plan)
     for step in start.carried:
-        kept = {"carried_from": start.retry_of, "attempts": 0}
+        kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
         if step.state == "completed":
             kept["result"] = step.result
+        if step.failure is not None:  # a value stood in for its result: there is nothing to undo
+            kept["on_failure"] = "value"
         journal.log(
             row.id,
             event("step_completed" if step.state == "completed" else "step_skipped", step.step, data=kept),

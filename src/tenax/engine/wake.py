@@ -177,6 +177,6 @@ def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
         ready=journal.ready,
         server_steps=journal.server_ready,
         messages=journal.messages,
-        due_in=min(delays, default=None),
+        due_in=min((*delays, *journal.queue_times), default=None),
         executions=journal.events.keys(),
     )

@@ -39,6 +39,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "invalid_parameters": "the parameters do not fit what the handler takes",
         "invalid_result": "it says it succeeded, but its result cannot be read",
         "no_callback_url": "the server does not know the address at which others reach it, so no callee could call back",
+        "result_too_large": "the results of a fan-out are too large to be put together in one list",
         "template_error": "a template of the step could not be rendered",
         "permission_denied": "the operating system or the callee denied access",
         "unknown_workflow": "the server knows no such workflow",

@@ -70,7 +70,8 @@ class Report:
     token: str
     outcome: Outcome
     step: str | None = None
-    """For the record of a report that comes too late, when the item may be gone."""
+    """For the record of a report that comes too late, when the item may be gone; so is the next."""
+    item: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

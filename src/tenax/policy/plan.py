@@ -36,6 +36,7 @@ class PlannedAction:
     """The inputs; after the first, those of each entry of `vary`."""
     reads: tuple[str, ...]
     """The steps whose results its inputs read."""
+    reads_input: bool
     until: CompiledUntil | None
 
 
@@ -54,6 +55,11 @@ class PlannedStep(PlannedAction):
     """What stands in the place of its result where it has failed."""
     value_reads: tuple[str, ...]
     compensation: PlannedAction | None
+
+    @property
+    def is_final(self) -> bool:
+        """Once it has ended its result stays as it is: no fallback lends it another."""
+        return self.step.on_failure is None or self.step.on_failure.step is None
 
     @property
     def forgiven(self) -> bool:
@@ -90,6 +96,9 @@ class Plan:
     single: bool
     """One plain step: its end is the execution's end, and no rows about the graph are kept."""
     has_server_steps: bool = False
+    has_fans: bool = False
+    soonest: float | None = None
+    """Seconds until something of a new execution may run out by itself: its deadline, time in the queue."""
     children: Mapping[str, Child] = field(default_factory=dict)
 
     def action(self, step: str, *, compensates: bool) -> PlannedAction:
@@ -169,6 +178,11 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
+        has_fans=any(step.for_each is not None for step in workflow.steps),
+        soonest=min(
+            (t for t in (workflow.deadline, *(s.queue_ttl for s in workflow.steps)) if t is not None),
+            default=None,
+        ),
         children=children,
     )
 
@@ -195,6 +209,7 @@ def _planned(
         policy_hash=action.policy_hash,
         specs=action.specs,
         reads=action.reads,
+        reads_input=action.reads_input,
         until=action.until,
         when=when,
         when_reads=_steps_read(when.reads) if when is not None else (),
@@ -213,12 +228,14 @@ def _planned(
 def _action(step: Step, policy: Policy) -> PlannedAction:
     spec = dict(step.spec)
     specs = (_template(spec), *(_template(merge_override(spec, changes)) for changes in overrides_of(policy)))
+    reads: Reads = frozenset().union(*(template.reads for template in specs))
     return PlannedAction(
         step=step,
         policy=compile_policy(policy),
         policy_hash=policy_hash(policy),
         specs=specs,
-        reads=_steps_read(frozenset().union(*(template.reads for template in specs))),
+        reads=_steps_read(reads),
+        reads_input=any(path[0] == "input" for path in reads),
         until=compile_until(step.until) if step.until is not None else None,
     )
 

@@ -153,9 +153,10 @@ create table tenax.item (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 create index item_ready on tenax.item (queue, priority, available_at) where leasable;
 create index item_due on tenax.item (available_at) where state = 'retrying';
-create index item_expiry on tenax.item (expires_at) where state in ('leased', 'accepted') and runtime <> 'sleep';
-create index item_sleep on tenax.item (expires_at) where state = 'accepted' and runtime = 'sleep';
-create index item_waiting on tenax.item (execution_id, step, compensates, id) where state = 'waiting';
+create index item_expiry on tenax.item (expires_at) where state = 'leased';
+create index item_accepted on tenax.item (expires_at) where state = 'accepted';
+create index item_waiting on tenax.item (execution_id, step, id) where state = 'waiting' and not compensates;
+create index item_undo on tenax.item (execution_id, id) where state = 'waiting' and compensates;
 create index item_unplaced on tenax.item (execution_id, step, available_at) where state = 'retrying' and not placed;
 create index item_queue_deadline on tenax.item (queue_deadline)
     where state in ('queued', 'retrying') and queue_deadline is not null;

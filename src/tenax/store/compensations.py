@@ -13,11 +13,11 @@ from tenax.store.statements import sql
 
 @dataclass(frozen=True, slots=True)
 class OpenItems:
-    """How much of an execution is open."""
+    """What of an execution is open."""
 
-    actions: int
-    compensating: int
-    waiting: int
+    actions: bool
+    compensating: bool
+    waiting: bool
     """Compensations that have not been started."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
@@ -13,10 +14,12 @@ from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 
-async def find_outcome(tx: Connection, execution_id: int, token: str) -> list[dict[str, Any]] | None:
-    """The events that were written together with the end of this attempt, if it has ended."""
-    row = await tx.fetchval(sql("find_outcome"), execution_id, token)
-    return None if row is None else list(decode(row))
+async def find_outcomes(
+    tx: Connection, executions: Sequence[int], tokens: Sequence[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """By its token, the events that were written together with the end of an attempt; those that have ended."""
+    rows = await tx.fetch(sql("find_outcomes"), sorted(set(executions)), tokens)
+    return {row["token"]: decode(row["events"]) for row in reversed(rows)}
 
 
 async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[dict[str, Any]]:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import asyncpg
+
+from tenax.errors import TooLarge
 from tenax.store.connect import Connection
 from tenax.store.json_text import decode, encode
 from tenax.store.rows import FanRow, NewItem
@@ -26,13 +29,31 @@ async def load_open_fans(tx: Connection, executions: Sequence[int]) -> list[FanR
 async def close_fan(tx: Connection, fan: FanRow, state: str, failure: dict[str, Any] | None) -> None:
     """The step ends. Its result is put together in the database: it may be large, and most often nobody reads it here."""
     text = None if failure is None else encode(failure)
-    await tx.execute(sql("close_fan"), fan.execution_id, fan.step, state, fan.attempts, text, fan.total)
+    arguments = (fan.execution_id, fan.step, state, fan.attempts, text)
+    try:
+        async with tx.transaction():
+            await tx.execute(sql("close_fan"), *arguments, fan.total)
+    except asyncpg.ProgramLimitExceededError as error:
+        raise TooLarge(
+            f"the results of its {fan.total:,} items are too large to be one list: {error}"
+        ) from error
+
+
+async def close_fan_without_result(tx: Connection, fan: FanRow, failure: dict[str, Any]) -> None:
+    """Where its results cannot be put together. Each of them is still there."""
+    arguments = (fan.execution_id, fan.step, "failed", fan.attempts, encode(failure))
+    await tx.execute(sql("close_fan"), *arguments, 0)
 
 
 async def load_last_failure(tx: Connection, fan: FanRow) -> dict[str, Any]:
     """What the last item of the list that failed has failed with."""
     failure: dict[str, Any] = decode(await tx.fetchval(sql("load_last_failure"), fan.execution_id, fan.step))
     return failure
+
+
+async def copy_item_results(tx: Connection, execution_id: int, source: int, steps: Sequence[str]) -> None:
+    """To an execution, from the one that it retries."""
+    await tx.execute(sql("copy_item_results"), execution_id, source, steps)
 
 
 async def end_unstarted_items(
@@ -87,6 +108,8 @@ class LostItem:
     lost_worker: str | None = None
     previous: Any = None
     vary: str | None = None
+    awaited: tuple[str, datetime | None] | None = None
+    """What it waited for without a worker, and until when at most."""
 
 
 async def find_broken_fans(tx: Connection) -> list[StepKey]:
@@ -124,4 +147,6 @@ async def restore_fan_items(tx: Connection, fan: FanRow, item: NewItem, lost: Se
         [None if one.previous is None else encode(one.previous) for one in lost],
         [one.vary if one.attempt else item.vary for one in lost],
         fan.parallelism is None,
+        [one.awaited[0] if one.awaited is not None else None for one in lost],
+        [one.awaited[1] if one.awaited is not None else None for one in lost],
     )

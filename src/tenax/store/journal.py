@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
+
+import asyncpg
+import structlog
 
 from tenax.store.connect import Connection
 from tenax.store.json_text import encode
@@ -24,6 +27,7 @@ from tenax.store.statements import sql
 
 SERVER_QUEUE = "tenax:server"
 """Where items of the server's own steps wait. No queue of a definition has such a name."""
+_log = structlog.get_logger("tenax.journal")
 EVENTS_PER_ROW = 32
 """As many ids as the sequence leaves for one row of the log."""
 
@@ -43,6 +47,8 @@ class Journal:
     explosions: list[Explosion] = field(default_factory=list)
     item_results: list[ItemResult] = field(default_factory=list)
     fans: dict[tuple[int, str], FanRow] = field(default_factory=dict)
+    fans_over: list[int] = field(default_factory=list)
+    """Executions whose fan-outs are not to go on."""
     accepted: list[Accepted] = field(default_factory=list)
     cancels: list[int] = field(default_factory=list)
     """Children that are to be cancelled, since nobody waits for them any more."""
@@ -50,6 +56,8 @@ class Journal:
     """Completed executions whose results the database puts together, from these steps."""
     failing: dict[int, ExecutionRow] = field(default_factory=dict)
     """Executions that have failed and have compensations: what comes next depends on what this leaves."""
+    read_results: dict[tuple[int, str], StepRow] = field(default_factory=dict)
+    """Results that were read in this transaction: what has ended does not change."""
     placed: int = 0
     """How many items got a place by what was written."""
 
@@ -75,6 +83,12 @@ class Journal:
         return bool(self.placed) or any(item.queue == SERVER_QUEUE for item in fresh)
 
     @property
+    def queue_times(self) -> list[float]:
+        """Seconds that new items may wait in the queue, where there is a limit."""
+        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+        return [item.queue_ttl for item in fresh if item.queue_ttl is not None]
+
+    @property
     def messages(self) -> bool:
         """Something is in the inbox now."""
         return bool(self.cancels) or any(
@@ -86,9 +100,9 @@ class Journal:
         ids: list[int] = []
         texts: list[str] = []
         for execution_id, events in self.events.items():
-            for start in range(0, len(events), EVENTS_PER_ROW):
+            for start, end in _parts(events):
                 ids.append(execution_id)
-                texts.append(encode(events[start : start + EVENTS_PER_ROW]))
+                texts.append(encode(events[start:end]))
         return ids, texts
 
     async def write(self, tx: Connection) -> None:
@@ -150,11 +164,12 @@ class Journal:
                 [item.until for item in self.accepted],
                 self.now,
             )
-        if self.gathered:
-            names = [",".join(steps) for steps in self.gathered.values()]
-            await tx.execute(sql("gather_results"), list(self.gathered), names)
+        for execution_id, steps in self.gathered.items():
+            await _gather(tx, execution_id, steps)
         if self.fans:
             self.placed += await _place(tx, list(self.fans.values()))
+        if self.fans_over:
+            await tx.execute(sql("retire_fans"), self.fans_over)
         if children:
             await tx.execute(sql("announce_endings"), children, self.now)
         if self.cancels:
@@ -191,6 +206,22 @@ class Journal:
         return there
 
 
+def _parts(events: Sequence[dict[str, Any]]) -> Iterator[tuple[int, int]]:
+    """Where a row of the log ends: before there are too many, and never between an outcome and its decision."""
+    start = 0
+    while len(events) - start > EVENTS_PER_ROW:
+        end = start + EVENTS_PER_ROW
+        while end > start + EVENTS_PER_ROW // 2 and _subject(events[end]) == _subject(events[end - 1]):
+            end -= 1
+        yield start, end
+        start = end
+    yield start, len(events)
+
+
+def _subject(one: dict[str, Any]) -> tuple[Any, ...]:
+    return one.get("step"), one.get("item")
+
+
 def _steps_text(steps: dict[tuple[int, str], StepRow]) -> str:
     return encode([asdict(row) for row in steps.values()]) if steps else "[]"
 
@@ -216,6 +247,15 @@ async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
         item.vary,
         item.paused,
     )
+
+
+async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> None:
+    """Where that would be too much for one value, the results stay with their steps."""
+    try:
+        async with tx.transaction():
+            await tx.execute(sql("gather_results"), execution_id, list(steps))
+    except asyncpg.ProgramLimitExceededError:
+        _log.warning("the result of an execution is too large to be one value", execution_id=execution_id)
 
 
 async def _place(tx: Connection, fans: Sequence[FanRow]) -> int:

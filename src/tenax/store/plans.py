@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tenax.model.definition import Workflow
@@ -30,11 +30,24 @@ async def ensure_plan(tx: Connection, plan: Plan) -> int:
     return plan_id
 
 
-async def load_plan(tx: Connection, plan_id: int) -> Plan:
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan as it is stored. To read it is another matter: it may have been written by another version."""
+
+    workflow: str
+    policies: str
+    policy_bodies: str
+    children: str
+
+    def restore(self) -> Plan:
+        bodies = {name: Policy.from_dict(body) for name, body in decode(self.policy_bodies).items()}
+        policies = {step: bodies[hash_] for step, hash_ in decode(self.policies).items()}
+        return restore_plan(Workflow.from_dict(decode(self.workflow)), policies, _children(self.children))
+
+
+async def load_plan(tx: Connection, plan_id: int) -> StoredPlan:
     row = await tx.fetchrow(sql("load_plan"), plan_id)
-    bodies = {name: Policy.from_dict(body) for name, body in decode(row["policy_bodies"]).items()}
-    policies = {step: bodies[hash_] for step, hash_ in decode(row["policies"]).items()}
-    return restore_plan(Workflow.from_dict(decode(row["workflow"])), policies, _children(row["children"]))
+    return StoredPlan(*(row[name] for name in ("workflow", "policies", "policy_bodies", "children")))
 
 
 async def find_workflow(

@@ -99,6 +99,10 @@ async def lock_accepted_items(
     return [ItemRow(*row) for row in rows]
 
 
+async def find_awaited_children(tx: Connection, execution_id: int) -> list[int]:
+    return [row["id"] for row in await tx.fetch(sql("find_awaited_children"), execution_id)]
+
+
 async def find_server_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
     """Ready items that the server itself carries out, and their executions."""
     rows = await tx.fetch(sql("find_server_items"), limit, SERVER_QUEUE, but)
@@ -143,7 +147,7 @@ class Wake:
     retry: datetime | None
     expiry: datetime | None
     queue: datetime | None
-    sleep: datetime | None
+    wait: datetime | None
     deadline: datetime | None
     reap_after: datetime | None
     server_steps: bool
@@ -173,8 +177,10 @@ async def restore_item(
     lost_worker: str | None,
     previous: Any,
     vary: str | None,
+    awaited: tuple[str, datetime | None] | None,
 ) -> None:
-    """A rebuilt item gets back what it had used up. One that was running is leased to its lost worker, and expired."""
+    """A rebuilt item gets back what it had used up. One that was running is leased to its lost worker, and expired; one that
+    went on without a worker waits for the same again, until then."""
     text = None if ledger is None else encode(ledger)
     last = None if previous is None else encode(previous)
     arguments = (
@@ -187,6 +193,7 @@ async def restore_item(
         lost_worker,
         last,
         vary,
+        *(awaited or (None, None)),
     )
     await tx.execute(sql("restore_item"), *arguments)
 

@@ -130,7 +130,7 @@ class LeasedItem:
     lease_token: Any
     is_retry: bool
     input: str | None
-    """Of the execution: with the first of its items, for all of them."""
+    """Of the execution, unless it is large: with the first of its items, for all of them."""
     base_dir: str | None
     item_no: int | None
     compensates: bool
@@ -233,6 +233,11 @@ class Accepted:
     attempt: int
     awaiting: str
     until: datetime | None
+
+    @property
+    def runs_elsewhere(self) -> bool:
+        """As a child, or with a callee; not a mere wait."""
+        return self.awaiting == "callback" or self.awaiting.startswith("child:")
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,7 @@ class Worker:
         else:
             place = (assignment.execution_id, assignment.item_id, assignment.attempt, assignment.token)
             scrubbed = self._secrets.scrub_outcome(told, assignment)
-            self._outbox.put(Report(*place, within_limits(scrubbed), assignment.step))
+            self._outbox.put(Report(*place, within_limits(scrubbed), assignment.step, assignment.item))
         self._running.pop((assignment.item_id, assignment.token), None)
         self._slot_free.set()
         if not self._running:

@@ -14,7 +14,6 @@ create index execution_parent on tenax.execution (parent_id, id) where parent_id
 alter table tenax.step add column failures jsonb;
 
 drop index tenax.item_ready;
-drop index tenax.item_expiry;
 alter table tenax.item
     alter column timeout drop not null,
     drop constraint item_check,
@@ -31,9 +30,9 @@ alter table tenax.item
         and (state <> 'leased' or timeout_at is not null)
     );
 create index item_ready on tenax.item (queue, priority, available_at) where leasable;
-create index item_expiry on tenax.item (expires_at) where state in ('leased', 'accepted') and runtime <> 'sleep';
-create index item_sleep on tenax.item (expires_at) where state = 'accepted' and runtime = 'sleep';
-create index item_waiting on tenax.item (execution_id, step, compensates, id) where state = 'waiting';
+create index item_accepted on tenax.item (expires_at) where state = 'accepted';
+create index item_waiting on tenax.item (execution_id, step, id) where state = 'waiting' and not compensates;
+create index item_undo on tenax.item (execution_id, id) where state = 'waiting' and compensates;
 create index item_unplaced on tenax.item (execution_id, step, available_at) where state = 'retrying' and not placed;
 
 create table tenax.fan (

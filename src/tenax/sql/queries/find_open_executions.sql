@@ -5,7 +5,7 @@ select e.id, e.plan_id, e.compensation,
               where s.execution_id = e.id and s.state in ('failed', 'unreachable', 'cancelled')) as lost,
        array(select i.step from tenax.item i where i.execution_id = e.id
              union
-             select f.step from tenax.fan f where f.execution_id = e.id and not f.closed) as live
+             select f.step from tenax.fan f where f.execution_id = e.id and not f.closed and e.compensation is null) as live
   from tenax.execution e
  where e.state = 'running' and e.deactivated_at is null and e.id > $1::bigint
  order by e.id

@@ -1,5 +1,5 @@
--- What succeeded is undone, the last first: one item for each attempt that completed one, in the reverse order of the log, less
--- what is undone already. One that had begun (its item was lost) gets back what it had used up, and is returned; where it was
+-- What succeeded is undone, the last first: one item for each attempt that completed one, in the reverse order of the log, and
+-- then what was carried over from the execution that this one retries; less what is undone already. One that had begun (its item was lost) gets back what it had used up, and is returned; where it was
 -- running, as a lease that is over.
 with undone as materialized (
     select e.step, coalesce(e.item, -1) as item_no,
@@ -13,6 +13,19 @@ with undone as materialized (
      where e.execution_id = $1::bigint
        and (e.type like 'compensation\_%' or e.type = 'lease_released' and e.data ? 'compensation')
      group by 1, 2
+), carried as materialized (
+    select e.seq, e.step, e.data -> 'result' as result
+      from tenax.event e
+     where e.execution_id = $1 and e.type = 'step_completed' and e.data ? 'carried_from' and not e.data ? 'on_failure'
+), done as (
+    select e.seq, e.step, e.item, e.data -> 'result' as result
+      from tenax.event e
+     where e.execution_id = $1 and e.type = 'action_completed'
+    union all
+    select c.seq, c.step, r.item_no, case when r.item_no is null then c.result else r.result end
+      from carried c
+      left join tenax.item_result r on r.execution_id = $1 and r.step = c.step
+     where r.state is null or r.state = 'succeeded'
 ), made as (
     insert into tenax.item
            (execution_id, plan_id, step, item_no, state, queue, runtime, priority, labels, available_at, created_at,
@@ -22,18 +35,18 @@ with undone as materialized (
            case when u.running then 'leased' when u.attempt > 0 then 'retrying' else 'waiting' end,
            a.queue, a.runtime, a.priority, a.labels,
            coalesce((u.retry ->> 'available_at')::timestamptz, $3::timestamptz), coalesce(u.enqueued_at, $3),
-           a.max_attempts, a.timeout, a.queue_ttl, a.vary, true, r.element, e.data -> 'result', $13::boolean,
+           a.max_attempts, a.timeout, a.queue_ttl, a.vary, true, r.element, e.result, $13::boolean,
            coalesce(u.attempt, 0), u.retry -> 'decision' -> 'after', case when u.running then u.worker end,
            case when u.running then gen_random_uuid() end, case when u.running then $3 end,
            case when u.running then $3 + interval '1 year' end
-      from tenax.event e
+      from done e
       join unnest($4::text[], $5::text[], $6::text[], $7::smallint[], $8::jsonb[], $9::integer[], $10::double precision[],
                   $11::double precision[], $12::jsonb[])
         as a (step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary) on a.step = e.step
       left join tenax.item_result r on r.execution_id = $1 and r.step = e.step and r.item_no = e.item
       left join undone u on u.step = e.step and u.item_no = coalesce(e.item, -1)
-     where e.execution_id = $1 and e.type = 'action_completed' and not coalesce(u.over, false)
-     order by e.seq desc
+     where not coalesce(u.over, false)
+     order by e.seq desc, e.item desc
     returning id, step, item_no, state, available_at, attempt, ledger
 )
 select id, step, item_no, state, available_at, attempt, ledger from made where attempt > 0

@@ -22,9 +22,10 @@ leased as (
       from leased
 )
 select l.id, l.execution_id, l.plan_id, l.step, l.attempt, l.max_attempts, l.timeout, l.worker, l.lease_grant, l.lease_token,
-       l.is_retry, case when l.first then e.input end, e.base_dir, l.item_no, l.compensates, l.element, l.previous, l.vary
+       l.is_retry, case when l.first and pg_column_size(e.input) < 8192 then e.input end, e.base_dir, l.item_no, l.compensates, l.element, l.previous, l.vary
   from (select leased.*, row_number() over (partition by execution_id) = 1 as first from leased) as l
  cross join lateral (
-    -- One row each, by its index, however many executions there are. Its input, which may be large, comes once.
+    -- One row each, by its index, however many executions there are. Its input comes once, and not
+    -- at all where it is large: `load_inputs` has it, for those who read it.
     select x.input, x.base_dir from tenax.execution x where x.id = l.execution_id limit 1
  ) as e

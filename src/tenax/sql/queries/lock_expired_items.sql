@@ -4,9 +4,9 @@ select i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_atte
        i.runtime, i.compensates, i.awaiting, i.placed
   from tenax.item i
  where i.id = any($1::bigint[])
-   and (i.state in ('leased', 'accepted') and i.expires_at <= tenax.now()
-           and (tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz)
-                or i.state = 'accepted' and i.runtime = 'sleep')
+   and (i.state = 'leased' and i.expires_at <= tenax.now()
+           and tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz)
+        or i.state = 'accepted' and i.expires_at <= tenax.now()
         or i.state in ('queued', 'retrying') and i.queue_deadline <= tenax.now())
  order by i.id
    for update of i

@@ -30,6 +30,7 @@ with fans as (
        set placed = true,
            state = case i.state when 'waiting' then 'queued' else i.state end,
            available_at = case i.state when 'waiting' then tenax.now() else i.available_at end,
+           created_at = case i.state when 'waiting' then tenax.now() else i.created_at end,
            queue_deadline = case when not i.paused then tenax.now() + make_interval(secs => i.queue_ttl) end
       from picked p
      where i.id = p.id

@@ -1,0 +1,5 @@
+-- Fan-outs that are carried over to an execution keep how their items ended.
+insert into tenax.item_result (execution_id, step, item_no, state, attempts, result, failure, element)
+select $1::bigint, r.step, r.item_no, r.state, r.attempts, r.result, r.failure, r.element
+  from tenax.item_result r
+ where r.execution_id = $2::bigint and r.step = any($3::text[])
