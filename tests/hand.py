@@ -49,7 +49,7 @@ class Hand:
     async def report(self, assignment: Assignment, outcome: Outcome) -> Any:
         a = assignment
         [answer] = await self.engine.report(
-            [Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step)]
+            [Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step, a.item)]
         )
         return answer
 

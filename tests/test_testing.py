@@ -20,10 +20,28 @@ def test_a_file_that_cannot_be_read_is_said_in_words(database_url: str, tmp_path
         async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
             with pytest.raises(UsageError, match=r"nowhere\.yaml: there is no such file$"):
                 await bench.run(tmp_path / "nowhere.yaml")
-            with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+            with pytest.raises(UsageError, match="this is a folder, not a file"):
                 await bench.run(tmp_path)
-            with pytest.raises(UsageError, match=r"bytes\.yaml: cannot be read: .*utf-8"):
+            with pytest.raises(UsageError, match=r"bytes\.yaml: not UTF-8 text: byte 0 is 0xff"):
                 await bench.run(tmp_path / "bytes.yaml")
+
+    asyncio.run(scene())
+
+
+PARENT = "name: parent\nworkflow: [{step: part, type: workflow, file: parts/child.yaml}]\n"
+CHILD = "name: child\nworkflow: [{step: say, type: process, command: [echo, '1']}]\n"
+
+
+def test_children_are_found_beside_the_file(database_url: str, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parent.yaml").write_text(PARENT)
+    (tmp_path / "parts" / "child.yaml").write_text(CHILD)
+
+    async def scene() -> None:
+        async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
+            from_file = await bench.run(tmp_path / "parent.yaml")
+            from_text = await bench.run_text(PARENT, files={"parts/child.yaml": CHILD})
+            assert from_file["result"] == from_text["result"] == {"part": {"say": 1}}
 
     asyncio.run(scene())
 

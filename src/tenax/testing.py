@@ -16,8 +16,9 @@ from typing import Any
 
 from tenax.embed import local_worker
 from tenax.engine.engine import Engine
-from tenax.errors import UsageError
 from tenax.model.wire import Submission
+from tenax.sdk.bundle import submission_of
+from tenax.sdk.files import read_definition
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fake_clock import FakeClock, next_time
@@ -33,9 +34,8 @@ class Workbench:
         self.clock = clock
 
     async def run(self, file: str | Path, *, input: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
-        """A workflow from its file. Modules beside the file are found, as with `tenax run`."""
-        source, folder = _read(Path(file))
-        return await self.run_text(source, filename=str(file), base_dir=folder, input=input)
+        """A workflow from its file. Modules and the files of children are found beside it, as with `tenax run`."""
+        return await self._run(submission_of(read_definition(file), input=input))
 
     async def run_text(
         self,
@@ -44,8 +44,20 @@ class Workbench:
         filename: str | None = None,
         base_dir: str | None = None,
         input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
+        files: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        submission = Submission(source=source, filename=filename, base_dir=base_dir, input=dict(input or {}))
+        """The same from text; `files` are those that its `file:` steps name, by their path."""
+        return await self._run(
+            Submission(
+                source=source,
+                filename=filename,
+                base_dir=base_dir,
+                input=dict(input or {}),
+                files=dict(files or {}),
+            )
+        )
+
+    async def _run(self, submission: Submission) -> dict[str, Any]:
         [submitted] = await self.engine.submit([submission])
         return await self.finish(submitted.id)
 
@@ -77,14 +89,3 @@ async def workbench(settings: Settings, **worker: Any) -> AsyncIterator[Workbenc
             local_worker(engine, name="workbench", **worker),
         ):
             yield Workbench(engine, clock)
-
-
-def _read(file: Path) -> tuple[str, str]:
-    try:
-        return file.read_text("utf-8"), str(file.resolve().parent)
-    except FileNotFoundError:
-        raise UsageError(
-            f"{file}: there is no such file", remedy=f"a relative path is taken from {Path.cwd()}"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None

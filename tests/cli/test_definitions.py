@@ -99,6 +99,44 @@ def test_what_is_no_definition_at_all(content, command, tmp_path):
     assert ended.out.startswith("odd.yaml")
 
 
+LEAF = "name: leaf\nworkflow: [{step: a, type: process, command: 'true'}]\n"
+CALLING = """
+name: top
+workflow:
+  - {step: one, type: workflow, file: child.yaml}
+  - {step: two, type: workflow, file: sub/child.yaml}
+"""
+
+
+@pytest.fixture
+def family(tmp_path):
+    """top.yaml and the two files that it names."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "top.yaml").write_text(CALLING)
+    (tmp_path / "child.yaml").write_text(LEAF)
+    (tmp_path / "sub" / "child.yaml").write_text(LEAF)
+    return tmp_path
+
+
+def test_children_are_looked_into(command, family):
+    fine = command("validate", "top.yaml")
+    assert (fine.code, fine.err) == (0, "")
+    assert fine.out.endswith(", with 2 files of child workflows\n")
+    assert command("validate", "top.yaml", "--json").json["files"] == ["child.yaml", "sub/child.yaml"]
+    assert command("validate", "-", stdin=CALLING).code == 0
+
+
+def test_the_findings_of_all_children_come_together(command, family):
+    wrong = LEAF.replace("'true'", '"{{ nonsense }}"')
+    (family / "child.yaml").write_text(wrong)
+    (family / "sub" / "child.yaml").write_text(wrong)
+    ended = command("validate", "top.yaml")
+    assert (ended.code, ended.err) == (2, "")
+    assert [line.partition(":")[0] for line in ended.out.splitlines()] == ["child.yaml", "sub/child.yaml"]
+    body = command("validate", "top.yaml", "--json").json
+    assert (body["valid"], body["errors"][1]["file"]) == (False, "sub/child.yaml")
+
+
 def test_the_schedule_as_a_table(command, tmp_path):
     (tmp_path / "good.yaml").write_text(GOOD)
     ended = command("schedule", "good.yaml", "--limit", "4")

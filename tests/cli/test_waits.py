@@ -88,7 +88,16 @@ def test_the_items_of_a_fan_out_are_approved_one_by_one(tenax):
     assert "1 of 3 items done, 1 failed (tolerated), 1 accepted" in shown
     assert re.search(r"^  \[0\] +failed +1 of 1 +denied \(rejected\): rejected by ", shown, re.MULTILINE)
     assert re.search(r"^  \[2\] +succeeded +1 of 1 +\{.*\"approved\": true", shown, re.MULTILINE)
-    assert f"tenax approve {number} review --item 1 (or reject)" in shown
+    assert re.search(
+        rf"^  \[1\] +accepted +1 of 1 +waiting for an approval +tenax approve {number} review --item 1 \(or reject\)$",
+        shown,
+        re.MULTILINE,
+    )
+    assert re.search(
+        r"^ *1  accepted +1 of 1 +waiting for an approval$",
+        tenax("items", number, "review").out,
+        re.MULTILINE,
+    )
     failed = tenax("items", number, "review", "--status", "failed")
     assert (failed.code, failed.err) == (0, "")
     assert [line.split()[:2] for line in failed.out.splitlines()[1:]] == [["0", "failed"]]
@@ -104,6 +113,26 @@ def test_the_items_of_a_fan_out_are_approved_one_by_one(tenax):
     assert listed[0].split() == ["seq", "at", "type", "step", "item", "attempt", "what"]
     assert tenax("approve", number, "review", "--item", "1").code == 0
     assert tenax("show", number, "--json").json["status"] == "completed"
+
+
+PARENT = """
+name: parent
+workflow: [{step: part, type: workflow, file: order.yaml}]
+"""
+
+
+def test_the_list_says_what_is_waited_for_and_whose_child_it_is(tenax, tmp_path):
+    (tmp_path / "parent.yaml").write_text(PARENT)
+    parent = tenax("submit", "parent.yaml", "--json").json["id"]
+    lines = eventually(
+        lambda: len(found := tenax("list").out.splitlines()) == 3 and "waiting for" in found[1] and found
+    )
+    child = int(lines[1].split()[0])
+    assert lines[1].split()[1:5] == ["order", "(child", "of", f"{parent})"]
+    assert lines[1].endswith("  paid: waiting for signal payment")
+    assert lines[2].endswith(f"  part: child execution {child}")
+    assert [row["id"] for row in tenax("list", "--json").json] == [child, parent]
+    assert [row["id"] for row in tenax("list", "--top", "--json").json] == [parent]
 
 
 def test_pause_and_resume(tenax):

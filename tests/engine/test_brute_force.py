@@ -160,10 +160,10 @@ class Beside:
             counts = Counter(item.state for item in mine.values())
             told = steps[part.name]["items"]
             assert {state: n for state, n in told.items() if n} == {"total": len(mine), **counts}
-            ended = {n: item for n, item in mine.items() if item.state != "cancelled"}
             listed = await self.hand.engine.items(self.id, part.name)
             assert {i["item"]: (i["status"], i["attempt"]) for i in listed} == {
-                n: (item.state, item.attempts) for n, item in ended.items()
+                n: (item.state, item.attempts if item.state != "cancelled" else None)
+                for n, item in mine.items()
             }
 
 

@@ -1,4 +1,4 @@
-"""No dead knobs: changing any field of a policy, or of a rule, changes some decision."""
+"""No dead knobs: changing any field of a policy, of a rule or of an `until` changes what follows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import fields, replace
 import pytest
 
 from tenax.model.decision import Controls, Ledger
+from tenax.model.definition import Until
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.policy import Policy, Rule
 from tenax.policy.decide import decide
 from tenax.policy.resolve import compile_policy
+from tenax.policy.until import compile_until, poll
+from tenax.policy.vary import varied
 
 UNAVAILABLE = Outcome("failed", facts=Facts(status_code=503))
 LIMITED = Outcome("failed", facts=Facts(status_code=429, retry_after=100.0))
@@ -36,6 +39,7 @@ POLICY_CASES = {
     "max_retry_after": (PLAIN, 50.0, LIMITED, THIRD),
     "attempt_cost": (PLAIN, 0.8, UNAVAILABLE, Ledger(counted=2, budget=1.0)),
     "max_snoozes": (PLAIN, 0, Outcome("snoozed", after=9000.0), THIRD),
+    "vary": (PLAIN, ('{"url":"http://other/"}',), UNAVAILABLE, THIRD),
 }
 
 FIRST = Rule(on=("transient",))
@@ -64,7 +68,8 @@ def what_follows(policy, outcome, ledger):
         controls=Controls(),
         roll=0.25,
     )
-    return decision.verdict, decision.delay.delay if decision.delay else None
+    delay = decision.delay.delay if decision.delay else None
+    return decision.verdict, delay, varied(policy, decision.after)
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(Policy)])
@@ -79,3 +84,15 @@ def test_every_field_of_a_rule_matters(name):
     rule, value, outcome = RULE_CASES[name]
     before, after = (replace(PLAIN, rules=(r,)) for r in (rule, replace(rule, **{name: value})))
     assert what_follows(before, outcome, THIRD) != what_follows(after, outcome, THIRD)
+
+
+UNTIL_CHANGES = {"condition": "polls == 3", "delay": 7.0, "max_polls": 3, "deadline": 9.0}
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Until)])
+def test_every_field_of_an_until_matters(name):
+    before = Until("result == 'done'")
+    after = replace(before, **{name: UNTIL_CHANGES[name]})
+    asked = {"polls": 3, "attempt": 4, "elapsed": 10.0, "execution_id": 1, "node_id": "a"}
+    first, second = (poll(compile_until(u), Outcome("succeeded", "busy"), **asked) for u in (before, after))
+    assert (first.done, first.delay, first.failure) != (second.done, second.delay, second.failure)

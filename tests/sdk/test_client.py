@@ -80,6 +80,7 @@ def client(api):
             lambda c: c.list(status="failed", limit=3),
             ("GET", "/v1/executions?status=failed&limit=3", None),
         ),
+        (lambda c: c.list(top=True), ("GET", "/v1/executions?top=true", None)),
         (lambda c: c.events(5, after=2), ("GET", "/v1/executions/5/events?after=2", None)),
         (
             lambda c: c.news(5, cursor="1:2:", wait=1.5),
@@ -149,6 +150,36 @@ def test_submit_one_and_many(api, client):
     assert (one_path, many_path) == ("/v1/executions", "/v1/executions/batch")
     assert (one["workflow"], one["input"], one["key"]) == ("w", {"a": 1}, "k")
     assert [(s["source"], s["files"]) for s in both["submissions"]] == [("x", {}), ("y", {"z.yaml": "z"})]
+
+
+TOP = "name: top\nworkflow: [{step: a, type: workflow, file: parts/leaf.yaml}]\n"
+LEAF = "name: leaf\nworkflow: [{step: a, type: process, command: 'true'}]\n"
+
+
+def test_a_file_is_submitted_with_those_of_its_children(api, client, tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "top.yaml").write_text(TOP)
+    (tmp_path / "parts" / "leaf.yaml").write_text(LEAF)
+    api.answers = [(200, {"id": 1, "created": True})]
+    assert client.submit_file(tmp_path / "top.yaml", input={"a": 1}, key="k") == Submitted(1, created=True)
+    [(method, path, body)] = api.asked
+    assert (method, path, body["source"], body["files"]) == (
+        "POST",
+        "/v1/executions",
+        TOP,
+        {"parts/leaf.yaml": LEAF},
+    )
+    assert (body["base_dir"], body["filename"]) == (str(tmp_path), str(tmp_path / "top.yaml"))
+    assert (body["input"], body["key"]) == ({"a": 1}, "k")
+
+
+def test_a_file_that_cannot_be_gathered_is_not_submitted(api, client, tmp_path):
+    (tmp_path / "top.yaml").write_text(TOP)
+    with pytest.raises(InvalidDefinition, match=r"parts/leaf\.yaml: there is no such file"):
+        client.submit_file(tmp_path / "top.yaml")
+    with pytest.raises(UsageError, match=r"none\.yaml: there is no such file"):
+        client.submit_file(str(tmp_path / "none.yaml"))
+    assert api.asked == []
 
 
 def test_wait_follows_the_news_until_it_is_finished(api, client):

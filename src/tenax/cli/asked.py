@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from tenax.cli.definitions import default_retry, policies_of
-from tenax.cli.inputs import STDIN, decode_text, parse_json, read_bytes
+from tenax.cli.inputs import STDIN, parse_json, read_bytes
 from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.decision import Ledger
 from tenax.model.durations import parse_duration, parse_retry_after
-from tenax.model.findings import Findings, format_path, name_kind, nearest, shorten, suggest
+from tenax.model.findings import Findings, format_path, name_kind, shorten, suggest, suggest_or_list
 from tenax.model.outcome import (
     FAILURE_CLASSES,
     INFRASTRUCTURE,
@@ -31,6 +31,7 @@ from tenax.model.retry_fields import parse_retry
 from tenax.model.yaml_source import Source, read_source
 from tenax.policy.check import load_workflow
 from tenax.policy.resolve import PolicyError, resolve_policy
+from tenax.sdk.files import decode_text
 
 # -- the policy
 
@@ -217,9 +218,7 @@ def _read(body: Mapping[str, Any], fields: Mapping[str, tuple[str, _Reader]], fl
     values: dict[str, Any] = {}
     for key, value in body.items():
         if key not in fields:
-            meant = nearest(key, fields)
-            hint = f"; did you mean `{meant}`?" if meant else f"; known are {', '.join(fields)}"
-            raise UsageError(f"{flag}: unknown key `{shorten(key)}`{hint}")
+            raise UsageError(f"{flag}: unknown key `{shorten(key)}`{suggest_or_list(key, fields)}")
         if value is None:
             continue
         name, reader = fields[key]

@@ -7,6 +7,7 @@ import contextlib
 import getpass
 import os
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -22,6 +23,18 @@ T = TypeVar("T")
 LARGEST_ID = 2**63 - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which executions a list is to have."""
+
+    states: Sequence[str]
+    workflow: str | None
+    since: datetime | None
+    before: int | None
+    limit: int
+    top: bool
+
+
 class Backend(Protocol):
     """The verbs that commands need."""
 
@@ -29,15 +42,7 @@ class Backend(Protocol):
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
-    async def list(
-        self,
-        *,
-        states: Sequence[str],
-        workflow: str | None,
-        since: datetime | None,
-        before: int | None,
-        limit: int,
-    ) -> list[dict[str, Any]]: ...
+    async def list(self, wanted: Wanted) -> list[dict[str, Any]]: ...
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]: ...
 

@@ -9,8 +9,9 @@ from cyclopts import Parameter
 
 from tenax.cli.backend import open_backend, run_async
 from tenax.cli.flags import ANYWHERE, Json, Where
-from tenax.cli.inputs import DefinitionFile, read_definition
-from tenax.cli.output import one_line, print_json, say, show
+from tenax.cli.inputs import read_definition
+from tenax.cli.output import new_table, one_line, print_json, say, show, to_the_second
+from tenax.sdk.files import DefinitionFile
 
 
 def store(
@@ -35,8 +36,8 @@ def store(
 
 
 async def _stored(where: Where, definition: DefinitionFile) -> dict[str, Any]:
-    from tenax.cli.bundle import bundle, check_whole
-    from tenax.cli.definitions import default_retry
+    from tenax.cli.definitions import check_whole, default_retry
+    from tenax.sdk.bundle import bundle
 
     files, settings = bundle(definition), where.settings()
     if not settings.server:  # a file that is wrong is refused before a database is started for it
@@ -67,14 +68,11 @@ async def _found(where: Where, name: str | None) -> list[dict[str, Any]]:
 
 
 def _table(found: Sequence[dict[str, Any]]) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("workflow", "version", "content", "stored"):
-        table.add_column(title, header_style="dim", no_wrap=True)
+    table = new_table("workflow", "version", "content", "stored")
     for row in found:
-        stored = row["created_at"].partition(".")[0].removesuffix("Z").replace("T", " ")
+        stored = to_the_second(row["created_at"])
         cells = (one_line(row["name"]), one_line(row["version"] or ""), row["hash"][:12], stored)
         table.add_row(*(Text(cell) for cell in cells))
     return table

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from tenax.cli.backend import check_id, user_name
+from tenax.cli.backend import Wanted, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission, Submitted
@@ -28,17 +27,14 @@ class DatabaseBackend:
     async def get(self, execution_id: int) -> dict[str, Any]:
         return await self._engine.get(check_id(execution_id))
 
-    async def list(
-        self,
-        *,
-        states: Sequence[str],
-        workflow: str | None,
-        since: datetime | None,
-        before: int | None,
-        limit: int,
-    ) -> list[dict[str, Any]]:
+    async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
         return await self._engine.list(
-            states=list(states) or None, workflow=workflow, since=since, before=before, limit=limit
+            states=list(wanted.states) or None,
+            workflow=wanted.workflow,
+            since=wanted.since,
+            before=wanted.before,
+            limit=wanted.limit,
+            top=wanted.top,
         )
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:

@@ -8,22 +8,21 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.boundary import USAGE
-from tenax.cli.bundle import bundle, check_whole
 from tenax.cli.flags import Json
 from tenax.cli.inputs import STDIN, STDIN_SHOWN, definition_of, read_bytes
-from tenax.cli.output import print_json, printable, say, show
-from tenax.errors import InvalidDefinition, UsageError
+from tenax.cli.output import new_table, print_json, printable, say, show
+from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.children import child_references
 from tenax.model.definition import Workflow
 from tenax.model.durations import format_duration
-from tenax.model.findings import format_path
 from tenax.model.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
-from tenax.model.retry_fields import parse_retry
+from tenax.model.retry_fields import retry_of_settings
 from tenax.policy.check import load_workflow
 from tenax.policy.resolve import resolve_policy
 from tenax.policy.schedule import ScheduleRow
 from tenax.policy.schedule import schedule as rows_of
+from tenax.sdk.bundle import bundle, shown_path
 from tenax.settings import Settings, load_settings
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
@@ -70,6 +69,24 @@ def _checked(file: str, server_retry: Patch | None) -> tuple[Workflow, Mapping[s
     return check_whole(definition.text, definition.filename, bundle(definition), server_retry)
 
 
+def check_whole(
+    source: str, filename: str, files: Mapping[str, str], server_retry: Patch | None
+) -> tuple[Workflow, dict[str, Workflow]]:
+    """The definition and each of its files as a workflow. InvalidDefinition carries the findings of all files."""
+    workflow = load_workflow(source, filename=filename, server_retry=server_retry)
+    workflows: dict[str, Workflow] = {}
+    findings: list[Finding] = []
+    for key, text in files.items():
+        shown = shown_path(filename, key)
+        try:
+            workflows[key] = load_workflow(text, filename=shown, server_retry=server_retry)
+        except InvalidDefinition as error:
+            findings += error.findings
+    if findings:
+        raise InvalidDefinition(findings)
+    return workflow, workflows
+
+
 def schedule(
     file: File,
     /,
@@ -97,14 +114,7 @@ def schedule(
 def default_retry(settings: Settings | None = None) -> Patch | None:
     """The server's default policy by this machine's settings: what a server here would resolve with."""
     settings = settings or load_settings()
-    if settings.retry is None:
-        return None
-    patch, findings = parse_retry(settings.retry, ("retry",))
-    if findings:
-        source = settings.sources.get("retry", "retry")
-        words = "; ".join(f"{format_path(path)}: {message}" for path, message in findings)
-        raise UsageError(f"{source}: {words}")
-    return patch
+    return retry_of_settings(settings.retry, settings.sources.get("retry", "the setting retry"))
 
 
 def policies_of(workflow: Workflow, server_retry: Patch | None) -> Mapping[str, Policy]:
@@ -163,12 +173,8 @@ def _as_json(policy: Policy, rows: list[ScheduleRow]) -> dict[str, Any]:
 
 
 def _table(rows: list[ScheduleRow]) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     titles = ("attempt", "least", "nominal", "most", "cumulative", "at least", "at most")
-    for title in titles:
-        table.add_column(title, header_style="dim", justify="right", no_wrap=True)
+    table = new_table(*titles, right=titles)
     for row in rows:
         times = (
             row.least,

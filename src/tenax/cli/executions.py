@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend import check_id, nobody_to_run, open_backend, run_async
+from tenax.cli.backend import Wanted, check_id, nobody_to_run, open_backend, run_async
 from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
 from tenax.cli.inputs import STDIN, parse_inputs, read_definition
 from tenax.cli.keys import known_key
-from tenax.cli.output import one_line, print_json, say
+from tenax.cli.output import new_table, one_line, print_json, printable, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
@@ -39,19 +39,12 @@ def submit(
 
     It runs as soon as there is a server with a worker (`tenax up`); `tenax run` does everything by itself.
     """
-    from tenax.cli.bundle import bundle
+    from tenax.sdk.bundle import submission_of
 
     if file == input_file == STDIN:
         raise UsageError("stdin can be the workflow or the inputs, not both")
-    definition = read_definition(file)
-    submission = Submission(
-        source=definition.text,
-        filename=definition.filename,
-        input=parse_inputs(inputs, input_file),
-        key=key,
-        base_dir=definition.folder,
-        files=bundle(definition),
-    )
+    given = parse_inputs(inputs, input_file)
+    submission = submission_of(read_definition(file), input=given, key=key)
     settings = where.settings()
     if not settings.server:
         _check_first(submission, settings)
@@ -66,8 +59,7 @@ def submit(
 
 def _check_first(submission: Submission, settings: Settings) -> None:
     """A file that is wrong is refused before a database is started for it. A server checks by its own defaults."""
-    from tenax.cli.bundle import check_whole
-    from tenax.cli.definitions import default_retry
+    from tenax.cli.definitions import check_whole, default_retry
     from tenax.model.parse import check_input
 
     server_retry = default_retry(settings)
@@ -100,6 +92,7 @@ def list_(
     ] = None,
     before: Annotated[int | None, Parameter(help="Only those with a smaller number: the next page.")] = None,
     limit: Annotated[int, Parameter(help=f"At most so many, up to {MOST_LISTED}. [50]")] = 50,
+    top: Annotated[bool, Parameter(help="Leave out children: what other executions started.")] = False,
     json: Json = False,
     where: Where = ANYWHERE,
 ) -> None:
@@ -108,7 +101,8 @@ def list_(
         raise UsageError(f"--limit {limit}: expected a number from 1 to {MOST_LISTED}")
     if before is not None:
         check_id(before)
-    found = run_async(_listed(where, status, workflow, parse_since(since), before, limit))
+    wanted = Wanted(status, workflow, parse_since(since), before, limit, top)
+    found = run_async(_listed(where, wanted))
     if json:
         print_json(found)
     elif found:
@@ -117,16 +111,9 @@ def list_(
         say("no executions")
 
 
-async def _listed(
-    where: Where,
-    states: Sequence[str],
-    workflow: str | None,
-    since: datetime | None,
-    before: int | None,
-    limit: int,
-) -> list[dict[str, Any]]:
+async def _listed(where: Where, wanted: Wanted) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
-        return await backend.list(states=states, workflow=workflow, since=since, before=before, limit=limit)
+        return await backend.list(wanted)
 
 
 def parse_since(text: str | None) -> datetime | None:
@@ -147,40 +134,35 @@ def parse_since(text: str | None) -> datetime | None:
 
 
 def _list_table(found: Sequence[dict[str, Any]]) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
-    from tenax.cli.event_lines import attempt_of
     from tenax.cli.live import STYLES
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("id", "workflow", "status", "started", "now", "last error"):
-        table.add_column(
-            title,
-            header_style="dim",
-            justify="right" if title == "id" else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+    table = new_table("id", "workflow", "status", "started", "now", "last error", right=("id",))
     for row in found:
         waiting, failure = row["waiting"] or {}, row["failure"] or {}
-        doing = ""
-        if waiting:
-            doing = f"{waiting['step']} {waiting['state']}"
-            if waiting["attempt"]:
-                counted = waiting["counted"] + (waiting["state"] == "running")
-                doing += f", attempt {attempt_of(waiting['attempt'], waiting['max_attempts'], counted)}"
-        error = one_line(failure.get("message") or waiting.get("last_error") or "", 100)
+        workflow = Text(one_line(row["workflow"]))
+        if row.get("parent"):
+            workflow.append(f" (child of {row['parent']})", style="dim")
         status = Text(row["status"], style=STYLES.get(row["status"], ""))
         if row.get("compensation"):
             status.append(f" (compensation {row['compensation']})", style=STYLES.get(row["compensation"], ""))
-        started = row["created_at"].partition(".")[0].removesuffix("Z").replace("T", " ")
-        table.add_row(
-            Text(str(row["id"])),
-            Text(one_line(row["workflow"])),
-            status,
-            Text(started),
-            Text(doing),
-            Text(error),
-        )
+        error = one_line(failure.get("message") or waiting.get("last_error") or "", 100)
+        doing = _doing(waiting) if waiting else ""
+        started = Text(to_the_second(row["created_at"]))
+        table.add_row(Text(str(row["id"])), workflow, status, started, Text(doing), Text(error))
     return table
+
+
+def _doing(item: dict[str, Any]) -> str:
+    """What a work item is at, or waits for."""
+    from tenax.cli.event_lines import attempt_of, waiting_words
+
+    if awaiting := item.get("awaiting"):
+        words = waiting_words({**awaiting, "deadline_at": None}, child=awaiting.get("child"))
+        return printable(f"{item['step']}: {words}")
+    doing = f"{item['step']} {item['state']}"
+    if item["attempt"]:
+        counted = item["counted"] + (item["state"] == "running")
+        doing += f", attempt {attempt_of(item['attempt'], item['max_attempts'], counted)}"
+    return doing

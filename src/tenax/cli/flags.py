@@ -23,16 +23,19 @@ Inputs = Annotated[
 ]
 """`inputs: Inputs = ()`, to be read by `tenax.cli.inputs.parse_inputs`."""
 
+Database = Annotated[
+    str | None, Parameter(help="The URL of a PostgreSQL; none: the embedded one. [TENAX_DATABASE_URL]")
+]
+Home = Annotated[str | None, Parameter(help="The folder of the embedded database. [TENAX_HOME]")]
+
 
 @Parameter(name="*", group=_WHERE)
 @dataclass(frozen=True, slots=True)
 class Store:
     """Which database."""
 
-    database: Annotated[
-        str | None, Parameter(help="The URL of a PostgreSQL; none: the embedded one. [TENAX_DATABASE_URL]")
-    ] = None
-    home: Annotated[str | None, Parameter(help="The folder of the embedded database. [TENAX_HOME]")] = None
+    database: Database = None
+    home: Home = None
 
     def settings(self) -> Settings:
         return load_settings({"database_url": self.database, "home": self.home})
@@ -47,10 +50,8 @@ class Where:
         str | None, Parameter(help="The URL of a Tenax server; none: the database itself. [TENAX_SERVER]")
     ] = None
     token: Annotated[str | None, Parameter(help="The token to show to the server. [TENAX_TOKEN]")] = None
-    database: Annotated[
-        str | None, Parameter(help="The URL of a PostgreSQL; none: the embedded one. [TENAX_DATABASE_URL]")
-    ] = None
-    home: Annotated[str | None, Parameter(help="The folder of the embedded database. [TENAX_HOME]")] = None
+    database: Database = None
+    home: Home = None
 
     def settings(self) -> Settings:
         """The settings with these flags. `--database` beats a server named elsewhere: it is the nearer wish."""

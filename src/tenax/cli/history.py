@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from tenax.cli.backend import open_backend, run_async
 from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
-from tenax.cli.output import one_line, print_json, printable, say, show
+from tenax.cli.output import new_table, one_line, print_json, printable, say, show
 from tenax.errors import UsageError
 
 
@@ -38,22 +38,13 @@ async def _events(where: Where, execution_id: int, after: int) -> list[dict[str,
 
 
 def _event_table(found: Sequence[dict[str, Any]], after: int) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
     from tenax.cli.event_lines import Teller
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     with_items = any(event["item"] is not None for event in found)
-    for title in ("seq", "at", "type", "step", *(["item"] if with_items else []), "attempt", "what"):
-        right = title in ("seq", "item", "attempt")
-        table.add_column(
-            title,
-            header_style="dim",
-            justify="right" if right else "left",
-            no_wrap=title != "what",
-            overflow="fold",
-        )
+    titles = ("seq", "at", "type", "step", *(["item"] if with_items else []), "attempt", "what")
+    table = new_table(*titles, right=("seq", "item", "attempt"), wrapped=("what",))
     teller = Teller()
     for event in found:
         words = one_line(teller.words(event))

@@ -6,29 +6,17 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tenax.errors import UsageError
 from tenax.model.findings import shorten
+from tenax.sdk import files
+from tenax.sdk.files import DefinitionFile, decode_text, folder_of
 
 STDIN = "/dev/stdin"
 """What `-` becomes on the way in (see `boundary`)."""
 STDIN_SHOWN = "<stdin>"
-_LARGEST_FILE = 64_000_000
-"""Far beyond any definition; its reader has its own, smaller limit, and says so with more words."""
-
-
-@dataclass(frozen=True, slots=True)
-class DefinitionFile:
-    """A workflow file as text."""
-
-    text: str
-    filename: str
-    """As it was named, for messages."""
-    folder: str | None
-    """Where it is, for the modules and scripts beside it; the working folder for stdin."""
 
 
 def read_definition(name: str) -> DefinitionFile:
@@ -36,36 +24,16 @@ def read_definition(name: str) -> DefinitionFile:
 
 
 def definition_of(content: bytes, name: str) -> DefinitionFile:
+    """The files beside one from stdin are those of the working folder."""
     text = decode_text(content, name)
     if name == STDIN:
         return DefinitionFile(text, STDIN_SHOWN, str(Path.cwd()))
-    return DefinitionFile(text, name, str(Path(name).resolve().parent))
+    return DefinitionFile(text, name, folder_of(name))
 
 
 def read_bytes(name: str) -> bytes:
     """The content of a file, or of stdin."""
-    if name == STDIN:
-        return sys.stdin.buffer.read(_LARGEST_FILE)
-    try:
-        with Path(name).open("rb") as file:
-            return file.read(_LARGEST_FILE)
-    except FileNotFoundError:
-        raise UsageError(f"{name}: there is no such file") from None
-    except IsADirectoryError:
-        raise UsageError(f"{name}: this is a folder, not a file") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{shorten(name)}: cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
-
-
-def decode_text(content: bytes, name: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{name}: not UTF-8 text: byte {error.start} is {content[error.start]:#04x}"
-        ) from None
+    return sys.stdin.buffer.read(files.LARGEST_FILE) if name == STDIN else files.read_bytes(name)
 
 
 def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from tenax.cli.backend import open_backend, run_async
 from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
-from tenax.cli.output import one_line, print_json, say, show
+from tenax.cli.output import new_table, one_line, print_json, say, show
 from tenax.errors import UsageError
 
 ItemStatus = Literal[
@@ -56,28 +56,34 @@ async def _found(
 
 
 def _table(found: Sequence[dict[str, Any]]) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
-    from tenax.cli.event_lines import attempt_of, failure_words
+    from tenax.cli.event_lines import attempt_of
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("item", "status", "attempt", "worker", "next attempt", "result or error"):
-        table.add_column(
-            title, header_style="dim", justify="right" if title == "item" else "left", no_wrap=True
-        )
+    titles = ("item", "status", "attempt", "worker", "next attempt", "result, error or wait")
+    table = new_table(*titles, right=("item",))
     for one in found:
         number = one["attempt"]
-        what = failure_words(one["failure"]) if one["failure"] else one["last_error"]
-        if what is None and one["status"] == "succeeded":
-            what = one["result"]
         cells = (
             str(one["item"]),
             one["status"],
             attempt_of(number, one["max_attempts"], number) if number else "-",
             one["worker"] or "",
             one["available_at"] or "",
-            "" if what is None and one["status"] != "succeeded" else one_line(what, _LONGEST),
+            _standing(one),
         )
         table.add_row(*(Text(cell) for cell in cells))
     return table
+
+
+def _standing(item: dict[str, Any]) -> str:
+    """What it came to, or what it waits for."""
+    from tenax.cli.event_lines import failure_words, waiting_words
+
+    if item["failure"]:
+        return one_line(failure_words(item["failure"]), _LONGEST)
+    if waiting := item["waiting"]:
+        return one_line(waiting_words(waiting, child=waiting.get("child")), _LONGEST)
+    if item["status"] == "succeeded":
+        return one_line(item["result"], _LONGEST)
+    return one_line(item["last_error"] or "", _LONGEST)

@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from tenax.cli.event_lines import (
@@ -24,7 +23,7 @@ from tenax.cli.event_lines import (
 )
 from tenax.cli.fan_outs import compensation_words, counts_words, is_large
 from tenax.cli.live import STYLES
-from tenax.cli.output import printable
+from tenax.cli.output import new_table, printable
 from tenax.model.state import StepState, WorkState, apply, fold
 
 REFRESH_SECONDS = 0.1
@@ -98,9 +97,7 @@ class LiveView:
         return time.time() + self._skew
 
     def _render(self) -> RenderableType:
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for title in ("step", "state", "attempt", "last failure"):
-            table.add_column(title, header_style="dim", no_wrap=title != "last failure")
+        table = new_table("step", "state", "attempt", "last failure", wrapped=("last failure",))
         for step in self._state.steps.values():
             for name, work in _rows(step):
                 last = _last_failure(work)

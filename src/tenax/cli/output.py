@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Container
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
 _PIPE_WIDTH = 100_000
 """What is read by a program, or by a pager, is not wrapped."""
@@ -47,6 +49,23 @@ def show(*renderables: RenderableType) -> None:
             sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
+def new_table(*titles: str, right: Container[str] = (), wrapped: Container[str] = ()) -> Table:
+    """Without lines, a column for each title; `right` are those of numbers. What is not `wrapped` keeps to one line."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in titles:
+        wraps = title in wrapped
+        table.add_column(
+            title,
+            header_style="dim",
+            justify="right" if title in right else "left",
+            no_wrap=not wraps,
+            overflow="fold" if wraps else "ellipsis",
+        )
+    return table
+
+
 def say(text: str, *, stream: IO[str] | None = None) -> None:
     """Plain lines, without loading rich."""
     print(printable(text), file=stream or sys.stdout)
@@ -67,3 +86,8 @@ def one_line(value: Any, limit: int = 200) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     line = " ".join(printable(text).split())
     return line if len(line) <= limit else f"{line[: limit - 3]}..."
+
+
+def to_the_second(at: str) -> str:
+    """A time of the API, as a list shows it."""
+    return at.partition(".")[0].removesuffix("Z").replace("T", " ")

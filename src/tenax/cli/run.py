@@ -83,21 +83,12 @@ def _wish(
                 remedy=f"tenax run --resume {resume}",
             )
         return Wish(None, check_id(resume))
-    from tenax.cli.bundle import bundle
+    from tenax.sdk.bundle import submission_of
 
     if file is None:
         raise UsageError("which workflow?", remedy="tenax run FILE, or tenax run --resume ID")
-    definition = read_definition(file)
-    return Wish(
-        Submission(
-            source=definition.text,
-            filename=definition.filename,
-            input=parse_inputs(inputs, input_file),
-            key=key,
-            base_dir=definition.folder,
-            files=bundle(definition),
-        )
-    )
+    given = parse_inputs(inputs, input_file)
+    return Wish(submission_of(read_definition(file), input=given, key=key))
 
 
 async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:

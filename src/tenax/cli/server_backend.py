@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from tenax.cli.backend import check_id
+from tenax.cli.backend import Wanted, check_id
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.client import Client
 
@@ -23,21 +22,14 @@ class ServerBackend:
     async def get(self, execution_id: int) -> dict[str, Any]:
         return await self._client.get(check_id(execution_id))
 
-    async def list(
-        self,
-        *,
-        states: Sequence[str],
-        workflow: str | None,
-        since: datetime | None,
-        before: int | None,
-        limit: int,
-    ) -> list[dict[str, Any]]:
+    async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
         found = await self._client.list(
-            status=",".join(states) or None,
-            workflow=workflow,
-            since=since.isoformat() if since else None,
-            limit=limit,
-            before=before,
+            status=",".join(wanted.states) or None,
+            workflow=wanted.workflow,
+            since=wanted.since.isoformat() if wanted.since else None,
+            limit=wanted.limit,
+            before=wanted.before,
+            top=wanted.top,
         )
         return list(found)
 

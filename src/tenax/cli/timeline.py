@@ -16,7 +16,7 @@ from tenax.cli.event_lines import duration, failure_words, in_step
 from tenax.cli.evidence import everything, last_lines
 from tenax.cli.family import family_lines
 from tenax.cli.live import STYLES
-from tenax.cli.output import one_line, printable
+from tenax.cli.output import new_table, one_line, printable
 from tenax.cli.timeline_rows import Row, rows_of, seconds_between
 
 _LONGEST_RESULT = 4_000
@@ -90,10 +90,8 @@ class Timeline:
         yield table if fits else Group(*(line for row in self._rows for line in _lines(row)))
 
     def _table(self) -> Table:
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for title in ("step", "status", "attempt", "start", "took", "outcome", "then"):
-            right = title in ("start", "took")
-            table.add_column(title, header_style="dim", justify="right" if right else "left", no_wrap=True)
+        titles = ("step", "status", "attempt", "start", "took", "outcome", "then")
+        table = new_table(*titles, right=("start", "took"))
         for row in self._rows:
             outcome = row.outcome.copy()
             if row.failure:

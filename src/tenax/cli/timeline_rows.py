@@ -134,6 +134,8 @@ def _item(item: Body, step: Body, execution: Body, name: str) -> Row:
         failure = one_line(item["last_error"], _LONGEST_FAILURE)
     elif item["status"] == "succeeded":
         outcome = Text(one_line(item["result"], _LONGEST_RESULT), style="dim")
+    if waiting := item.get("waiting"):
+        outcome = Text(printable(waiting_words(waiting, child=waiting.get("child"))), style="bold cyan")
     standing: str = item["status"]
     status = Text(standing, style=STYLES.get(_AS_STEP.get(standing, standing), ""))
     limit = item.get("max_attempts") or step.get("max_attempts")

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from tenax.cli.backend import run_async
 from tenax.cli.flags import ANYWHERE, Json, Where
 from tenax.cli.home import tell_of_new_database
-from tenax.cli.output import one_line, print_json, say, show
+from tenax.cli.output import new_table, one_line, print_json, say, show
 from tenax.errors import NotFound
 from tenax.model.events import timestamp
 from tenax.sdk.client import Client
@@ -97,14 +97,9 @@ async def _revoked(where: Where, which: str) -> Sequence[Shown]:
 
 
 def _table(found: Sequence[Shown]) -> Any:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("id", "name", "role", "created", "revoked"):
-        table.add_column(
-            title, header_style="dim", justify="right" if title == "id" else "left", no_wrap=True
-        )
+    table = new_table("id", "name", "role", "created", "revoked", right=("id",))
     for one in found:
         cells = (str(one["id"]), one["name"], one["role"], one["created_at"], one["revoked_at"] or "-")
         style = "dim" if one["revoked_at"] else ""

@@ -107,8 +107,8 @@ class Assigning:
         """Where the callee posts its outcome. The receipt in it is what lets it in."""
         if self.callback_base is None:
             raise NoCallback(
-                "an async step needs an address at which the server can be called back: run it with a server "
-                "(`tenax up`), or set `callback_url`"
+                "an async step needs an address at which it can be called back, and nothing listens here: "
+                "run it with `tenax run` or a server (`tenax up`), or set `callback_url`"
             )
         query = {"step": item.step} | ({"item": item.item_no} if item.item_no is not None else {})
         path = f"/v1/callbacks/{item.execution_id}/{item.id}/{item.attempt}/{key}"

@@ -43,7 +43,7 @@ async def callback(
         if now is None:
             raise NotFound("there is nothing to call back under this address: its execution is gone")
         row, journal = executions[execution_id], Journal(now)
-        plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
+        plan = await core.plans.one(tx, row.plan_id)
         found = await queue.lock_items(tx, [item_id])
         if not _is_async(plan, found[0] if found else None, step):
             raise _nothing_here()

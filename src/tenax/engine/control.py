@@ -65,8 +65,7 @@ async def retry_anew(
             raise Conflict(f"execution {execution_id} is {row.state}: only a finished one can be run anew")
         if from_failed and row.state == "completed":
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
-        plans = await core.plans.load(tx, [row.plan_id])
-        plan = plans[row.plan_id]
+        plan = await core.plans.one(tx, row.plan_id)
         await know_inputs(tx, [row])
         done = _kept(plan, await ended_steps(tx, execution_id), undone=row.compensation is not None)
         return Start(

@@ -10,10 +10,9 @@ from contextlib import AbstractAsyncContextManager
 import structlog
 
 from tenax.engine.wake import Hub
-from tenax.errors import NotFound, UsageError
-from tenax.model.findings import format_path
+from tenax.errors import Conflict, NotFound
 from tenax.model.policy import Patch
-from tenax.model.retry_fields import parse_retry
+from tenax.model.retry_fields import retry_of_settings
 from tenax.policy.plan import Plan
 from tenax.settings import Settings
 from tenax.store import plans
@@ -53,6 +52,15 @@ class PlanCache:
             held[plan_id] = plan
         return held
 
+    async def one(self, tx: Connection, plan_id: int) -> Plan:
+        found = await self.load(tx, [plan_id])
+        if plan_id not in found:
+            raise Conflict(
+                "the definition of this execution was stored by another version of Tenax, and this one cannot read it",
+                remedy="run the version that stored it; `tenax events` and `tenax cancel` work all the same",
+            )
+        return found[plan_id]
+
     def id_of(self, plan: Plan) -> int | None:
         return self._ids.get(plan.hash)
 
@@ -79,7 +87,8 @@ class Core:
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
         """Where this server can be called back; a server that listens says so itself."""
-        self.server_retry: Patch | None = _server_retry(settings)
+        source = settings.sources.get("retry", "the setting retry")
+        self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
 
     async def plan_id(self, plan: Plan) -> int:
         """Stored in a transaction of its own: a plan must outlive whatever becomes of the batch that needs it."""
@@ -92,17 +101,6 @@ class Core:
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
         return transaction(self.database)
-
-
-def _server_retry(settings: Settings) -> Patch | None:
-    if settings.retry is None:
-        return None
-    patch, findings = parse_retry(settings.retry, ("retry",))
-    if findings:
-        source = settings.sources.get("retry", "the setting retry")
-        words = "; ".join(f"{format_path(path)}: {message}" for path, message in findings)
-        raise UsageError(f"{source}: {words}")
-    return patch
 
 
 def no_execution(execution_id: int) -> NotFound:

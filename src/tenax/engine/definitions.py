@@ -102,7 +102,7 @@ async def is_called_back(core: Core, plan_id: int) -> bool:
     async with core.transaction() as tx:
         seen, pending = {plan_id}, [plan_id]
         for one in pending:
-            plan = (await core.plans.load(tx, [one]))[one]
+            plan = await core.plans.one(tx, one)
             if any("async" in planned.step.spec for planned in plan.steps.values()):
                 return True
             fresh = {child.plan_id for child in plan.children.values()} - seen

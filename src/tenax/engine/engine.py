@@ -135,9 +135,11 @@ class Engine:
         since: datetime | None = None,
         before: int | None = None,
         limit: int = 50,
+        top: bool = False,
     ) -> list[dict[str, Any]]:
+        """The newest first; `top`: without those that others started."""
         return await views.list_(
-            self.core, states=states, workflow=workflow, since=since, before=before, limit=limit
+            self.core, states=states, workflow=workflow, since=since, before=before, limit=limit, top=top
         )
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:

@@ -20,6 +20,7 @@ from tenax.store import inbox, queue
 from tenax.store.connect import Connection
 from tenax.store.inbox import EndedChild, Message
 from tenax.store.journal import Journal
+from tenax.store.rows import ItemRow
 
 BATCH = 200
 BROKEN_PAUSE = 60.0
@@ -95,12 +96,19 @@ async def _apply_endings(
     items = {item.id: item for item in await queue.lock_items(tx, [m.body["item"] for m in messages])}
     ended: list[EndedAttempt] = []
     for message in messages:
-        item, child = items.get(message.body["item"]), children.get(message.body["child"])
+        item = items.get(message.body["item"]) or await _rebuilt(tx, message)
+        child = children.get(message.body["child"])
         if item is not None and child is not None and item.awaiting == f"child:{child.id}":
             ended.append(EndedAttempt(item, _outcome(child), "ended"))
     journal = Journal(now)
     decisions = await settle(tx, core, journal, executions, ended)
     return journal, [d.delay.delay for d in decisions if d.delay is not None]
+
+
+async def _rebuilt(tx: Connection, message: Message) -> ItemRow | None:
+    """What waits for the child in the place of the item that started it, where that was lost."""
+    waiting = await queue.lock_accepted_items(tx, message.execution_id, f"child:{message.body['child']}")
+    return waiting[0] if waiting else None
 
 
 def _outcome(child: EndedChild) -> Outcome:

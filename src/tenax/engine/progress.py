@@ -75,8 +75,9 @@ async def _advance_graph(tx: Connection, journal: Journal, turn: Turn, states: d
     row, plan = turn.row, turn.plan
     fresh = list(turn.ended)
     waiting = {step: stored.waiting_for for step, stored in states.items()}
-    closed = {step for step, stored in states.items() if stored.state != "pending"}
     ended = {step.step: step for step in turn.ended}
+    # What is carried over ends together with what it needs: that must not start it.
+    closed = {step for step, stored in states.items() if stored.state != "pending"} | ended.keys()
     while fresh:
         for step in fresh:
             journal.step(step)

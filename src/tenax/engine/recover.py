@@ -106,7 +106,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
             return False
         seen = found[0]
         row = rows[execution_id]
-        plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
+        plan = await core.plans.one(tx, row.plan_id)
         if not _is_missing_something(plan, seen):
             return False
         journal = Journal(now)

@@ -58,7 +58,7 @@ async def _repair(core: Core, key: StepKey) -> bool:
         if now is None or not rows[key[0]].open or key not in await find_broken_fans(tx):
             return False
         row, journal = rows[key[0]], Journal(now)
-        plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
+        plan = await core.plans.one(tx, row.plan_id)
         turn, fan = Turn(row, plan), (await load_fans(tx, [key]))[key]
         missing = await _restore(tx, journal, turn, fan, await load_fan_numbers(tx, key))
         numbers = await load_fan_numbers(tx, key)

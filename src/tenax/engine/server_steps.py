@@ -168,7 +168,7 @@ class _Batch:
     async def _wait(self, item: ServerItem, spec: dict[str, Any]) -> None:
         name, deadline = spec.get("signal"), spec.get("deadline")
         asked = self.plans[item.plan_id].steps[item.step].step.spec.get("signal")
-        if asked is not None and (not isinstance(name, str | int) or str(name) == ""):
+        if asked is not None and (not isinstance(name, str | int) or isinstance(name, bool) or name == ""):
             raise EvaluationError(f"`signal` of step {item.step}: it must give the name of a signal")
         until = None if deadline is None else self.journal.now + timedelta(seconds=deadline)
         waiting: dict[str, Any] = {"for": "approval" if name is None else "signal"}
@@ -187,7 +187,7 @@ class _Batch:
         """The child is known by parent, step, item and attempt: started again, it is the same one."""
         row = self.executions[item.execution_id]
         child = self.plans[item.plan_id].children[item.step]
-        plan = (await self.core.plans.load(self.tx, [child.plan_id]))[child.plan_id]
+        plan = await self.core.plans.one(self.tx, child.plan_id)
         given = spec.get("input") or {}
         if not isinstance(given, dict):
             raise EvaluationError(f"`input` of step {item.step}: it must give a mapping")

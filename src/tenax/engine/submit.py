@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -159,17 +159,24 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
         kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
         if step.state == "completed":
             kept["result"] = step.result
-        if step.failure is not None:  # a value stood in for its result: there is nothing to undo
+        if step.failure is not None:  # a value stood in for its result
             kept["on_failure"] = "value"
+        elif step.state == "completed" and plan.steps[step.step].for_each is not None:
+            kept["items"] = _item_counts(step)
         journal.log(
             row.id,
             event("step_completed" if step.state == "completed" else "step_skipped", step.step, data=kept),
         )
-        turn.ended.append(StepRow(row.id, step.step, step.state, result=step.result, failures=step.failures))
+        turn.ended.append(replace(step, execution_id=row.id, attempts=0))
     done = {step.step for step in start.carried}
     turn.ended += await start_steps(tx, journal, turn, [name for name in plan.roots if name not in done])
     if turn.ended:
         await advance_executions(tx, journal, [turn])
+
+
+def _item_counts(fan_out: StepRow) -> dict[str, int]:
+    total, failed = len(fan_out.result), len(fan_out.failures or ())
+    return {"total": total, "failed": failed, "succeeded": total - failed}
 
 
 async def _settle_races(

@@ -36,11 +36,17 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         row = await executions.get_execution(tx, execution_id)
         if row is None:
             raise no_execution(execution_id)
-        plan = (await core.plans.load(tx, [row["plan_id"]]))[row["plan_id"]]
+        plan = await core.plans.one(tx, row["plan_id"])
         fans = await count_items(tx, execution_id) if not plan.single else {}
         many = sum(fan["total"] for fan in fans.values()) > ITEMS_FOLDED
         found = await get_step_level_events(tx, execution_id) if many else await get_events(tx, execution_id)
         keys = [(execution_id, step) for step, fan in fans.items() if fan["total"] <= ITEMS_FOLDED]
+        # What a fallback has lent to the step that failed is in no event of that step.
+        keys += [
+            (execution_id, name)
+            for name, step in plan.steps.items()
+            if not step.is_final and name not in fans
+        ]
         results = await load_step_results(tx, keys) if keys else {}
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
     state = fold(found, list(plan.steps))
@@ -137,7 +143,7 @@ async def items(
         row = await executions.get_execution(tx, execution_id)
         if row is None:
             raise no_execution(execution_id)
-        plan = (await core.plans.load(tx, [row["plan_id"]]))[row["plan_id"]]
+        plan = await core.plans.one(tx, row["plan_id"])
         if step not in plan.steps:
             raise NotFound(f"execution {execution_id} has no step {step!r}{suggest(step, plan.steps)}")
         if plan.steps[step].for_each is None:
@@ -155,9 +161,26 @@ async def items(
             "available_at": timestamp(item["available_at"]),
             "last_error": item["last_error"],
             "worker": item["worker"],
+            "waiting": _waiting_for(item["awaiting"], timestamp(item["until"])),
         }
         for item in found
     ]
+
+
+def _waiting_for(awaiting: str | None, until: str | None) -> dict[str, Any] | None:
+    """What an item waits for that nobody works on, in the words of `action_started`."""
+    if awaiting is None:
+        return None
+    kind, _, name = awaiting.partition(":")
+    match kind:
+        case "sleep":
+            return {"for": kind, "until": until}
+        case "signal":
+            return {"for": kind, "signal": name, "deadline_at": until}
+        case "child":
+            return {"for": kind, "child": int(name), "deadline_at": until}
+        case _:
+            return {"for": kind, "deadline_at": until}
 
 
 async def tree(core: Core, execution_id: int) -> dict[str, Any]:
@@ -208,10 +231,11 @@ async def list_(
     since: datetime | None = None,
     before: int | None = None,
     limit: int = 50,
+    top: bool = False,
 ) -> list[dict[str, Any]]:
     async with core.transaction() as tx:
         rows = await executions.list_executions(
-            tx, states=states, workflow=workflow, since=since, before=before, limit=limit
+            tx, states=states, workflow=workflow, since=since, before=before, limit=limit, top=top
         )
     return [
         {
@@ -225,10 +249,18 @@ async def list_(
             "retry_of": row["retry_of"],
             "parent": row["parent_id"],
             "compensation": _compensation(row),
-            "waiting": row["waiting"],
+            "waiting": _telling(row["waiting"]),
         }
         for row in rows
     ]
+
+
+def _telling(item: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The work item that tells most of its execution."""
+    if item is None:
+        return None
+    until = item.pop("until")
+    return {**item, "awaiting": _waiting_for(item["awaiting"], until)}
 
 
 async def plan_id(core: Core, execution_id: int) -> int:

@@ -67,7 +67,7 @@ async def decide_approval(
         if now is None:
             raise no_execution(execution_id)
         row, journal = executions[execution_id], Journal(now)
-        plan = (await core.plans.load(tx, [row.plan_id]))[row.plan_id]
+        plan = await core.plans.one(tx, row.plan_id)
         waiting = await _waiting_for_approval(tx, row, plan, step, item)
         action = "approve" if approved else "reject"
         data: dict[str, Any] = {"action": action, "actor": actor, "reason": reason}

@@ -18,6 +18,7 @@ MOST_FINDINGS = 100
 """Beyond this a file is not read further: nobody reads on, and a hostile file must not cost more."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_NEAR = 0.6
 _LONGEST_GUESSED = 60
 _MOST_GUESSED = 500
 _MOST_LISTED = 20
@@ -51,9 +52,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     for candidate in known:
         if candidate.lower() == name.lower():
             return candidate
-        if abs(len(candidate) - len(name)) <= 3 and len(candidates) < _MOST_GUESSED:
+        # What differs more than that in length alone cannot be near.
+        short, long = sorted((len(candidate), len(name)))
+        if 2 * short >= _NEAR * (short + long) and len(candidates) < _MOST_GUESSED:
             candidates.append(candidate)
-    return next(iter(difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)), None)
+    return next(iter(difflib.get_close_matches(name, candidates, n=1, cutoff=_NEAR)), None)
 
 
 def suggest(name: str, known: Collection[str]) -> str:
@@ -64,6 +67,13 @@ def suggest(name: str, known: Collection[str]) -> str:
     if 0 < len(known) <= _MOST_LISTED:
         return f" (there are: {', '.join(known)})"
     return ""
+
+
+def suggest_or_list(name: str, known: Iterable[str]) -> str:
+    """The same where nobody knows the names by heart: all of them, if none is near."""
+    names = list(known)
+    meant = nearest(name, names)
+    return f"; did you mean `{meant}`?" if meant is not None else f"; known are {', '.join(names)}"
 
 
 def name_kind(value: Any) -> str:

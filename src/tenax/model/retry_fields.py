@@ -5,19 +5,20 @@ Findings carry a key path and no line: whoever read the file knows the lines, an
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
+from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
+from tenax.model.findings import format_path, nearest, suggest_or_list
 from tenax.model.outcome import FAILURE_CLASSES, NEVER_RETRIED
 from tenax.model.policy import DELAY_FIELDS, Backoff, Patch, Policy
 from tenax.model.reasons import REASONS, is_known_reason, known_names
 from tenax.model.vary import override_text
 
-__all__ = ["REASONS", "RETRY_FIELDS", "RULE_FIELDS", "is_known_reason", "nearest", "parse_retry"]
+__all__ = ["REASONS", "RETRY_FIELDS", "RULE_FIELDS", "is_known_reason", "parse_retry", "retry_of_settings"]
 
 Path = tuple[str | int, ...]
 RetryFinding = tuple[Path, str]
@@ -59,11 +60,16 @@ def parse_retry(value: Any, path: Path) -> tuple[Patch | None, list[RetryFinding
     return (None, findings) if findings else (patch, findings)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean X?`, or the whole list where nothing is near."""
-    candidates = list(known)
-    close = difflib.get_close_matches(name[:100], candidates, n=1)
-    return f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(candidates)}"
+def retry_of_settings(value: Any, source: str) -> Patch | None:
+    """The server's own level, where the setting `retry` gives one. `source` names the setting in a message."""
+    if value is None:
+        return None
+    patch, findings = parse_retry(value, ("retry",))
+    if findings:
+        raise UsageError(
+            f"{source}: {'; '.join(f'{format_path(path)}: {message}' for path, message in findings)}"
+        )
+    return patch
 
 
 _Parser = Callable[[Any], Any]
@@ -86,7 +92,9 @@ def _parse_fields(
             except _FieldError as wrong:
                 findings.append(((*place, *wrong.within), wrong.message))
         elif key not in _READ_APART:
-            findings.append((place, f"unknown key {key!r}{nearest(str(key), (*parsers, *_READ_APART))}"))
+            findings.append(
+                (place, f"unknown key {key!r}{suggest_or_list(str(key), (*parsers, *_READ_APART))}")
+            )
     return patch
 
 
@@ -221,7 +229,11 @@ def _condition(name: str) -> _Parser:
 
 def _backoff(value: Any) -> str:
     if not isinstance(value, str) or value not in _BACKOFFS:
-        hint = nearest(value, _BACKOFFS) if isinstance(value, str) else f"; known are {', '.join(_BACKOFFS)}"
+        hint = (
+            suggest_or_list(value, _BACKOFFS)
+            if isinstance(value, str)
+            else f"; known are {', '.join(_BACKOFFS)}"
+        )
         raise _FieldError(f"unknown backoff {_found(value)}{hint}")
     return value
 
@@ -297,9 +309,9 @@ def _names(field: str, *, retried: bool) -> _Parser:
 
 
 def _nearest_reason(name: str) -> str:
-    close = difflib.get_close_matches(name[:100], known_names(), n=1)
-    if close:
-        return f"; did you mean `{close[0]}`?"
+    meant = nearest(name, known_names())
+    if meant is not None:
+        return f"; did you mean `{meant}`?"
     patterns = "http_503, exit_code_7, signal_9, exception_OSError"
     return f"; classes are {', '.join(FAILURE_CLASSES)}; reasons are such as connection_refused, {patterns}"
 

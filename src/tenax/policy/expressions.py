@@ -7,7 +7,6 @@ access means a mapping's key or a list's element, never a Python attribute.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from typing import Any, NoReturn
@@ -15,6 +14,7 @@ from typing import Any, NoReturn
 from jinja2 import Environment, TemplateSyntaxError, nodes
 from jinja2.parser import Parser
 
+from tenax.model.findings import suggest_or_list
 from tenax.policy.closures import (
     Compute,
     Scope,
@@ -321,9 +321,7 @@ class _Compiler:
         return lambda scope: {key: value(scope) for key, value in pairs}
 
     def _unknown(self, sort: str, name: str, known: frozenset[str]) -> NoReturn:
-        close = difflib.get_close_matches(name[:100], known, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(sorted(known))}"
-        raise ExpressionError(f"unknown {sort} `{name[:100]}`; {hint}")
+        raise ExpressionError(f"unknown {sort} `{name[:100]}`{suggest_or_list(name, sorted(known))}")
 
 
 def _static_key(node: nodes.Getattr | nodes.Getitem) -> str | int | None:

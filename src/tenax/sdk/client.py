@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 from urllib.parse import quote
@@ -18,6 +19,7 @@ import orjson
 
 from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Submission, Submitted
+from tenax.sdk.files import read_definition
 from tenax.sdk.problems import check_answer, unreachable
 
 P = ParamSpec("P")
@@ -49,6 +51,21 @@ class Client:
         body = await self._call("POST", "/v1/executions", body=submission)
         return Submitted(id=body["id"], created=body["created"])
 
+    async def submit_file(
+        self,
+        path: str | Path,
+        *,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
+        key: str | None = None,
+    ) -> Submitted:
+        """A workflow from its file, with the files that its `file:` steps name, all read here."""
+        from tenax.sdk.bundle import submission_of
+
+        def read() -> Submission:
+            return submission_of(read_definition(path), input=input, key=key)
+
+        return await self.submit(await asyncio.to_thread(read))
+
     async def submit_many(self, submissions: Sequence[Submission]) -> list[Submitted]:
         """All of them or none."""
         answers = await self._call("POST", "/v1/executions/batch", body={"submissions": list(submissions)})
@@ -66,9 +83,11 @@ class Client:
         since: str | None = None,
         limit: int | None = None,
         before: int | None = None,
+        top: bool = False,
     ) -> Any:
-        """Executions, the newest first; `before` is the id to go on from."""
+        """Executions, the newest first; `before` is the id to go on from. `top`: without those that others started."""
         query = {"status": status, "workflow": workflow, "since": since, "limit": limit, "before": before}
+        query["top"] = "true" if top else None
         return await self._call("GET", "/v1/executions", query=query)
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
@@ -270,6 +289,7 @@ class SyncClient:
         self._thread.start()
 
     submit = _blocking(Client.submit)
+    submit_file = _blocking(Client.submit_file)
     submit_many = _blocking(Client.submit_many)
     get = _blocking(Client.get)
     list = _blocking(Client.list)

@@ -59,7 +59,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionSummary:
-    """An execution in a list. `waiting` is the work item that comes next, where there is one."""
+    """An execution in a list. `waiting` is the work item that tells most, where there is one, with what it is `awaiting`."""
 
     id: int
     workflow: str
@@ -162,12 +162,15 @@ class ItemInfo:
     item: int
     status: ItemStatus
     attempt: int | None
+    """None of an item that was cancelled."""
     max_attempts: int | None
     result: Any
     failure: dict[str, Any] | None
     available_at: str | None
     last_error: str | None
     worker: str | None
+    waiting: dict[str, Any] | None
+    """What it waits for that nobody works on: a sleep, a signal, an approval, a callback, a child."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ async def list_executions(
     since: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 1h")] = None,
     before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    top: Annotated[bool, Query(description="without those that others started")] = False,  # noqa: FBT002
 ) -> Response:
     """The newest first. Go on with `before`: the id of the last one."""
     found = await engine(request).list(
@@ -60,6 +61,7 @@ async def list_executions(
         since=None if since is None else _moment(since, datetime.now(UTC)),
         before=before,
         limit=limit,
+        top=top,
     )
     return answer(found)
 

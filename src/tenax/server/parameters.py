@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -10,6 +9,7 @@ from fastapi import Path, Query
 from starlette.requests import Request
 
 from tenax.errors import UsageError
+from tenax.model.findings import nearest
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.store.tokens import LARGEST_ID
 
@@ -38,8 +38,8 @@ def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | 
     names = [name.strip() for text in given or () for name in text.split(",") if name.strip()]
     for name in names:
         if name not in statuses:
-            close = difflib.get_close_matches(name[:100], statuses, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            meant = nearest(name, statuses)
+            hint = f"; did you mean {meant!r}?" if meant else ""
             raise UsageError(
                 f"there is no status {name[:100]!r}{hint}", remedy=f"the statuses are {', '.join(statuses)}"
             )

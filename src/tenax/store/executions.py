@@ -27,8 +27,10 @@ async def list_executions(
     since: datetime | None,
     before: int | None,
     limit: int,
+    top: bool,
 ) -> list[dict[str, Any]]:
-    rows = await tx.fetch(sql("list_executions"), states, workflow, since, before, limit)
+    """The newest first; `top`: without children."""
+    rows = await tx.fetch(sql("list_executions"), states, workflow, since, before, limit, top)
     return [_plain(row) for row in rows]
 
 

@@ -1,6 +1,7 @@
 -- What succeeded is undone, the last first: one item for each attempt that completed one, in the reverse order of the log, and
--- then what was carried over from the execution that this one retries; less what is undone already. One that had begun (its item was lost) gets back what it had used up, and is returned; where it was
--- running, as a lease that is over.
+-- then what was carried over from the execution that this one retries (of a fan-out, each item that had succeeded; not a step
+-- that a value stood in for); less what is undone already. One that had begun (its item was lost) gets back what it had used up,
+-- and is returned; where it was running, as a lease that is over.
 with undone as materialized (
     select e.step, coalesce(e.item, -1) as item_no,
            bool_or(e.type in ('compensation_completed', 'compensation_failed')) as over,
@@ -14,9 +15,9 @@ with undone as materialized (
        and (e.type like 'compensation\_%' or e.type = 'lease_released' and e.data ? 'compensation')
      group by 1, 2
 ), carried as materialized (
-    select e.seq, e.step, e.data -> 'result' as result
+    select e.seq, e.step, e.data -> 'result' as result, not e.data ?| array['items', 'on_failure'] as by_itself
       from tenax.event e
-     where e.execution_id = $1 and e.type = 'step_completed' and e.data ? 'carried_from' and not e.data ? 'on_failure'
+     where e.execution_id = $1 and e.type = 'step_completed' and e.data ? 'carried_from'
 ), done as (
     select e.seq, e.step, e.item, e.data -> 'result' as result
       from tenax.event e
@@ -25,7 +26,7 @@ with undone as materialized (
     select c.seq, c.step, r.item_no, case when r.item_no is null then c.result else r.result end
       from carried c
       left join tenax.item_result r on r.execution_id = $1 and r.step = c.step
-     where r.state is null or r.state = 'succeeded'
+     where r.state = 'succeeded' or r.state is null and c.by_itself
 ), made as (
     insert into tenax.item
            (execution_id, plan_id, step, item_no, state, queue, runtime, priority, labels, available_at, created_at,

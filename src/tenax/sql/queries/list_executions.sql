@@ -1,11 +1,13 @@
 -- `waiting`: of the open work items the one that tells most, an error before anything else; its state in the words of steps.
+-- $6: only those that no other execution started.
 select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of, e.parent_id, e.compensation,
        (select jsonb_build_object(
                    'step', i.step,
                    'state', case i.state when 'leased' then 'running' when 'accepted' then 'running'
                                          when 'waiting' then 'pending' else i.state end,
                    'attempt', i.attempt, 'counted', coalesce((i.ledger ->> 'counted')::integer, 0),
-                   'max_attempts', i.max_attempts, 'available_at', i.available_at, 'last_error', i.last_error)
+                   'max_attempts', i.max_attempts, 'available_at', i.available_at, 'last_error', i.last_error,
+                   'awaiting', i.awaiting, 'until', i.timeout_at)
           from tenax.item i
          where i.execution_id = e.id
          order by i.last_error is null, i.state not in ('retrying', 'held'), i.available_at, i.id
@@ -17,5 +19,6 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
    and ($2::text is null or w.name = $2)
    and ($3::timestamptz is null or e.created_at >= $3)
    and ($4::bigint is null or e.id < $4)
+   and (not $6::boolean or e.parent_id is null)
  order by e.id desc
  limit $5::integer

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tenax.cli.bundle import bundle, check_whole
-from tenax.cli.inputs import STDIN_SHOWN, DefinitionFile, read_definition
 from tenax.errors import InvalidDefinition
+from tenax.sdk.bundle import bundle
+from tenax.sdk.files import DefinitionFile, read_definition
 
 LEAF = "name: leaf\nworkflow:\n  - {step: a, type: process, command: 'true'}\n"
 
@@ -46,9 +46,9 @@ def test_files_are_gathered_by_their_path_from_the_first_one(folder):
     assert files["leaf.yaml"] == LEAF
 
 
-def test_from_stdin_they_are_beside_the_working_folder(folder):
+def test_a_definition_that_is_no_file_names_those_of_its_folder(folder):
     written(folder, leaf=LEAF)
-    definition = DefinitionFile(calling("top", "leaf.yaml"), STDIN_SHOWN, str(folder))
+    definition = DefinitionFile(calling("top", "leaf.yaml"), "<stdin>", str(folder))
     assert bundle(definition) == {"leaf.yaml": LEAF}
 
 
@@ -81,27 +81,3 @@ def test_what_cannot_be_gathered(name, folder):
     with pytest.raises(InvalidDefinition) as refused:
         bundle(read_definition("flows/top.yaml"))
     assert words in str(refused.value)
-
-
-def test_the_findings_of_all_children_come_together(folder):
-    bad = LEAF.replace("'true'", '"{{ nonsense }}"')
-    written(folder, top=calling("top", "a.yaml", "sub/b.yaml"), a=bad, sub__b=bad)
-    definition = read_definition("top.yaml")
-    with pytest.raises(InvalidDefinition) as refused:
-        check_whole(definition.text, definition.filename, bundle(definition), None)
-    assert [finding.file for finding in refused.value.findings] == ["a.yaml", "sub/b.yaml"]
-
-
-def test_validate_looks_into_children(command, tmp_path):
-    written(tmp_path, top=calling("top", "child.yaml"), child=LEAF)
-    fine = command("validate", "top.yaml")
-    assert (fine.code, fine.err) == (0, "")
-    assert fine.out.endswith(", with 1 file of child workflows\n")
-    assert command("validate", "top.yaml", "--json").json["files"] == ["child.yaml"]
-    assert command("validate", "-", stdin=calling("top", "child.yaml")).code == 0
-    written(tmp_path, child=LEAF.replace("'true'", '"{{ nonsense }}"'))
-    wrong = command("validate", "top.yaml")
-    assert wrong.code == 2
-    assert wrong.out.startswith("child.yaml:3:")
-    body = command("validate", "top.yaml", "--json").json
-    assert (body["valid"], body["errors"][0]["file"]) == (False, "child.yaml")

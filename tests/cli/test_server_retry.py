@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.engine.core import _server_retry
+from tenax.cli.definitions import default_retry
 from tenax.errors import UsageError
 from tenax.settings import Settings, load_settings
 
@@ -16,11 +16,11 @@ def test_what_is_wrong_with_it_names_the_variable(tmp_path: Path) -> None:
         env={"TENAX_HOME": str(tmp_path), "TENAX_RETRY": '{"max_atempts": 5}'}, cwd=tmp_path
     )
     with pytest.raises(UsageError) as caught:
-        _server_retry(settings)
+        default_retry(settings)
     assert caught.value.message.startswith('TENAX_RETRY={"max_atempts": 5}: retry.max_atempts: unknown key')
     assert "max_attempts" in caught.value.message
 
 
 def test_without_a_source_it_is_still_named() -> None:
     with pytest.raises(UsageError, match=r"^the setting retry: retry\.rules\[0\]"):
-        _server_retry(Settings(retry={"rules": [{"on": 3}]}))
+        default_retry(Settings(retry={"rules": [{"on": 3}]}))

@@ -6,17 +6,32 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from tenax.cli.inputs import STDIN_SHOWN, DefinitionFile, decode_text, read_bytes
-from tenax.errors import Finding, InvalidDefinition, UsageError
+from tenax.errors import InvalidDefinition, UsageError
 from tenax.model.children import ChildReference, child_references
-from tenax.model.definition import Workflow
 from tenax.model.parse import Draft, draft_workflow
-from tenax.model.policy import Patch
-from tenax.policy.check import load_workflow
+from tenax.model.wire import Submission
+from tenax.sdk.files import DefinitionFile, decode_text, read_bytes
 
 MOST_FILES = 1000
+
+
+def submission_of(
+    definition: DefinitionFile,
+    *,
+    input: Mapping[str, Any] | None = None,  # noqa: A002 -- the word of the contract
+    key: str | None = None,
+) -> Submission:
+    """An execution of a workflow file, with the files of its children."""
+    return Submission(
+        source=definition.text,
+        filename=definition.filename,
+        input=dict(input or {}),
+        key=key,
+        base_dir=definition.folder,
+        files=bundle(definition),
+    )
 
 
 def bundle(definition: DefinitionFile) -> dict[str, str]:
@@ -35,33 +50,9 @@ def bundle(definition: DefinitionFile) -> dict[str, str]:
     return gathering.files
 
 
-def check_whole(
-    source: str, filename: str, files: Mapping[str, str], server_retry: Patch | None
-) -> tuple[Workflow, dict[str, Workflow]]:
-    """The definition and each of its files as a workflow. InvalidDefinition carries the findings of all files."""
-    workflow = load_workflow(source, filename=filename, server_retry=server_retry)
-    return workflow, _check_files(files, filename, server_retry)
-
-
-def _check_files(files: Mapping[str, str], filename: str, server_retry: Patch | None) -> dict[str, Workflow]:
-    workflows: dict[str, Workflow] = {}
-    findings: list[Finding] = []
-    for key, text in files.items():
-        try:
-            workflows[key] = load_workflow(
-                text, filename=shown_path(filename, key), server_retry=server_retry
-            )
-        except InvalidDefinition as error:
-            findings += error.findings
-    if findings:
-        raise InvalidDefinition(findings)
-    return workflows
-
-
 def shown_path(filename: str, key: str) -> str:
-    """A file of the bundle as it can be opened from where the command runs."""
-    folder = "" if filename == STDIN_SHOWN else posixpath.dirname(filename)
-    return posixpath.normpath(posixpath.join(folder, key))
+    """A file of the bundle as it can be opened from where the definition was."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(filename), key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +77,7 @@ class _Gathering:
 
     def __init__(self, definition: DefinitionFile) -> None:
         self._filename = definition.filename
-        self._folder = Path(definition.folder or ".")
+        self._folder = Path(definition.folder)
         self._chain: list[_Opened] = []
         self.files: dict[str, str] = {}
 

@@ -1,0 +1,238 @@
+"""What a review broke, and was mended: many reports at once, what is read again and again, who waits for whom, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from datetime import datetime
+from typing import Any
+
+import pytest
+from fans import CALL, fan
+from hand import Hand
+
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment, Report
+from tenax.store.session import transaction
+from tenax.store.statements import sql
+
+LARGE = ["x" * 100] * 2000
+
+
+async def counting(hand: Hand, name: str) -> list[Any]:
+    """A list that grows by one each time the statement of this name is sent from now on."""
+    pool, sent, text = hand.engine.core.database.pool, [], sql(name)
+
+    def note(query: Any) -> None:
+        if query.query == text:
+            sent.append(query.args)
+
+    async with AsyncExitStack() as stack:
+        for _ in range(pool.get_size()):
+            (await stack.enter_async_context(pool.acquire())).add_query_logger(note)
+    return sent
+
+
+def reported(leased: list[Assignment], outcome: Outcome) -> list[Report]:
+    return [Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step, a.item) for a in leased]
+
+
+async def lease_ends(hand: Hand, a: Assignment) -> datetime:
+    [row] = await hand.sql("select lease_until from tenax.item where id = $1", a.item_id)
+    return row["lease_until"]
+
+
+# -- reports
+
+
+def test_the_same_reports_again_get_the_same_answers_however_many_they_are(play):
+    """An outcome and what was decided on it may not come apart, where the log has many events at once."""
+    retry = {"max_attempts": 2, "initial_delay": 0, "jitter": 0}
+    no = Outcome("failed", facts=Facts(status_code=503, message="x"))
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(fan(list(range(40)), parallelism=40, retry=retry, tolerate=40))
+        for verdict in ("retry", "fail"):
+            await hand.settle_down()
+            reports = reported(await hand.lease(slots=40), no)
+            first = await hand.engine.report(reports)
+            assert {(answer.status, answer.verdict) for answer in first} == {("applied", verdict)}
+            assert await hand.engine.report(reports) == first
+        assert await hand.status(id_) == "completed"
+
+    play(scene)
+
+
+def test_a_late_result_says_of_which_item_it_is_though_that_is_gone(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit(fan([0, 1], {"step": "z"}, parallelism=2, tolerate=2))
+        leased = {(a.step, a.item): a for a in await hand.lease()}
+        await hand.pass_time(31)
+        await hand.engine.reap()
+        answers = await hand.engine.report(reported(list(leased.values()), Outcome("succeeded", 1)))
+        assert {answer.status for answer in answers} == {"late"}
+        late = [e for e in await hand.engine.events(id_) if e["type"] == "late_result"]
+        assert {(e["step"], e["item"]) for e in late} == {("each", 0), ("each", 1), ("z", None)}
+
+    play(scene)
+
+
+def test_late_and_repeated_reports_are_looked_up_at_once(play):
+    async def scene(hand: Hand):
+        await hand.submit(fan(list(range(30)), parallelism=30, tolerate=30))
+        leased = await hand.lease(slots=30)
+        await hand.engine.report(reported(leased[:10], Outcome("succeeded", 1)))
+        await hand.pass_time(31)
+        await hand.engine.reap()
+        looked = await counting(hand, "find_outcomes")
+        answers = await hand.engine.report(reported(leased, Outcome("succeeded", 1)))
+        assert [answer.status for answer in answers] == ["applied"] * 10 + ["late"] * 20
+        assert len(looked) == 1
+
+    play(scene)
+
+
+# -- what is read
+
+
+def test_a_large_result_that_every_item_reads_is_read_once(play):
+    steps = {"step": "first"}
+    args = {"x": "{{ steps.first.result[index] }}"}
+
+    async def scene(hand: Hand):
+        await hand.submit(fan(list(range(8)), steps, needs=["first"], parallelism=8, args=args))
+        await hand.succeed(await hand.lease_one(), [f"{n} {LARGE}" for n in range(8)])
+        read = await counting(hand, "load_step_results")
+        leased = [a for _ in range(4) for a in await hand.lease(slots=2)]
+        assert [a.spec["args"]["x"][:3] for a in leased] == [f"{n} [" for n in range(8)]
+        assert len(read) == 1
+
+    play(scene)
+
+
+def test_a_large_result_that_a_fallback_may_still_replace_is_not_remembered(play):
+    first = {"step": "first", "on_failure": {"step": "second"}}
+    reads = {"got": "{{ steps.first.result }}", "how": "{{ steps.first.status }}"}
+    steps = [first, {"step": "second", "args": reads}, {"step": "last", "needs": ["first"], "args": reads}]
+
+    async def scene(hand: Hand):
+        await hand.submit(fan([], *steps))
+        await hand.fail(await hand.lease_one(), fatal=True, message="x" * 200_000)
+        second = await hand.lease_one()
+        assert second.spec["args"] == {"got": None, "how": "failed"}
+        await hand.succeed(second, LARGE)
+        assert (await hand.lease_one()).spec["args"] == {"got": LARGE, "how": "failed"}
+
+    play(scene)
+
+
+def test_conditions_of_many_steps_read_a_stored_result_once(play):
+    wide = [
+        {"step": f"s{n}", "needs": ["a", "b"], "when": "steps.a.result.go and steps.b.result"}
+        for n in range(30)
+    ]
+
+    async def scene(hand: Hand):
+        await hand.submit(fan([], {"step": "a"}, {"step": "b", "needs": ["a"]}, *wide))
+        await hand.succeed(await hand.lease_one(), {"go": True})
+        b = await hand.lease_one()
+        read = await counting(hand, "load_step_results")
+        await hand.succeed(b, 1)
+        assert len(read) == 1
+        assert len(await hand.lease(slots=50)) == 30
+
+    play(scene)
+
+
+@pytest.mark.parametrize("reads", ["{{ item }}", "{{ input.rows[index] }}"])
+def test_a_large_input_is_read_only_by_those_who_need_it(play, reads):
+    rows = [f"{n} {n * 7919 % 10007}" for n in range(5000)]
+
+    async def scene(hand: Hand):
+        top = {"input": {"rows": {}}}
+        source = fan("{{ input.rows }}", top=top, parallelism=9, args={"x": reads})
+        await hand.submit(source, input={"rows": rows})
+        read = await counting(hand, "load_inputs")
+        leased = await hand.lease(slots=5)
+        assert [a.spec["args"]["x"] for a in sorted(leased, key=lambda a: a.item or 0)] == rows[:5]
+        assert len(read) == ("input" in reads)
+
+    play(scene)
+
+
+def test_news_number_what_is_new_as_the_whole_history_does(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit(fan(list(range(50)), parallelism=50))
+        seen, cursor = [], None
+        for slots in (40, 7, 3):
+            leased = await hand.lease(slots=slots)
+            news = await hand.engine.news(id_, cursor=cursor)
+            await hand.engine.report(reported(leased, Outcome("succeeded", 1)))
+            seen += news["events"]
+            cursor = news["cursor"]
+        last = await hand.engine.news(id_, cursor=cursor)
+        assert [*seen, *last["events"]] == list(await hand.engine.events(id_))
+        assert (await hand.engine.news(id_, cursor=last["cursor"]))["events"] == []
+
+    play(scene)
+
+
+# -- heartbeats
+
+
+def test_a_heartbeat_waits_for_nobody_and_gives_up_nothing_that_is_being_decided_on(play):
+    async def scene(hand: Hand):
+        await hand.submit(fan([0, 1, 2], parallelism=3))
+        leased = await hand.lease()
+        locked, free, gone = leased
+        before = await lease_ends(hand, locked)
+        await hand.clock.advance(10)
+        await hand.succeed(gone)
+        async with transaction(hand.engine.core.database) as rival:
+            await rival.execute("select from tenax.item where id = $1 for update", locked.item_id)
+            async with asyncio.timeout(10):
+                answer = await hand.beat(*leased)
+        assert [held.item_id for held in answer.revoked] == [gone.item_id]
+        assert await lease_ends(hand, locked) == before
+        assert await lease_ends(hand, free) > before
+        assert (await hand.beat(locked, free)).revoked == ()
+        assert await lease_ends(hand, locked) > before
+
+    play(scene)
+
+
+# -- due times
+
+SOON = {"deadline": 'name: p\ndeadline: 1s\nworkflow: [{step: s, type: python, task: "t:t"}]\n',
+        "queue_ttl": 'name: p\nworkflow: [{step: s, type: python, task: "t:t", queue_ttl: 1s}]\n',
+        "wait": "name: p\nworkflow: [{step: s, type: wait, deadline: 1s}]\n",
+        "sleep": "name: p\nworkflow: [{step: s, type: sleep, for: 1s}]\n"}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SOON.values(), ids=SOON)
+def test_what_runs_out_soon_is_told_to_the_timers_and_seen_on_time(play, source):
+    async def scene(hand: Hand):
+        told: list[float] = []
+        hand.engine.core.hub.on_due = told.append
+        id_ = await hand.submit(source)
+        await hand.settle_down()
+        assert min(told) == 1.0
+        assert await hand.engine.timers.tick() == 1.0
+        await hand.clock.advance(1)
+        await hand.engine.timers.tick()
+        assert await hand.status(id_) != "running"
+
+    play(scene)
+
+
+def test_so_is_the_time_in_the_queue_of_a_step_that_comes_later(play):
+    async def scene(hand: Hand):
+        steps = [{**CALL, "step": "first"}, {"step": "second", "needs": ["first"], "queue_ttl": "3s"}]
+        await hand.submit(fan([], *steps))
+        first = await hand.lease_one()
+        told: list[float] = []
+        hand.engine.core.hub.on_due = told.append
+        await hand.succeed(first)
+        assert told == [3.0]
+
+    play(scene)
