@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import structlog
 from tenax.engine import family
 from tenax.engine.core import Core
 from tenax.engine.records import EndedAttempt
+from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.errors import Unreachable
@@ -23,8 +23,6 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 
 BATCH = 200
-BROKEN_PAUSE = 60.0
-"""Seconds before a message that could not be delivered is tried again."""
 _log = structlog.get_logger("tenax.inbox")
 
 
@@ -32,7 +30,7 @@ class Postman:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._wake = asyncio.Event()
-        self._broken: dict[int, float] = {}
+        self._broken = SetAside()
         core.hub.when_messages(self._wake.set)
 
     async def run(self) -> None:
@@ -48,8 +46,6 @@ class Postman:
 
     async def deliver(self, most: int = BATCH) -> int:
         """Delivers what is there. Returns how much that was."""
-        now = time.monotonic()
-        self._broken = {id_: until for id_, until in self._broken.items() if until > now}
         seen: list[Message] = []
         try:
             return await self._deliver(most, seen)
@@ -58,13 +54,14 @@ class Postman:
         except Exception:  # noqa: BLE001 -- one broken message must not keep the others back
             if most == 1:
                 _log.exception("a message cannot be delivered", message=seen[0] if seen else None)
-                self._broken |= {message.id: now + BROKEN_PAUSE for message in seen}
+                for message in seen:
+                    self._broken.put(message.id)
                 return 0
             return sum([await self.deliver(1) for _ in range(max(len(seen), 1))])
 
     async def _deliver(self, most: int, seen: list[Message]) -> int:
         async with self._core.transaction() as tx:
-            seen += await inbox.take(tx, most, list(self._broken))
+            seen += await inbox.take(tx, most, self._broken.ids)
             if not seen:
                 return 0
             journal, delays = await _apply_endings(

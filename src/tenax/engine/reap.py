@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import structlog
@@ -10,6 +9,7 @@ import structlog
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.endings import cancel_waiting, fail_execution
+from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import EndedAttempt, settle
 from tenax.engine.wake import announce
 from tenax.errors import Unreachable
@@ -20,8 +20,6 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 
 BATCH = 500
-BROKEN_PAUSE = 60.0
-"""Seconds before an item that could not be decided on is tried again."""
 _log = structlog.get_logger("tenax.reap")
 
 
@@ -30,12 +28,12 @@ class Reaper:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._broken: dict[int, float] = {}
+        self._broken = SetAside()
 
     @property
     def broken(self) -> list[int]:
         """Items that are left alone for now."""
-        return list(self._broken)
+        return self._broken.ids
 
     async def reap(self) -> int:
         """Decides on everything that has run out by now. Returns how much that was."""
@@ -45,14 +43,12 @@ class Reaper:
         return count
 
     async def _reap_items(self) -> int:
-        now = time.monotonic()
-        self._broken = {item_id: until for item_id, until in self._broken.items() if until > now}
         lease = self._core.settings.lease
         async with self._core.transaction() as tx:
             await queue.beat_service(
                 tx, lease / 2, lease
             )  # a gap in service is seen before anything is given up
-            found = await queue.find_expired_items(tx, BATCH, list(self._broken))
+            found = await queue.find_expired_items(tx, BATCH, self.broken)
         try:
             return await _reap_batch(self._core, found)
         except Unreachable:
@@ -67,7 +63,7 @@ class Reaper:
             raise
         except Exception:  # noqa: BLE001 -- as above
             _log.exception("an expired work item cannot be decided on", item_id=one[0], execution_id=one[1])
-            self._broken[one[0]] = time.monotonic() + BROKEN_PAUSE
+            self._broken.put(one[0])
             return 0
 
 

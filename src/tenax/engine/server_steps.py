@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ import structlog
 from tenax.engine.core import Core
 from tenax.engine.records import EndedAttempt, log_item
 from tenax.engine.scope import know_inputs, load_results, step_scope
+from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import settle
 from tenax.engine.submit import OWN_KEYS, Start, insert_child
 from tenax.errors import InvalidInput, Unreachable
@@ -31,8 +31,6 @@ from tenax.store.json_text import decode
 from tenax.store.rows import Accepted, ExecutionRow, Parent, ServerItem
 
 BATCH = 200
-BROKEN_PAUSE = 60.0
-"""Seconds before an item that could not be started is tried again."""
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
 
@@ -43,7 +41,7 @@ class ServerSteps:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._wake = asyncio.Event()
-        self._broken: dict[int, float] = {}
+        self._broken = SetAside()
         core.hub.when_server_steps(self._wake.set)
 
     async def run(self) -> None:
@@ -59,10 +57,8 @@ class ServerSteps:
 
     async def start(self) -> int:
         """Starts what is ready now. Returns how much that was."""
-        now = time.monotonic()
-        self._broken = {item_id: until for item_id, until in self._broken.items() if until > now}
         async with self._core.transaction() as tx:
-            found = await queue.find_server_items(tx, BATCH, list(self._broken))
+            found = await queue.find_server_items(tx, BATCH, self._broken.ids)
         try:
             return await _start_batch(self._core, found)
         except Unreachable:
@@ -77,7 +73,7 @@ class ServerSteps:
             raise
         except Exception:  # noqa: BLE001 -- as above
             _log.exception("a step of the server cannot be started", item_id=one[0], execution_id=one[1])
-            self._broken[one[0]] = time.monotonic() + BROKEN_PAUSE
+            self._broken.put(one[0])
             return 0
 
 
