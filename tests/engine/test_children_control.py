@@ -59,6 +59,24 @@ def test_cancel_in_the_middle_ends_what_is_below_and_fails_what_is_above(play):
     play(scene)
 
 
+def test_children_that_a_failed_parent_left_running_are_cancelled_through_it(play):
+    async def scene(hand: Hand):
+        await hand.engine.store_workflow(LEAF)
+        source = calling().replace("}]", "}, {step: bad, type: python, task: 't:t'}]")
+        id_ = await begun(hand, source)
+        work = {a.step: a for a in await hand.lease()}
+        await hand.fail(work["bad"], status_code=400)
+        [child] = [one["id"] for one in await children_of(hand, id_)]
+        assert await statuses(hand, [id_, child]) == ["failed", "running"]
+        assert await hand.engine.cancel(id_, actor="ann") is True
+        await hand.settle_down()
+        assert await statuses(hand, [id_, child]) == ["failed", "cancelled"]
+        with pytest.raises(Conflict, match="there is nothing to cancel"):
+            await hand.engine.cancel(id_, actor="ann")
+
+    play(scene)
+
+
 def test_a_child_between_two_attempts_is_not_started_after_a_cancel(play):
     async def scene(hand: Hand):
         await hand.engine.store_workflow(LEAF)

@@ -157,10 +157,25 @@ def test_a_circle_is_refused(play):
 
 
 @pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (", input: {m: 5}", "m: workflow `leaf` has no such input"),
+        ("", "n: workflow `leaf` requires it, and it is not given"),
+    ],
+)
+def test_inputs_that_a_child_cannot_take_are_refused_at_submit(play, given, said):
+    async def scene(hand: Hand):
+        await hand.engine.store_workflow(LEAF.replace("default: 0", "required: true"))
+        with pytest.raises(InvalidInput, match=said):
+            await hand.submit(calling(given))
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
     ("given", "reason", "said"),
     [
         ("{n: five}", "invalid_parameters", "n"),
-        ("{m: 5}", "invalid_parameters", "m"),
         ("'{{ [1] }}'", "template_error", "it must give a mapping"),
         ("{n: '{{ 1 // 0 }}'}", "template_error", "0"),
     ],

@@ -163,7 +163,8 @@ def test_a_signal_ends_the_wait_with_its_data(play):
         assert await hand.status(id_) == "running", "without a deadline it waits as long as it takes"
         told = await hand.engine.signal(id_, "go", data={"n": 1}, actor="ann")
         to = {"step": "s", "item": None}
-        assert told == {"id": id_, "signal": "go", "delivered_to": to, "created": True}
+        more = {"expected": True, "names": ["go"]}
+        assert told == {"id": id_, "signal": "go", "delivered_to": to, "created": True, **more}
         assert (await hand.engine.get(id_))["result"] == {"s": {"n": 1}}
         assert await hand.types(id_) == [
             "execution_started",
@@ -200,7 +201,8 @@ def test_signals_that_come_early_are_kept_and_each_is_taken_once_in_order(play):
 def test_a_signal_goes_only_to_who_waits_for_its_name_and_in_its_execution(play):
     async def scene(hand: Hand):
         id_, other = await begun(hand, SIGNAL), await begun(hand, SIGNAL)
-        assert (await hand.engine.signal(id_, "stop", actor="ann"))["delivered_to"] is None
+        told = await hand.engine.signal(id_, "stop", actor="ann")
+        assert (told["delivered_to"], told["expected"], told["names"]) == (None, False, ["go"])
         await hand.settle_down()
         assert await hand.status(id_) == "running"
         await hand.engine.signal(id_, "go", actor="ann")
@@ -301,7 +303,7 @@ def test_a_wait_that_comes_to_its_deadline_is_a_timeout_and_waits_again_where_th
         await hand.settle_down()
         [error] = await data_of(hand, id_, "action_error")
         assert (error["failure"]["class"], error["failure"]["reason"]) == ("timeout", "wait_deadline")
-        assert error["failure"]["message"] == "the signal go did not come by the deadline"
+        assert error["failure"]["message"] == "the signal `go` did not come by the deadline"
         assert (await hand.engine.signal(id_, "go", data="kept", actor="ann"))["delivered_to"] is None
         await hand.pass_time(10)
         await hand.settle_down()

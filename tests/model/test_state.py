@@ -89,6 +89,9 @@ def test_accepted_is_still_running_and_waits_for_its_callback():
     [((), None), ((started(2),), "superseded"), ((started(2), failed(2), retried(2, counted=2)), "failed")],
 )
 def test_an_old_attempts_success(between, later):
+    counted = 2 if later == "failed" else 1
+    decision = {"verdict": "complete", "rule": "success", "after": {"counted": counted}}
+    late = {"result": "late but welcome", "via": "callback", "decision": decision}
     step = state_of(
         "step_enqueued",
         started(1),
@@ -96,15 +99,18 @@ def test_an_old_attempts_success(between, later):
         failed(1, failure=TIMED_OUT),
         retried(1),
         *between,
-        succeeded(1, result="late but welcome"),
+        ("action_completed", {"attempt": 1, "data": late}),
         "step_completed",
     )
     assert (step.status, step.result, step.available_at) == ("completed", "late but welcome", None)
-    first = step.attempts[0]
-    assert (first.attempt, first.outcome, first.failure, first.verdict) == (1, "succeeded", None, "complete")
-    assert first.delay_seconds is None
+    first, last = step.attempts[0], step.attempts[-1]
+    assert (first.attempt, first.outcome, first.failure, first.verdict) == (1, "failed", TIMED_OUT, "retry")
+    assert (first.delay_seconds, first.via) == (2.0, None), "how it was given up is kept"
+    assert (last.attempt, last.outcome, last.failure, last.verdict) == (1, "succeeded", None, "complete")
+    assert (last.started_at, last.delay_seconds, last.via) == (None, None, "callback")
+    assert step.counted == counted
     assert step.attempt == max(attempt.attempt for attempt in step.attempts), "numbers only rise"
-    assert [attempt.outcome for attempt in step.attempts[1:]] == ([later] if later else [])
+    assert [attempt.outcome for attempt in step.attempts[1:-1]] == ([later] if later else [])
 
 
 # -- waiting, polling, vary

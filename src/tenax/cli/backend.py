@@ -15,6 +15,7 @@ from tenax.errors import UsageError
 from tenax.settings import Settings
 
 if TYPE_CHECKING:
+    from tenax.cli.flags import Where
     from tenax.engine.engine import Engine
     from tenax.model.wire import Submission, Submitted
 
@@ -132,11 +133,12 @@ async def _hearing(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
         await asyncio.gather(ears, return_exceptions=True)
 
 
-async def nobody_to_run(backend: Backend, execution_id: int) -> str | None:
+async def nobody_to_run(backend: Backend, execution_id: int, where: Where) -> str | None:
     """What to say where no worker will take an execution on."""
     if not await backend.nobody_works():
         return None
-    return f"no worker is alive: start `tenax up`, or run it here: tenax run --resume {execution_id}"
+    here = where.command("run", "--resume", execution_id)
+    return f"no worker is alive: start `{where.command('up')}`, or run it here: {here}"
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

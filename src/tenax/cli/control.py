@@ -56,7 +56,8 @@ def pause(
     if json:
         print_json({"id": execution_id, "status": "paused", "changed": changed})
     elif changed:
-        say(f"execution {execution_id} is paused; what runs may finish\n  go on: tenax resume {execution_id}")
+        go_on = where.command("resume", execution_id)
+        say(f"execution {execution_id} is paused; what runs may finish\n  go on: {go_on}")
     else:
         say(f"execution {execution_id} was paused already")
 
@@ -97,7 +98,7 @@ def retry(
         number = answer["id"]
         lines = [
             f"execution {number} is submitted: a retry of {execution_id}",
-            f"follow it: tenax show {number} --follow",
+            f"follow it: {where.command('show', number, '--follow')}",
         ]
         say("\n  ".join([*lines, *([nobody] if nobody else ())]))
     else:
@@ -113,4 +114,4 @@ async def _retried(
 ) -> tuple[dict[str, Any], str | None]:
     async with open_backend(where.settings()) as backend:
         answer = await backend.retry(execution_id, from_failed=from_failed, reason=reason)
-        return answer, await nobody_to_run(backend, answer["id"]) if answer["created"] else None
+        return answer, await nobody_to_run(backend, answer["id"], where) if answer["created"] else None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from tenax.cli.flags import Where
 from tenax.cli.output import one_line
 from tenax.model.durations import format_duration
 
@@ -72,7 +73,7 @@ def _words(event: Event, counted: int) -> str:
         case "action_started" | "compensation_started":
             return _started(data, number, counted + 1)
         case "action_completed":
-            return f"attempt {number} succeeded"
+            return f"attempt {number} succeeded{called_back(data)}"
         case (
             "action_error" | "lease_expired" | "queue_expired" | "action_not_completed" | "compensation_error"
         ):
@@ -166,6 +167,11 @@ def vary_words(vary: Mapping[str, Any] | None) -> str:
     return f" (vary {vary.get('entry')}: {one_line(vary.get('override'), 100)})" if vary else ""
 
 
+def called_back(ended: Mapping[str, Any]) -> str:
+    """Behind the end of an attempt that the callee reported, perhaps after it had been given up."""
+    return " (by callback)" if ended.get("via") == "callback" else ""
+
+
 def instead(on_failure: str | None) -> str:
     """Behind a failure that something else stands in for."""
     return f" (on_failure: {_INSTEAD.get(on_failure, on_failure)})" if on_failure else ""
@@ -189,14 +195,16 @@ def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> st
             return f"waiting: {other}"
 
 
-def how_to_answer(waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None) -> str:
+def how_to_answer(
+    waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None, where: Where
+) -> str:
     """The command that lets go on what waits for a person; nothing where none does."""
     match waiting["for"]:
         case "signal":
-            return f"send it: tenax signal {execution_id} {waiting.get('signal')}"
+            return f"send it: {where.command('signal', execution_id, waiting.get('signal'))}"
         case "approval":
-            which = "" if item is None else f" --item {item}"
-            return f"tenax approve {execution_id} {step}{which} (or reject)"
+            which = [] if item is None else ["--item", item]
+            return f"{where.command('approve', execution_id, step, *which)} (or reject)"
         case _:
             return ""
 

@@ -48,7 +48,7 @@ def submit(
     settings = where.settings()
     if not settings.server:
         _check_first(submission, settings)
-    submitted, words = run_async(_submitted(settings, submission))
+    submitted, words = run_async(_submitted(where, settings, submission))
     if not json:
         say(words)
         return
@@ -69,7 +69,7 @@ def _check_first(submission: Submission, settings: Settings) -> None:
     check_input(workflow, submission.input)
 
 
-async def _submitted(settings: Settings, submission: Submission) -> tuple[Submitted, str]:
+async def _submitted(where: Where, settings: Settings, submission: Submission) -> tuple[Submitted, str]:
     """The answer, and what there is to say about it."""
     async with open_backend(settings) as backend:
         submitted = await backend.submit(submission)
@@ -77,8 +77,9 @@ async def _submitted(settings: Settings, submission: Submission) -> tuple[Submit
         if not submitted.created:
             execution = await backend.get(number)
             return submitted, known_key(submission, execution, then="nothing new was started")
-        nobody = await nobody_to_run(backend, number)
-    lines = [f"execution {number} is submitted", f"follow it: tenax show {number} --follow"]
+        nobody = await nobody_to_run(backend, number, where)
+    follow = where.command("show", number, "--follow")
+    lines = [f"execution {number} is submitted", f"follow it: {follow}"]
     return submitted, "\n  ".join([*lines, *([nobody] if nobody else ())])
 
 

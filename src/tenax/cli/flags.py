@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -40,6 +43,10 @@ class Store:
     def settings(self) -> Settings:
         return load_settings({"database_url": self.database, "home": self.home})
 
+    def command(self, *words: object) -> str:
+        """A command of `tenax` to be pasted: it goes to the same place as the one that prints it."""
+        return _command(words, database=self.database, home=self.home)
+
 
 @Parameter(name="*", group=_WHERE)
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,23 @@ class Where:
             {"server": self.server, "token": self.token, "database_url": self.database, "home": self.home}
         )
         return replace(settings, server=None) if self.database else settings
+
+    def command(self, *words: object) -> str:
+        """A command of `tenax` to be pasted: it goes to the same place as the one that prints it."""
+        return _command(words, server=self.server, database=self.database, home=self.home)
+
+
+def _command(words: Iterable[object], **given: str | None) -> str:
+    """Only flags of the command line are repeated: what the environment or a file says holds for the next command too."""
+    flags = [
+        part for name, value in given.items() if value for part in (f"--{name}", _without_password(value))
+    ]
+    return shlex.join(["tenax", *map(str, words), *flags])
+
+
+def _without_password(value: str) -> str:
+    """What is printed may be kept in a log."""
+    return re.sub(r"(://[^/@:]*):[^@]*@", r"\1:***@", value)
 
 
 ANYWHERE = Where()

@@ -75,30 +75,31 @@ def explain(
     if json:
         print_json(found)
     elif found:
-        say("\n\n".join(_explanations(execution_id, found)))
+        say("\n\n".join(_explanations(where, execution_id, found)))
     else:
         say("no attempt has failed: there is nothing to explain")
 
 
-def _explanations(execution_id: int, found: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _explanations(where: Where, execution_id: int, found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Items that succeeded at once may be thousands, and there is nothing to explain: they are only counted."""
     plain = 0
     for one in found:
         if one.get("item") is not None and "checks" not in one["decision"]:
             plain += 1
         else:
-            yield _explanation(execution_id, one)
+            yield _explanation(where, execution_id, one)
     if plain:
         yield f"{plain:,} item{'s' if plain != 1 else ''} succeeded at once; there was nothing to decide."
 
 
-def _explanation(execution_id: int, one: dict[str, Any]) -> str:
+def _explanation(where: Where, execution_id: int, one: dict[str, Any]) -> str:
     from tenax.cli.evidence import last_lines
 
-    whole = f"tenax show {execution_id} --step {one['step']}"
+    which: list[object] = ["--step", one["step"]]
     if not one.get("compensation"):
-        item = "" if one.get("item") is None else f" --item {one['item']}"
-        whole += f"{item} --attempt {one['attempt']}"
+        which += [] if one.get("item") is None else ["--item", one["item"]]
+        which += ["--attempt", one["attempt"]]
+    whole = where.command("show", execution_id, *which)
     evidence = last_lines(one["failure"], whole=whole) if one["failure"] else []
     if evidence:
         evidence.insert(0, "What it left behind:")

@@ -44,8 +44,9 @@ def items(
         return
     show(_table(found))
     if len(found) == limit:
-        chosen = "".join(f" --status {one}" for one in status)
-        say(f"there may be more: tenax items {execution_id} {step}{chosen} --after {found[-1]['item']}")
+        chosen = [part for one in status for part in ("--status", one)]
+        more = where.command("items", execution_id, step, *chosen, "--after", found[-1]["item"])
+        say(f"there may be more: {more}")
 
 
 async def _found(

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tenax.cli.event_lines import moment
+from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.narration import Narrator
 from tenax.cli.output import printable
 
@@ -68,23 +69,24 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
-def view_for(console: Console) -> View:
+def view_for(console: Console, where: Where = ANYWHERE) -> View:
     from tenax.cli.live_table import LiveView
 
-    return LiveView(console) if console.is_terminal else PlainView(console)
+    return LiveView(console) if console.is_terminal else PlainView(console, where)
 
 
 class PlainView:
     """A line for each event, with the seconds since the execution began. Large fan-outs are summed up."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, where: Where = ANYWHERE) -> None:
         self._console = console
+        self._where = where
         self._narrator = Narrator(0)
         self._began: datetime | None = None
         self._width = 0
 
     def begin(self, execution: Mapping[str, Any]) -> None:
-        self._narrator = Narrator(execution["id"], list(execution["steps"]))
+        self._narrator = Narrator(execution["id"], list(execution["steps"]), self._where)
         self._began = moment(execution["created_at"])
         self._width = max((len(name) for name in execution["steps"]), default=0)
         self._line(f"execution {execution['id']} of workflow {execution['workflow']}")

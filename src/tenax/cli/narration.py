@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tenax.cli.event_lines import Event, Teller, how_to_answer, is_of_compensation
 from tenax.cli.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
+from tenax.cli.flags import ANYWHERE, Where
 from tenax.model.state import StepState, WorkState, apply, fold
 
 Line = tuple[str, str]
@@ -19,8 +20,9 @@ _STEPS_OF_PROGRESS = 10
 class Narrator:
     """What each event is worth: its own words, how far its fan-out has come by it, or nothing."""
 
-    def __init__(self, execution_id: int, steps: Sequence[str] = ()) -> None:
+    def __init__(self, execution_id: int, steps: Sequence[str] = (), where: Where = ANYWHERE) -> None:
         self._id = execution_id
+        self._where = where
         self._teller = Teller()
         self._state = fold([], steps)
         self._told: dict[tuple[str, bool], int] = {}
@@ -42,7 +44,9 @@ class Narrator:
     def _command(self, event: Event) -> list[Line]:
         """What a person can do about it, where an attempt waits for one."""
         waiting = event["data"].get("waiting") if event["type"] == "action_started" else None
-        command = how_to_answer(waiting, self._id, event["step"], event["item"]) if waiting else ""
+        if not waiting:
+            return []
+        command = how_to_answer(waiting, self._id, event["step"], event["item"], self._where)
         return [(whose(event), command)] if command else []
 
     def _named_failure(self, step: StepState, event: Event, words: str) -> list[Line]:
@@ -52,7 +56,8 @@ class Narrator:
         if self._failed[step.step] <= SHOWN_ITEMS:
             return [(whose(event), words)]
         if self._failed[step.step] == SHOWN_ITEMS + 1:
-            return [(step.step, f"more have failed: tenax items {self._id} {step.step} --status failed")]
+            rest = self._where.command("items", self._id, step.step, "--status", "failed")
+            return [(step.step, f"more have failed: {rest}")]
         return []
 
     def _progress(self, step: StepState, event: Event) -> list[Line]:

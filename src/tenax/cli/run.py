@@ -64,23 +64,28 @@ def run(
 
     settings = where.settings()
     configure_logging(settings.log_level)
-    wish = _wish(file, inputs, input_file, resume, key)
+    wish = _wish(file, inputs, input_file, resume, key, where)
     with _stdout_kept() if json else contextlib.nullcontext():
-        view = view_for(console(stderr=json))
+        view = view_for(console(stderr=json), where)
         ended = asyncio.run(
             _on_server(settings, wish, view) if settings.server else _here(settings, wish, view)
         )
-    return _show_end(ended, settings, json=json)
+    return _show_end(ended, where, settings, json=json)
 
 
 def _wish(
-    file: str | None, inputs: tuple[str, ...], input_file: str | None, resume: int | None, key: str | None
+    file: str | None,
+    inputs: tuple[str, ...],
+    input_file: str | None,
+    resume: int | None,
+    key: str | None,
+    where: Where,
 ) -> Wish:
     if resume is not None:
         if file is not None or inputs or input_file or key:
             raise UsageError(
                 "--resume goes on with an execution as it is: it takes no FILE, --input or --key",
-                remedy=f"tenax run --resume {resume}",
+                remedy=where.command("run", "--resume", resume),
             )
         return Wish(None, check_id(resume))
     from tenax.sdk.bundle import submission_of
@@ -254,27 +259,26 @@ async def _first_of(*tasks: asyncio.Task[Any]) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _show_end(execution: dict[str, Any], settings: Settings, *, json: bool) -> int:
+def _show_end(execution: dict[str, Any], where: Where, settings: Settings, *, json: bool) -> int:
     if json:
         print_json(execution)
     else:
         from tenax.cli.timeline import render_execution
 
-        show(*([] if console().is_terminal else [""]), render_execution(execution))
+        show(*([] if console().is_terminal else [""]), render_execution(execution, where))
     if execution["status"] not in FINISHED:
-        say(_how_to_go_on(execution["id"], settings), stream=sys.stderr)
+        say(_how_to_go_on(execution["id"], where, settings), stream=sys.stderr)
         return INTERRUPTED
     return 0 if execution["status"] == "completed" else 1
 
 
-def _how_to_go_on(execution_id: int, settings: Settings) -> str:
+def _how_to_go_on(execution_id: int, where: Where, settings: Settings) -> str:
+    again = where.command("run", "--resume", execution_id)
     if settings.server:
-        return (
-            f"detached: execution {execution_id} goes on. Follow it again: tenax run --resume {execution_id}"
-        )
+        return f"detached: execution {execution_id} goes on. Follow it again: {again}"
     return (
         f"left: execution {execution_id} waits, nothing of it is lost. "
-        f"Go on with it: tenax run --resume {execution_id}, or tenax up"
+        f"Go on with it: {again}, or {where.command('up')}"
     )
 
 

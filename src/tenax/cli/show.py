@@ -43,7 +43,8 @@ def show(
     else:
         from tenax.cli.timeline import render_execution, render_step
 
-        show_(render_step(execution, step) if step is not None else render_execution(execution))
+        shown = render_execution(execution, where) if step is None else render_step(execution, step, where)
+        show_(shown)
     return FAILED if follow and execution["status"] != "completed" else 0
 
 
@@ -52,20 +53,22 @@ async def _shown(
 ) -> dict[str, Any]:
     async with open_backend(where.settings(), follow=follow) as backend:
         if follow:
-            execution = await _followed(backend, execution_id, quiet=quiet)
+            execution = await _followed(backend, where, execution_id, quiet=quiet)
         else:
             execution = await backend.get(execution_id)
         if step is not None and item is not None:
-            return await _of_item(backend, execution, step, item)
+            return await _of_item(backend, where, execution, step, item)
         return await in_full(backend, execution)
 
 
-async def _followed(backend: Backend, execution_id: int, *, quiet: bool) -> dict[str, Any]:
+async def _followed(backend: Backend, where: Where, execution_id: int, *, quiet: bool) -> dict[str, Any]:
     from tenax.cli.follow import follow
     from tenax.cli.live import view_for
 
-    view = view_for(console(stderr=quiet))
-    return await follow(backend, execution_id, view, warning=lambda: nobody_to_run(backend, execution_id))
+    view = view_for(console(stderr=quiet), where)
+    return await follow(
+        backend, execution_id, view, warning=lambda: nobody_to_run(backend, execution_id, where)
+    )
 
 
 async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +88,9 @@ async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]
     return execution
 
 
-async def _of_item(backend: Backend, execution: dict[str, Any], step: str, item: int) -> dict[str, Any]:
+async def _of_item(
+    backend: Backend, where: Where, execution: dict[str, Any], step: str, item: int
+) -> dict[str, Any]:
     """The step as that one item has it: from the events, which have all of it."""
     from tenax.model.state import fold
 
@@ -95,7 +100,7 @@ async def _of_item(backend: Backend, execution: dict[str, Any], step: str, item:
     if found is None:
         raise NotFound(
             f"step {step} of execution {execution['id']} has no item {item}, or it has not begun",
-            remedy=f"tenax items {execution['id']} {step}",
+            remedy=where.command("items", execution["id"], step),
         )
     known = execution["steps"][step]
     shown = {**known, **found.as_dict(), "item": item, "items": None, "compensation": None, "children": None}

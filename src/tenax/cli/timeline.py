@@ -15,6 +15,7 @@ from rich.text import Text
 from tenax.cli.event_lines import duration, failure_words, in_step
 from tenax.cli.evidence import everything, last_lines
 from tenax.cli.family import family_lines
+from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.live import STYLES
 from tenax.cli.output import new_table, one_line, printable
 from tenax.cli.timeline_rows import Row, rows_of, seconds_between
@@ -22,13 +23,13 @@ from tenax.cli.timeline_rows import Row, rows_of, seconds_between
 _LONGEST_RESULT = 4_000
 
 
-def render_execution(execution: Mapping[str, Any]) -> RenderableType:
+def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> RenderableType:
     """All of it: the head, the timeline, what the failed steps left behind, and the result or the failure."""
-    parts: list[RenderableType] = [render_head(execution), Text(), Timeline(execution)]
+    parts: list[RenderableType] = [render_head(execution), Text(), Timeline(execution, where)]
     if tree := execution.get("tree"):
         below = (Padding(line, (0, 0, 0, 2)) for line in family_lines(tree, execution["now"]))
         parts += [Text(), Text("children:", style="bold"), *below]
-    parts += _evidence(execution)
+    parts += _evidence(execution, where)
     if failure := execution["failure"]:
         words = f"failure{in_step(failure)}: {failure_words(failure)}"
         parts += [Text(), Text(printable(words), style="red")]
@@ -37,10 +38,10 @@ def render_execution(execution: Mapping[str, Any]) -> RenderableType:
     return Group(*parts)
 
 
-def render_step(execution: Mapping[str, Any], name: str) -> RenderableType:
+def render_step(execution: Mapping[str, Any], name: str, where: Where = ANYWHERE) -> RenderableType:
     """One step with all that its failed attempts left behind, and its result."""
     step = execution["steps"][name]
-    parts: list[RenderableType] = [render_head(execution), Text(), Timeline(execution)]
+    parts: list[RenderableType] = [render_head(execution), Text(), Timeline(execution, where)]
     parts += _all_evidence(step, "")
     if undoing := step.get("compensation"):
         parts += _all_evidence(undoing, "compensation, ")
@@ -81,8 +82,8 @@ def render_head(execution: Mapping[str, Any]) -> Text:
 class Timeline:
     """A row for each step, and below it one for each of its attempts: a table, or lines where it would not fit."""
 
-    def __init__(self, execution: Mapping[str, Any]) -> None:
-        self._rows = list(rows_of(execution))
+    def __init__(self, execution: Mapping[str, Any], where: Where = ANYWHERE) -> None:
+        self._rows = list(rows_of(execution, where))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = self._table()
@@ -136,32 +137,35 @@ def _particulars(execution: Mapping[str, Any]) -> Iterator[str]:
         yield f"input {one_line(execution['input'])}"
 
 
-def _evidence(execution: Mapping[str, Any]) -> Sequence[RenderableType]:
+def _evidence(execution: Mapping[str, Any], where: Where) -> Sequence[RenderableType]:
     """Of the last failed attempt of each failed step, so that most failures are understood without asking again."""
     parts: list[RenderableType] = []
     for name, step in execution["steps"].items():
         for title, failure, flags in _failures(name, step):
-            whole = f"tenax show {execution['id']} --step {name}{flags}"
+            whole = where.command("show", execution["id"], "--step", name, *flags)
             if lines := last_lines(failure, whole=whole):
                 head = Text(f"{printable(title)}:", style="bold")
                 parts += [Text(), head, *(Text(line, style="dim") for line in lines)]
     return parts
 
 
-def _failures(name: str, step: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+def _failures(
+    name: str, step: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any], tuple[object, ...]]]:
     """Of a step, of the first failed item of its fan-out, and of what should have undone it."""
     if step["status"] == "failed":
         failed = next((one for one in reversed(step["attempts"]) if one["failure"]), None)
         if failed is not None:
-            yield f"{name}, attempt {failed['attempt']}", failed["failure"], f" --attempt {failed['attempt']}"
+            number = failed["attempt"]
+            yield f"{name}, attempt {number}", failed["failure"], ("--attempt", number)
         item = next((one for one in step.get("listed_items", ()) if one["failure"]), None)
         if item is not None:
-            yield f"{name}[{item['item']}]", item["failure"], f" --item {item['item']}"
+            yield f"{name}[{item['item']}]", item["failure"], ("--item", item["item"])
     undoing = step.get("compensation") or {}
     if undoing.get("status") == "failed":
         failed = next((one for one in reversed(undoing["attempts"]) if one["failure"]), None)
         if failed is not None:
-            yield f"{name}, compensation, attempt {failed['attempt']}", failed["failure"], ""
+            yield f"{name}, compensation, attempt {failed['attempt']}", failed["failure"], ()
 
 
 def _result(value: Any) -> str:

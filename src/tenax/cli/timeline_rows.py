@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tenax.cli.event_lines import (
     attempt_of,
+    called_back,
     duration,
     failure_words,
     how_to_answer,
@@ -21,6 +22,7 @@ from tenax.cli.event_lines import (
     why_not,
 )
 from tenax.cli.fan_outs import compensation_words, counts_words
+from tenax.cli.flags import Where
 from tenax.cli.live import STYLES
 from tenax.cli.output import one_line, printable
 
@@ -64,7 +66,7 @@ class Row:
     is_attempt: bool = False
 
 
-def rows_of(execution: Body) -> Iterator[Row]:
+def rows_of(execution: Body, where: Where) -> Iterator[Row]:
     for name, step in execution["steps"].items():
         yield Row(
             0,
@@ -72,11 +74,11 @@ def rows_of(execution: Body) -> Iterator[Row]:
             _status(step),
             "" if step.get("items") else _number(step),
             outcome=Text(_facts(step), style="dim"),
-            then=_next(step, execution, name),
+            then=_next(step, execution, name, where),
         )
         yield from _attempts(step, execution, level=1)
         for item in step.get("listed_items", ()):
-            yield _item(item, step, execution, name)
+            yield _item(item, step, execution, name, where)
         yield from _compensation(step, execution)
 
 
@@ -126,7 +128,7 @@ def _together(polls: list[Body]) -> Iterator[list[Body]]:
         yield from ([poll] for poll in polls)
 
 
-def _item(item: Body, step: Body, execution: Body, name: str) -> Row:
+def _item(item: Body, step: Body, execution: Body, name: str, where: Where) -> Row:
     outcome, failure = Text(), ""
     if item.get("failure"):
         failure = one_line(failure_words(item["failure"]), _LONGEST_FAILURE)
@@ -140,11 +142,10 @@ def _item(item: Body, step: Body, execution: Body, name: str) -> Row:
     status = Text(standing, style=STYLES.get(_AS_STEP.get(standing, standing), ""))
     limit = item.get("max_attempts") or step.get("max_attempts")
     number = "-" if not item["attempt"] else attempt_of(item["attempt"], limit, item["attempt"])
-    then = _next(item, execution, name)
+    then = _next(item, execution, name, where)
     if not then and item["status"] == "failed":
-        then = Text(
-            printable(f"tenax show {execution['id']} --step {name} --item {item['item']}"), style="dim"
-        )
+        more = where.command("show", execution["id"], "--step", name, "--item", item["item"])
+        then = Text(printable(more), style="dim")
     elif not then and item.get("worker"):
         then = Text(f"on {printable(item['worker'])}", style="dim")
     return Row(1, Text(f"[{item['item']}]"), status, number, outcome=outcome, failure=failure, then=then)
@@ -204,10 +205,10 @@ def _outcome(attempt: Body) -> Text:
 
 
 def _particulars(attempt: Body) -> str:
-    """What an attempt had to itself: a child, other inputs."""
+    """What an attempt had to itself: an end by callback, a child, other inputs."""
     ended = attempt["outcome"] not in ("running", "accepted")
     child = f" (child execution {attempt['child']})" if attempt.get("child") and ended else ""
-    return f"{child}{vary_words(attempt.get('vary'))}"
+    return f"{called_back(attempt)}{child}{vary_words(attempt.get('vary'))}"
 
 
 def _then(attempt: Body, work: Body) -> Text:
@@ -222,12 +223,12 @@ def _then(attempt: Body, work: Body) -> Text:
     return Text(words, style="red" if verdict == "fail" else "dim")
 
 
-def _next(work: Body, execution: Body, step: str) -> Text:
+def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
     """What comes next, and what a person can do about it."""
     waiting = work.get("waiting")
     if not waiting or execution["finished_at"]:
         return _until_next(work, execution)
-    how = how_to_answer(waiting, execution["id"], step, work.get("item", waiting.get("item")))
+    how = how_to_answer(waiting, execution["id"], step, work.get("item", waiting.get("item")), where)
     if waiting["for"] == "sleep" and waiting.get("until"):
         left = seconds_between(execution["now"], waiting["until"])
         how = f"awake in {duration(left)}" if left > 0 else "about to wake"

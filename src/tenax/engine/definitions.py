@@ -10,7 +10,7 @@ from typing import Any
 
 from tenax.engine.core import Core
 from tenax.errors import InvalidInput, NotFound, UsageError
-from tenax.model.children import ChildReference, child_references
+from tenax.model.children import ChildReference, child_references, input_problems
 from tenax.model.definition import Workflow
 from tenax.model.events import timestamp
 from tenax.model.parse import workflow_hash
@@ -134,6 +134,9 @@ async def _child(core: Core, parent: Workflow, reference: ChildReference, place:
     if found.identity not in place.planned:
         place.planned[found.identity] = await _planned(core, found.definition, below)
     plan, plan_id = place.planned[found.identity]
+    [step] = [step for step in parent.steps if step.name == reference.step]
+    if problems := input_problems(step, plan.workflow):
+        raise InvalidInput(f"step {step.name} of workflow {parent.name}: `input`: {'; '.join(problems)}")
     return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
 
 

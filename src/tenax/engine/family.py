@@ -97,10 +97,11 @@ async def _lock(tx: Connection, execution_id: int, actor: str, reason: str | Non
 
 
 async def _cancel(family: _Family) -> bool:
+    """What has ended stays as it is; but a child that a failed parent left running is cancelled through it."""
     head = family.head
-    if head.state == "cancelled":
-        return False
-    if not head.open:
+    if not family.open:
+        if head.state == "cancelled":
+            return False
         raise Conflict(f"execution {head.id} is {head.state}: there is nothing to cancel")
     for row in family.open:
         family.log(row, "cancel")

@@ -127,7 +127,7 @@ async def _complete(tx: Connection, journal: Journal, fan: FanRow, on_failure: O
             "message": str(error),
             "attempts": fan.attempts,
         }
-        return await _end_failed(tx, journal, fan, failure, on_failure)
+        return await _end_failed(tx, journal, fan, failure, "its result cannot be put together", on_failure)
     data = {"attempts": fan.attempts, "items": _counts(fan)}
     journal.log(fan.execution_id, event("step_completed", fan.step, data=data))
     return StepRow(fan.execution_id, fan.step, "completed", attempts=fan.attempts, stored=True)
@@ -142,13 +142,18 @@ async def _fail(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFai
     words = f"{fan.failed} of {fan.total} items failed{tolerated}; the last: {last['message']}"
     failure = {**last, "message": words, "attempts": fan.attempts}
     await cancel_items(tx, journal, [fan.execution_id], running_too=False, steps=[fan.step])
-    return await _end_failed(tx, journal, fan, failure, on_failure)
+    return await _end_failed(tx, journal, fan, failure, "more items failed than are tolerated", on_failure)
 
 
 async def _end_failed(
-    tx: Connection, journal: Journal, fan: FanRow, failure: dict[str, Any], on_failure: OnFailure | None
+    tx: Connection,
+    journal: Journal,
+    fan: FanRow,
+    failure: dict[str, Any],
+    reason: str,
+    on_failure: OnFailure | None,
 ) -> StepRow:
-    data = {"attempts": fan.attempts, "reason": failure["message"], "failure": failure, "items": _counts(fan)}
+    data = {"attempts": fan.attempts, "reason": reason, "failure": failure, "items": _counts(fan)}
     if on_failure is not None:
         data["on_failure"] = on_failure.action
     journal.log(fan.execution_id, event("step_failed_terminal", fan.step, data=data))

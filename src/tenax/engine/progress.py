@@ -66,7 +66,8 @@ def _unforgiven(journal: Journal, turn: Turn, step: StepRow, message: str) -> St
     """The value could not be had: the step has failed after all, and of that."""
     turn.unforgiven.add(step.step)
     failure = {**template_failure(message), "attempts": step.attempts}
-    data = {"attempts": step.attempts, "reason": message, "failure": failure}
+    reason = "the value of its `on_failure` cannot be had"
+    data = {"attempts": step.attempts, "reason": reason, "failure": failure}
     journal.log(turn.row.id, event("step_failed_terminal", step.step, data=data))
     return replace(step, failure=failure)
 

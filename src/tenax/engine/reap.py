@@ -121,7 +121,7 @@ _LATE = {"callback": ("callback_deadline", "the callee accepted it, and did not 
 
 def _awaited(item: ItemRow) -> str:
     name = (item.awaiting or "").removeprefix("signal:")
-    return "the approval" if item.awaiting == "approval" else f"the signal {name}"
+    return "the approval" if item.awaiting == "approval" else f"the signal `{name}`"
 
 
 async def _reap_executions(core: Core) -> int:

@@ -25,6 +25,8 @@ from tenax.store.steps import load_step_results
 ITEMS_FOLDED = 1000
 """Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
 CHILDREN_SHOWN = 100
+_SUCCESSES = ("action_completed", "compensation_completed")
+"""Of an attempt that had failed before, by its deadline, a success may come late: the failure is not its own."""
 NODES_SHOWN = 500
 
 _TIMES = ("created_at", "deadline_at", "finished_at")
@@ -337,7 +339,7 @@ async def explain(
         which += [f"step {step}"] if step is not None else []
         raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
     failures = {_attempt_of(e): e["data"]["failure"] for e in reversed(found) if e["data"].get("failure")}
-    return [_explained(e, failures.get(_attempt_of(e))) for e in chosen]
+    return [_explained(e, None if e["type"] in _SUCCESSES else failures.get(_attempt_of(e))) for e in chosen]
 
 
 def _attempt_of(e: dict[str, Any]) -> tuple[Any, ...]:

@@ -31,7 +31,14 @@ async def signal(
         if key is not None and (earlier := await signals.find(tx, execution_id, key)) is not None:
             if earlier[0] != name:
                 raise Conflict(f"the key {key!r} was used for the signal {earlier[0]!r}")
-            return {"id": execution_id, "signal": name, "delivered_to": None, "created": False}
+            return {
+                "id": execution_id,
+                "signal": name,
+                "delivered_to": None,
+                "created": False,
+                "expected": True,
+                "names": None,
+            }
         if not row.open or row.failing:
             state = row.state if not row.open else "failing"
             raise Conflict(
@@ -46,9 +53,26 @@ async def signal(
         )
         ended = [EndedAttempt(taker, Outcome("succeeded", data), "ended")] if taker is not None else []
         await settle(tx, core, journal, executions, ended)
+        names = _signal_names(await core.plans.one(tx, row.plan_id))
     announce(core.hub, journal)
     to = None if taker is None else {"step": taker.step, "item": taker.item_no}
-    return {"id": execution_id, "signal": name, "delivered_to": to, "created": True}
+    return {
+        "id": execution_id,
+        "signal": name,
+        "delivered_to": to,
+        "created": True,
+        "expected": names is None or name in names,
+        "names": names,
+    }
+
+
+def _signal_names(plan: Plan) -> list[str] | None:
+    """The signals that its steps wait for. None: a template says it, so it may be any."""
+    given = [
+        planned.step.spec.get("signal") for planned in plan.steps.values() if planned.step.type == "wait"
+    ]
+    names = sorted({name for name in given if name is not None})
+    return None if any("{{" in name for name in names) else names
 
 
 async def decide_approval(

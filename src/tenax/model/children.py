@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from tenax.model.definition import Workflow
+from tenax.model.definition import Step, Workflow
+from tenax.model.findings import shorten, suggest
 
 ChildKind = Literal["workflow", "file"]
 
@@ -27,3 +29,23 @@ def child_references(workflow: Workflow) -> tuple[ChildReference, ...]:
         for kind in kinds
         if kind in step.spec
     )
+
+
+def input_problems(step: Step, child: Workflow) -> list[str]:
+    """What the names of a workflow step's `input` lack, or have too much, for the child. A template may give any."""
+    given = step.spec.get("input") or {}
+    if not isinstance(given, Mapping):
+        return []
+    unknown = [
+        f"{shorten(name)}: workflow `{child.name}` has no such input{suggest(name, list(child.inputs))}"
+        for name in given
+        if name not in child.inputs
+    ]
+    if isinstance(step.retry, Mapping) and "vary" in step.retry:
+        return unknown  # the rest may come from there
+    missing = [
+        f"{name}: workflow `{child.name}` requires it, and it is not given"
+        for name, declared in child.inputs.items()
+        if declared.required and name not in given
+    ]
+    return unknown + missing

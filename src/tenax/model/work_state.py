@@ -20,6 +20,7 @@ _OUTCOMES = {
     "queue_expired": "expired",
 }
 _UNDER_WAY = ("running", "accepted")
+_SUCCESSES = ("action_completed", "action_polled")
 
 
 @dataclass(slots=True)
@@ -43,6 +44,8 @@ class AttemptState:
     """The execution that a workflow step started."""
     waiting: dict[str, Any] | None = None
     """What it waits for: `{for: sleep | signal | approval | child | callback, signal?, until?, deadline_at?}`."""
+    via: str | None = None
+    """`callback`: the callee reported the end, not the worker. Of an attempt that had been given up it is a second entry."""
 
     @property
     def open(self) -> bool:
@@ -153,14 +156,17 @@ def _accept(work: WorkState, event: Event) -> None:
 
 
 def _end_attempt(work: WorkState, kind: str, event: Event) -> None:
-    """Of the attempt it names: a callback may bring the success of one that was given up, while a later one runs."""
+    """Of the attempt it names: a callback may bring the success of one that was given up, while a later one runs. How it
+    was given up stays as it is.
+    """
     data, number = event["data"], event["attempt"]
     attempt = _find(work, number)
-    if attempt is None:
+    if attempt is None or (kind in _SUCCESSES and not attempt.open):
         attempt = AttemptState(work.attempt if number is None else number)
         work.attempts.append(attempt)
     work.attempt = max(work.attempt, attempt.attempt)
     attempt.ended_at, attempt.outcome, attempt.failure = event["at"], _OUTCOMES[kind], data.get("failure")
+    attempt.via = data.get("via")
     _count(work, data)
     if kind == "action_completed":
         _succeed(work, attempt, event)
@@ -172,7 +178,6 @@ def _succeed(work: WorkState, attempt: AttemptState, event: Event) -> None:
     decision = event["data"].get("decision", {})
     work.result, work.available_at = event["data"].get("result"), None
     attempt.verdict, attempt.rule = decision.get("verdict", "complete"), decision.get("rule")
-    attempt.delay_seconds = attempt.available_at = None
     if "after" not in decision:  # a plain success at the first attempt: no ledger is kept
         work.counted += 1
     _close_attempts(work, event, "superseded")

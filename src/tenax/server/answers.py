@@ -145,6 +145,10 @@ class SignalAnswer:
     """None: nothing waits for it yet; it is kept for the wait that will."""
     created: bool
     """False where the key was known: it is the earlier signal."""
+    expected: bool
+    """False where no step of the definition waits for a signal of this name."""
+    names: list[str] | None
+    """The signals that its steps wait for; null where a template says it, so that it may be any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
                                          when 'waiting' then 'pending' else i.state end,
                    'attempt', i.attempt, 'counted', coalesce((i.ledger ->> 'counted')::integer, 0),
                    'max_attempts', i.max_attempts, 'available_at', i.available_at, 'last_error', i.last_error,
-                   'awaiting', i.awaiting, 'until', i.timeout_at)
+                   'awaiting', i.awaiting, 'until', i.timeout_at, 'compensates', i.compensates)
           from tenax.item i
          where i.execution_id = e.id
          order by i.last_error is null, i.state not in ('retrying', 'held'), i.available_at, i.id
