@@ -41,40 +41,15 @@ def end_item(
     failure: dict[str, Any] | None,
     *,
     keep_element: bool,
+    stopped: bool = False,
 ) -> None:
-    """One item is over: counted, and its place is free. (That it failed is in the log already.)"""
+    """One item is over: counted, and its place is free. `stopped`: its step or its execution was over before; else it is in
+    the log already that it failed."""
     if failure is None:
         log_item(journal, "item_completed", item, {"attempts": item.attempt})
-    _count(journal, fan, item, result, failure, keep_element=keep_element)
-
-
-def record_stopped(
-    journal: Journal,
-    fan: FanRow,
-    item: ItemRow,
-    result: Any,
-    failure: dict[str, Any] | None,
-    *,
-    keep_element: bool,
-) -> None:
-    """An item that still ran when its step or its execution was over."""
-    if failure is None:
-        log_item(journal, "item_completed", item, {"attempts": item.attempt})
-    else:
+    elif stopped:
         data = {"attempts": item.attempt, "reason": "the step is over", "failure": failure}
         log_item(journal, "item_failed", item, data, attempt=item.attempt)
-    _count(journal, fan, item, result, failure, keep_element=keep_element)
-
-
-def _count(
-    journal: Journal,
-    fan: FanRow,
-    item: ItemRow,
-    result: Any,
-    failure: dict[str, Any] | None,
-    *,
-    keep_element: bool,
-) -> None:
     fan.ended += 1
     fan.attempts += item.attempt
     if failure is not None:

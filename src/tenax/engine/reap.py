@@ -12,7 +12,6 @@ from tenax.engine.endings import cancel_waiting, fail_execution
 from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import EndedAttempt, settle
 from tenax.engine.wake import announce
-from tenax.errors import Unreachable
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Outcome
 from tenax.store import queue
@@ -49,22 +48,10 @@ class Reaper:
                 tx, lease / 2, lease
             )  # a gap in service is seen before anything is given up
             found = await queue.find_expired_items(tx, BATCH, self.broken)
-        try:
-            return await _reap_batch(self._core, found)
-        except Unreachable:
-            raise
-        except Exception:  # noqa: BLE001 -- one broken item must not keep the others from being decided on
-            return sum([await self._reap_alone(one) for one in found])
+        return await self._broken.deal(found, self._decide, "an expired work item cannot be decided on")
 
-    async def _reap_alone(self, one: tuple[int, int]) -> int:
-        try:
-            return await _reap_batch(self._core, [one])
-        except Unreachable:
-            raise
-        except Exception:  # noqa: BLE001 -- as above
-            _log.exception("an expired work item cannot be decided on", item_id=one[0], execution_id=one[1])
-            self._broken.put(one[0])
-            return 0
+    async def _decide(self, found: Sequence[tuple[int, int]]) -> int:
+        return await _reap_batch(self._core, found)
 
 
 async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:

@@ -59,22 +59,10 @@ class ServerSteps:
         """Starts what is ready now. Returns how much that was."""
         async with self._core.transaction() as tx:
             found = await queue.find_server_items(tx, BATCH, self._broken.ids)
-        try:
-            return await _start_batch(self._core, found)
-        except Unreachable:
-            raise
-        except Exception:  # noqa: BLE001 -- one broken item must not keep the others from being started
-            return sum([await self._start_alone(one) for one in found])
+        return await self._broken.deal(found, self._start, "a step of the server cannot be started")
 
-    async def _start_alone(self, one: tuple[int, int]) -> int:
-        try:
-            return await _start_batch(self._core, [one])
-        except Unreachable:
-            raise
-        except Exception:  # noqa: BLE001 -- as above
-            _log.exception("a step of the server cannot be started", item_id=one[0], execution_id=one[1])
-            self._broken.put(one[0])
-            return 0
+    async def _start(self, found: Sequence[tuple[int, int]]) -> int:
+        return await _start_batch(self._core, found)
 
 
 async def _start_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
-from tenax.engine.fan_out import close_fans, end_item, fan_key, record_stopped
+from tenax.engine.fan_out import close_fans, end_item, fan_key
 from tenax.engine.progress import advance_executions
 from tenax.engine.records import (
     EndedAttempt,
@@ -240,7 +240,7 @@ class _Settling:
         plan = self.plans[item.plan_id]
         if fan is not None:
             keep = plan.steps[item.step].compensation is not None
-            record_stopped(self.journal, fan, item, outcome.result, failed, keep_element=keep)
+            end_item(self.journal, fan, item, outcome.result, failed, keep_element=keep, stopped=True)
             return
         if failed is None:
             log_item(self.journal, "step_completed", item, {"attempts": item.attempt})
