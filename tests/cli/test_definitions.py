@@ -137,6 +137,41 @@ def test_the_findings_of_all_children_come_together(command, family):
     assert (body["valid"], body["errors"][1]["file"]) == (False, "sub/child.yaml")
 
 
+TAKES = """
+name: takes
+input: {region: {type: string, required: true}}
+workflow: [{step: a, type: process, command: 'true'}]
+"""
+GIVES = """
+name: top
+workflow:
+  - step: one
+    type: workflow
+    file: sub/child.yaml
+    input:
+      regoin: north
+  - {step: two, type: workflow, file: sub/child.yaml}
+  - {step: three, type: workflow, file: sub/child.yaml, input: "{{ steps.one.result }}", needs: [one]}
+"""
+
+
+def test_the_inputs_of_children_are_checked(command, family):
+    (family / "sub" / "child.yaml").write_text(TAKES)
+    (family / "top.yaml").write_text(GIVES)
+    ended = command("validate", "top.yaml")
+    assert (ended.code, ended.err) == (2, "")
+    unknown, missing, nothing = ended.out.splitlines()
+    assert unknown.startswith("top.yaml:7:")
+    assert "regoin: workflow `takes` has no such input; did you mean `region`?" in unknown
+    assert missing.startswith("top.yaml:7:")
+    assert "region: workflow `takes` requires it" in missing
+    assert nothing.startswith("top.yaml:9:")
+    (family / "sub" / "top.yaml").write_text(GIVES.replace("sub/child", "child"))
+    (family / "top.yaml").write_text("name: t\nworkflow: [{step: s, type: workflow, file: sub/top.yaml}]\n")
+    below = command("validate", "top.yaml")
+    assert [line.partition(":")[0] for line in below.out.splitlines()] == ["sub/top.yaml"] * 3
+
+
 def test_the_schedule_as_a_table(command, tmp_path):
     (tmp_path / "good.yaml").write_text(GOOD)
     ended = command("schedule", "good.yaml", "--limit", "4")

@@ -430,6 +430,30 @@ def test_the_list_shows_the_error_of_what_waits_for_a_retry(tenax, play, tmp_pat
     assert line.endswith("503 Service Unavailable")
 
 
+UNDONE = """
+name: undone
+workflow:
+  - {step: book, type: process, command: "true", compensate: {type: process, command: "true"}}
+  - {step: pay, type: process, command: "true", needs: [book], retry: false}
+"""
+
+
+def test_the_list_says_what_is_being_undone(tenax, play, tmp_path):
+    async def fail_then_undo(hand: Hand) -> None:
+        await hand.succeed(await hand.lease_one())
+        await hand.fail(await hand.lease_one())
+
+    async def begin(hand: Hand) -> None:
+        await hand.lease_one()
+
+    (tmp_path / "undone.yaml").write_text(UNDONE)
+    tenax("submit", "undone.yaml")
+    play(fail_then_undo)
+    assert "  undoing book (queued)  " in tenax("list").out
+    play(begin)
+    assert "  undoing book, attempt 1 of " in tenax("list").out
+
+
 def test_what_a_failed_attempt_left_behind(tenax, play):
     written = "\n".join(f"line {n}" for n in range(1, 21))
 

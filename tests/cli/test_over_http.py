@@ -45,6 +45,22 @@ def test_both_ways_give_the_same(both):
     assert [row["id"] for row in running] == [body["id"] for body in reversed(again)]
 
 
+def test_hints_repeat_the_flags_that_were_given(both, command, server):
+    over_http, _ = both
+    submitted = command("submit", "one.yaml", "--server", server)
+    assert (
+        submitted.out == f"execution 1 is submitted\n  follow it: tenax show 1 --follow --server {server}\n"
+    )
+    assert command("pause", "1", "--server", server).out.endswith(
+        f"go on: tenax resume 1 --server {server}\n"
+    )
+    assert f"  go on: tenax resume 1 --server {server}\n" in command("show", "1", "--server", server).out
+    said = over_http("submit", "one.yaml").out
+    assert said.endswith("tenax show 2 --follow\n"), (
+        "what the environment says holds for the next command too"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [

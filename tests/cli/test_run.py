@@ -334,6 +334,8 @@ def test_ctrl_c_on_a_terminal_asks_and_can_leave_or_go_on(
     eventually((folder / "began").exists)
     again.press("\x03")
     eventually(lambda: again.shows(r"\[g\]o on"))
+    again.press("what?\n")
+    eventually(lambda: again.shows("please type c, l or g"))
     again.press("g\n")
     (folder / "go").touch()
     assert again.exit_code() == 0

@@ -12,6 +12,7 @@ from told import FAILURE, Written, compensated, failed, fan_out, retried, starte
 
 from tenax.cli.family import family_lines
 from tenax.cli.fan_outs import counts_words
+from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.timeline import render_execution, render_step
 from tenax.model.state import fold
 
@@ -60,6 +61,42 @@ def item(number: int, status: str, **more: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_counts_in_words(items, status, words):
     assert counts_words(items, status) == words
+
+
+def test_only_what_was_tolerated_is_called_so():
+    counts = {"total": 5, "succeeded": 2, "failed": 3}
+    assert counts_words(counts, "running", 2) == "2 of 5 items done, 3 failed (2 tolerated)"
+    assert counts_words(counts, "running", 0) == "2 of 5 items done, 3 failed"
+    lost = [("item_failed", {"item": n, "data": {"failure": FAILURE, "tolerated": n < 2}}) for n in range(3)]
+    step = fold(told(fan_out(5), *(started(1, n) for n in range(3)), *lost)).steps["s"]
+    assert (step.fan_out.counts()["failed"], step.fan_out.tolerated) == (3, 2)
+
+
+def test_a_success_that_came_late_stands_beside_the_failure():
+    late = {"result": 5, "via": "callback", "decision": {"verdict": "complete", "after": {"counted": 1}}}
+    lines = drawn(
+        execution(
+            "step_enqueued", started(1), failed(1), retried(1), ("action_completed", {"attempt": 1, "data": late}),
+            "step_completed",
+        )
+    ).splitlines()  # fmt: skip
+    [before, after] = [cells(line) for line in lines if line.strip().startswith("1 ")]
+    assert before[-2:] == ["failed: transient (http_503): 503", "retry in 2s"]
+    assert after[-1] == "succeeded (by callback)"
+
+
+def test_hints_go_where_the_command_went():
+    there = Where(server="http://there:8520", home="my home")
+    waiting = {"for": "signal", "signal": "go"}
+    body = execution("step_enqueued", started(1, waiting=waiting))
+    file = io.StringIO()
+    Console(file=file, width=300, markup=False, highlight=False).print(render_execution(body, there))
+    assert "send it: tenax signal 7 go --server http://there:8520 --home 'my home'" in file.getvalue()
+    by_url = Where(database="postgresql://me:secret@db/x")
+    assert by_url.command("up") == "tenax up --database 'postgresql://me:***@db/x'"
+    in_query = Where(database="postgresql://db:5432/x?password=secret")
+    assert "secret" not in in_query.command("up")
+    assert ANYWHERE.command("show", 9, "--follow") == "tenax show 9 --follow"
 
 
 def test_a_fan_out_with_its_items():

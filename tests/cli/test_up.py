@@ -61,6 +61,7 @@ def test_up_serves_and_works_and_stops_in_order(folder: Path, database_url: str)
         assert len(children) == 3
         assert stopped(up) == 0
         assert not [pid for pid in children if alive(pid)]
+        assert "tenax up: stopping on SIGTERM: the workers finish or hand back" in house.words(up)
         assert house.words(up).rstrip().endswith("tenax up: stopped")
 
 

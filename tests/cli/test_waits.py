@@ -62,6 +62,11 @@ def test_a_signal_that_comes_early_is_kept(tenax):
         0,
         f"execution {number}: nothing waits for signal other yet; it is kept\n",
     )
+    assert early.err == ("warning: no step of its workflow waits for a signal `other`; known are payment\n")
+    mistyped = tenax("signal", number, "paymnet")
+    assert mistyped.err.endswith("a signal `paymnet`; did you mean `payment`?\n")
+    many = str(tenax("submit", "many.yaml", "--json").json["id"])
+    assert tenax("signal", many, "x").err == "warning: no step of its workflow waits for a signal\n"
 
 
 def test_a_rejection_fails_the_step(tenax):
@@ -144,7 +149,11 @@ def test_pause_and_resume(tenax):
         f"execution {number} is paused; what runs may finish\n  go on: tenax resume {number}\n"
     )
     assert tenax("pause", number).out == f"execution {number} was paused already\n"
-    assert f"execution {number} of order: paused" in tenax("show", number).out
+    head = tenax("show", number).out.splitlines()[:3]
+    assert head[0].startswith(f"execution {number} of order: paused")
+    assert re.fullmatch(r"  paused by \S+ at \S+Z: night", head[1])
+    assert head[2] == f"  go on: tenax resume {number}"
+    assert tenax("show", number, "--json").json["paused_by"]["reason"] == "night"
     assert tenax("list", "--status", "paused", "--json").json[0]["id"] == int(number)
     assert tenax("resume", number, "--json").json == {"id": int(number), "status": "running", "changed": True}
     assert tenax("resume", number).out == f"execution {number} was not paused\n"

@@ -258,8 +258,9 @@ def test_the_success_of_an_old_attempt_is_accepted_while_the_next_runs(play_call
         execution = await hand.engine.get(first.execution_id)
         assert execution["result"] == {"job": {"pages": 3}}
         assert [one["outcome"] for one in execution["steps"]["job"]["attempts"]] == [
-            "succeeded",
+            "failed",
             "superseded",
+            "succeeded",
         ]
         [done] = await events_of(hand, first, "action_completed")
         assert done["data"]["decision"]["attempt"] == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -12,10 +13,10 @@ from tenax.cli.flags import Json
 from tenax.cli.inputs import STDIN, STDIN_SHOWN, definition_of, read_bytes
 from tenax.cli.output import new_table, print_json, printable, say, show
 from tenax.errors import Finding, InvalidDefinition, UsageError
-from tenax.model.children import child_references
+from tenax.model.children import child_references, input_problems
 from tenax.model.definition import Workflow
 from tenax.model.durations import format_duration
-from tenax.model.parse import workflow_hash
+from tenax.model.parse import draft_workflow, workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.model.retry_fields import retry_of_settings
 from tenax.policy.check import load_workflow
@@ -82,9 +83,37 @@ def check_whole(
             workflows[key] = load_workflow(text, filename=shown, server_retry=server_retry)
         except InvalidDefinition as error:
             findings += error.findings
+    top = posixpath.basename(filename)
+    for key, one in {top: workflow, **workflows}.items():
+        text, shown = (source, filename) if one is workflow else (files[key], shown_path(filename, key))
+        findings += _wrong_inputs(text, shown, key, one, workflows)
     if findings:
         raise InvalidDefinition(findings)
     return workflow, workflows
+
+
+def _wrong_inputs(
+    text: str, filename: str, key: str, workflow: Workflow, children: Mapping[str, Workflow]
+) -> Sequence[Finding]:
+    """What the steps of one file give to the children they name by `file:`, against what those declare."""
+    wrong: dict[int, list[str]] = {}
+    for index, step in enumerate(workflow.steps):
+        if step.type == "workflow" and "file" in step.spec:
+            child = children.get(
+                posixpath.normpath(posixpath.join(posixpath.dirname(key), step.spec["file"]))
+            )
+            wrong[index] = input_problems(step, child) if child is not None else []
+    if not any(wrong.values()):
+        return ()
+    draft = draft_workflow(text, filename=filename)  # anew, for the places
+    for index, problems in wrong.items():
+        for problem in problems:
+            draft.findings.add((*draft.paths[index], "input"), problem)
+    try:
+        draft.findings.refuse()
+    except InvalidDefinition as error:
+        return error.findings
+    return ()
 
 
 def schedule(

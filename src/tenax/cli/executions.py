@@ -163,6 +163,9 @@ def _doing(item: dict[str, Any]) -> str:
         words = waiting_words({**awaiting, "deadline_at": None}, child=awaiting.get("child"))
         return printable(f"{item['step']}: {words}")
     doing = f"{item['step']} {item['state']}"
+    if item.get("compensates"):
+        waits = "" if item["state"] == "running" else f" ({item['state']})"
+        doing = f"undoing {item['step']}{waits}"
     if item["attempt"]:
         counted = item["counted"] + (item["state"] == "running")
         doing += f", attempt {attempt_of(item['attempt'], item['max_attempts'], counted)}"

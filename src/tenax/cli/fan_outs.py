@@ -9,18 +9,24 @@ SHOWN_ITEMS = 20
 _OTHERS = ("running", "accepted", "retrying", "held", "queued", "waiting", "cancelled")
 
 
-def counts_words(items: Mapping[str, int], status: str) -> str:
+def counts_words(items: Mapping[str, int], status: str, tolerated: int | None = None) -> str:
     """`9,998 of 10,000 items done, 2 failed (tolerated), 3 retrying`. `status` is the step's: in one that failed, no
-    failure was tolerated.
+    failure was tolerated; else `tolerated` were, or all where their number is not known.
     """
     total = items["total"]
     if not total:
         return "the list is empty"
     parts = [f"{items.get('succeeded', 0):,} of {total:,} item{'s' if total != 1 else ''} done"]
     if failed := items.get("failed"):
-        parts.append(f"{failed:,} failed{'' if status == 'failed' else ' (tolerated)'}")
+        parts.append(f"{failed:,} failed{_tolerated(failed, 0 if status == 'failed' else tolerated)}")
     parts += [f"{items[name]:,} {name}" for name in _OTHERS if items.get(name)]
     return ", ".join(parts)
+
+
+def _tolerated(failed: int, tolerated: int | None) -> str:
+    if tolerated is None or tolerated >= failed:
+        return " (tolerated)"
+    return f" ({tolerated:,} tolerated)" if tolerated else ""
 
 
 def compensation_words(items: Mapping[str, int]) -> str:

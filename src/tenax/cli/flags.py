@@ -83,8 +83,9 @@ def _command(words: Iterable[object], **given: str | None) -> str:
 
 
 def _without_password(value: str) -> str:
-    """What is printed may be kept in a log."""
-    return re.sub(r"(://[^/@:]*):[^@]*@", r"\1:***@", value)
+    """What is printed may be kept in a log. Pasted as it is, the command is refused; it does not go elsewhere."""
+    hidden = re.sub(r"(://[^/@:]*):[^/@]*@", r"\1:***@", value)
+    return re.sub(r"([?&]password=)[^&]*", r"\1***", hidden)
 
 
 ANYWHERE = Where()

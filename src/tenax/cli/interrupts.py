@@ -55,15 +55,16 @@ class Interrupts:
             self.first.set()
 
 
-async def typed_line(prompt: str) -> str:
-    """One line from the terminal, without a thread that could not be ended while it waits."""
+async def typed_line(prompt: str) -> str | None:
+    """One line from the terminal, or None at its end; without a thread that could not be ended while it waits."""
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[str] = loop.create_future()
+    answer: asyncio.Future[str | None] = loop.create_future()
     stdin = sys.stdin.fileno()
 
     def readable() -> None:
         if not answer.done():
-            answer.set_result(os.read(stdin, 1024).decode(errors="replace").strip())
+            read = os.read(stdin, 1024)
+            answer.set_result(read.decode(errors="replace").strip() if read else None)
 
     print(prompt, end="", file=sys.stderr, flush=True)
     loop.add_reader(stdin, readable)

@@ -102,7 +102,7 @@ class LiveView:
             for name, work in _rows(step):
                 last = _last_failure(work)
                 if isinstance(work, StepState) and work.fan_out is not None:
-                    last = Text(counts_words(work.fan_out.counts(), work.status))
+                    last = Text(counts_words(work.fan_out.counts(), work.status, work.fan_out.tolerated))
                 elif work is step.compensation and step.compensation.items:
                     last = Text(compensation_words(step.compensation.counts()))
                 limit = work.max_attempts or self._limits.get(name)

@@ -67,7 +67,7 @@ class Narrator:
         compensates = is_of_compensation(event)
         if not compensates:
             done, total = counts["succeeded"] + counts["failed"] + counts["cancelled"], counts["total"]
-            words = counts_words(counts, step.status)
+            words = counts_words(counts, step.status, step.fan_out.tolerated)
         else:
             assert step.compensation is not None
             undone = step.compensation.counts()

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from cyclopts import Parameter
 
@@ -33,6 +33,7 @@ Resume = Annotated[int | None, Parameter(name="--resume", help="Go on with an ex
 Key = Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")]
 
 Answer = Literal["cancel", "leave", "go on"]
+ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +239,13 @@ async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Inte
     prompt = (
         f"\nexecution {execution_id}: [c]ancel it, [l]eave it for later, or [g]o on? (Ctrl-C again leaves) "
     )
+    while (answer := await _answer(prompt, following, interrupts)) is None:
+        prompt = "please type c, l or g: "
+    return answer
+
+
+async def _answer(prompt: str, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer | None:
+    """None where it is none of the three."""
     asked = asyncio.create_task(typed_line(prompt))
     second = asyncio.create_task(interrupts.second.wait())
     await _first_of(asked, second, following)
@@ -245,13 +253,10 @@ async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Inte
         waiting.cancel()
     await asyncio.gather(asked, second, return_exceptions=True)
     if asked.done() and not asked.cancelled():
-        match asked.result().lower()[:1]:
-            case "c":
-                return "cancel"
-            case "l":
-                return "leave"
-            case _:
-                return "go on"
+        typed = asked.result()
+        if typed is None:  # the terminal is gone, or Ctrl-D
+            return "leave"
+        return next((one for one in ANSWERS if typed and one.startswith(typed.lower())), None)
     return "go on" if following.done() else "leave"
 
 

@@ -72,7 +72,9 @@ async def _followed(backend: Backend, where: Where, execution_id: int, *, quiet:
 
 
 async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
-    """With what `get` leaves out: `listed_items` of small fan-outs (of large ones those that failed), and the `tree`."""
+    """With what `get` leaves out: `listed_items` of small fan-outs (of large ones those that failed), the `tree`, and who
+    paused it.
+    """
     from tenax.cli.family import has_children
     from tenax.cli.fan_outs import SHOWN_ITEMS, is_large
 
@@ -85,7 +87,19 @@ async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]
             found = await backend.items(execution["id"], name, states=states, after=-1, limit=SHOWN_ITEMS)
             step["listed_items"] = list(found)
     execution["tree"] = await backend.tree(execution["id"]) if has_children(execution) else None
+    execution["paused_by"] = await _paused_by(backend, execution)
     return execution
+
+
+async def _paused_by(backend: Backend, execution: dict[str, Any]) -> dict[str, Any] | None:
+    """`{actor, at, reason, because_of}` of the last pause, while it lasts."""
+    if execution["status"] != "paused":
+        return None
+    events = reversed(await backend.events(execution["id"]))
+    asked = (e for e in events if e["type"] == "operator_action" and e["data"].get("action") == "pause")
+    if (last := next(asked, None)) is None:
+        return None
+    return {"at": last["at"], **{name: last["data"].get(name) for name in ("actor", "reason", "because_of")}}
 
 
 async def _of_item(

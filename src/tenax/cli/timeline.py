@@ -25,7 +25,7 @@ _LONGEST_RESULT = 4_000
 
 def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> RenderableType:
     """All of it: the head, the timeline, what the failed steps left behind, and the result or the failure."""
-    parts: list[RenderableType] = [render_head(execution), Text(), Timeline(execution, where)]
+    parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
     if tree := execution.get("tree"):
         below = (Padding(line, (0, 0, 0, 2)) for line in family_lines(tree, execution["now"]))
         parts += [Text(), Text("children:", style="bold"), *below]
@@ -41,7 +41,7 @@ def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> R
 def render_step(execution: Mapping[str, Any], name: str, where: Where = ANYWHERE) -> RenderableType:
     """One step with all that its failed attempts left behind, and its result."""
     step = execution["steps"][name]
-    parts: list[RenderableType] = [render_head(execution), Text(), Timeline(execution, where)]
+    parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
     parts += _all_evidence(step, "")
     if undoing := step.get("compensation"):
         parts += _all_evidence(undoing, "compensation, ")
@@ -60,7 +60,7 @@ def _all_evidence(work: Mapping[str, Any], whose: str) -> Iterator[RenderableTyp
             yield from (Text(line) for line in everything(failure))
 
 
-def render_head(execution: Mapping[str, Any]) -> Text:
+def render_head(execution: Mapping[str, Any], where: Where = ANYWHERE) -> Text:
     """`execution 12 of nightly-sync (version 3): completed in 3.2s`, and what else there is to know of it."""
     head = Text.assemble(
         "execution ", (str(execution["id"]), "bold"), " of ", (printable(execution["workflow"]), "bold")
@@ -75,8 +75,19 @@ def render_head(execution: Mapping[str, Any]) -> Text:
     if compensation := execution.get("compensation"):
         head.append(", compensation ")
         head.append(compensation, style=STYLES.get(compensation, ""))
+    if paused := execution.get("paused_by"):
+        head.append(f"\n  {_paused(paused, execution['id'], where)}", style=STYLES["paused"])
     head.append("".join(f"\n  {line}" for line in _particulars(execution)), style="dim")
     return head
+
+
+def _paused(paused: Mapping[str, Any], execution_id: int, where: Where) -> str:
+    """Who, when, why, and how it goes on. A child was paused with its parent, and goes on with it."""
+    above = paused["because_of"]
+    why = f": {one_line(paused['reason'])}" if paused["reason"] else ""
+    with_it = f", with execution {above}" if above else ""
+    by = f"paused by {printable(str(paused['actor']))} at {paused['at']}{with_it}{why}"
+    return f"{by}\n  go on: {where.command('resume', above or execution_id)}"
 
 
 class Timeline:

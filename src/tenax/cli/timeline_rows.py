@@ -187,7 +187,9 @@ def _facts(step: Body) -> str:
     """The items of a fan-out; why a step that had no attempt stands as it does; what stands in for its failure."""
     facts = []
     if step.get("items"):
-        facts.append(counts_words(step["items"], step["status"]))
+        # What stands in for a failure comes where the failures were too many.
+        tolerated = 0 if step.get("on_failure") else None
+        facts.append(counts_words(step["items"], step["status"], tolerated))
     cause = step["failure"] if not step["attempts"] else None
     if cause:
         words = f"because of {cause['cause']}" if "cause" in cause else failure_words(cause)

@@ -118,8 +118,9 @@ class _Keeper(Protocol):
 
 
 class _OverHttp:
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, where: Where) -> None:
         self._client = client
+        self._where = where
 
     async def create(self, name: str, role: Role) -> Shown:
         return await self._client.create_token(name, role)
@@ -136,7 +137,8 @@ class _OverHttp:
         ]
         if not ids:
             raise NotFound(
-                f"there is no token {which!r}", remedy="`tenax token list` shows the tokens there are"
+                f"there is no token {which!r}",
+                remedy=f"`{self._where.command('token', 'list')}` shows the tokens there are",
             )
         return [one for token_id in ids for one in await self._client.revoke_token(token_id)]
 
@@ -171,7 +173,7 @@ async def _open(where: Where) -> AsyncIterator[_Keeper]:
     settings = where.settings()
     if settings.server and (where.server or settings.database_url is None):
         async with Client(settings.server, settings.token) as client:
-            yield _OverHttp(client)
+            yield _OverHttp(client, where)
         return
     tell_of_new_database(settings)
     async with Database.open(settings, max_size=1) as database, transaction(database) as tx:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -97,8 +98,9 @@ class _Up:
     async def _stop(self) -> None:
         hurry = self._interrupts.second
         patience = self._settings.drain + WORKER_STOP_SECONDS
-        if any(child.process for child in self._workers):
-            _say("stopping: the workers finish or hand back what they have")
+        by = f" on {signal.Signals(number).name}" if (number := self._interrupts.signal) else ""
+        rest = any(child.process for child in self._workers)
+        _say(f"stopping{by}{': the workers finish or hand back what they have' if rest else ''}")
         await asyncio.gather(*(child.stop(patience, hurry) for child in self._workers))
         await self._server.stop(SERVER_STOP_SECONDS, hurry)
         _say("stopped")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -12,6 +14,7 @@ from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
 from tenax.cli.inputs import parse_json
 from tenax.cli.output import print_json, say
 from tenax.errors import UsageError
+from tenax.model.findings import shorten, suggest_or_list
 
 WaitingStep = Annotated[str, Parameter(name="STEP", help="The step that waits.")]
 Item = Annotated[int | None, Parameter(help="Which item of its fan-out, from 0.")]
@@ -40,6 +43,15 @@ def signal(
         say(f"execution {execution_id}: {_step(reached)} has got signal {name}")
     else:
         say(f"execution {execution_id}: nothing waits for signal {name} yet; it is kept")
+        if not answer.get("expected", True):
+            say(f"warning: {_unexpected(name, answer.get('names') or [])}", stream=sys.stderr)
+
+
+def _unexpected(name: str, names: Sequence[str]) -> str:
+    """No step will ever take it. `names` are those that a step waits for."""
+    if not names:
+        return "no step of its workflow waits for a signal"
+    return f"no step of its workflow waits for a signal `{shorten(name)}`{suggest_or_list(name, names)}"
 
 
 def _carried(data: str) -> Any:

@@ -51,11 +51,13 @@ def fan_out_status(counts: Mapping[str, int], *, untouched: int = 0) -> str | No
 class FanOut:
     """The items that have begun, by their place in the list; of the others there is nothing but their number."""
 
-    __slots__ = ("_closed", "_counts", "items", "parallelism", "total")
+    __slots__ = ("_closed", "_counts", "items", "parallelism", "tolerated", "total")
 
     def __init__(self, total: int, parallelism: int) -> None:
         self.total = total
         self.parallelism = parallelism
+        self.tolerated = 0
+        """How many items failed, and the step went on all the same."""
         self.items: dict[int, ItemState] = {}
         self._counts: Counter[str] = Counter()
         self._closed = False
@@ -67,8 +69,9 @@ class FanOut:
             item = self.items[number] = ItemState(number, status="queued")
             self.total = max(self.total, number + 1)
             self._counts["queued"] += 1
-        before = item.status
+        before, was_tolerated = item.status, item.tolerated
         _apply_to_item(item, event)
+        self.tolerated += item.tolerated - was_tolerated
         self._counts[before] -= 1
         self._counts[item.status] += 1
 

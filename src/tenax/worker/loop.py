@@ -247,9 +247,10 @@ class Worker:
     async def _drain_attempts(self, at_once: asyncio.Event, activities: list[asyncio.Task[None]]) -> None:
         """What runs may finish, for a while; the rest is handed back; then everything is told to the server."""
         if self._running:
-            log.info(
-                "draining: %d attempts are running, up to %g s for them", len(self._running), self._drain
-            )
+            if not at_once.is_set():
+                count = len(self._running)
+                running = "1 attempt is" if count == 1 else f"{count} attempts are"
+                log.info("draining: %s running, up to %g s", running, self._drain)
             await self._within(self._drain, at_once, self._no_attempts(), *activities)
         for attempt in list(self._running.values()):
             attempt.end(self._handed_back(attempt))
