@@ -156,6 +156,26 @@ def test_a_circle_is_refused(play):
     play(scene)
 
 
+def test_a_name_means_what_was_stored_last_and_no_submission_moves_it(play):
+    async def scene(hand: Hand):
+        other = LEAF.replace("default: 0", "default: 7")
+        first = await hand.engine.store_workflow(LEAF)
+        await hand.submit(other)
+        await hand.clock.advance(1)
+        assert [w["hash"] for w in await hand.engine.workflows("leaf")] == [first["hash"]]
+        second = await hand.engine.store_workflow(other)
+        assert (first["created"], second["created"]) == (True, True)
+        await hand.clock.advance(1)
+        again = await hand.engine.store_workflow(LEAF)
+        assert (again["created"], again["hash"]) == (False, first["hash"]), "the way back"
+        assert [w["hash"] for w in await hand.engine.workflows("leaf")] == [first["hash"], second["hash"]]
+        await hand.lease()
+        await begun(hand, calling())
+        assert [a.spec["args"]["n"] for a in await hand.lease()] == [0]
+
+    play(scene)
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -255,3 +255,35 @@ def test_a_deadline_that_passes_undoes_what_was_done(play):
         assert (execution["status"], execution["failure"]["reason"]) == ("failed", "execution_deadline")
 
     play(scene)
+
+
+def test_of_a_fan_out_what_could_not_be_undone_is_named(play):
+    source = """
+name: undone
+workflow:
+  - step: book
+    type: python
+    task: "t:t"
+    for_each: [a, b, c]
+    parallelism: 3
+    compensate: {type: python, task: "t:undo", args: {what: "{{ item }}"}}
+  - {step: pay, type: python, task: "t:t", needs: [book]}
+"""
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        for assignment in await hand.lease():
+            await hand.succeed(assignment)
+        await hand.fail(await hand.lease_one(), status_code=400)
+        for _ in "abc":
+            undoing = await hand.lease_one()
+            if undoing.spec["args"]["what"] == "b":
+                await hand.fail(undoing, status_code=409, message="still there")
+            else:
+                await hand.succeed(undoing)
+        execution = await hand.engine.get(id_)
+        assert (execution["status"], execution["compensation"]) == ("failed", "failed")
+        [failed] = execution["steps"]["book"]["compensation"]["failures"]
+        assert (failed["item"], failed["failure"]["message"]) == (1, "still there")
+
+    play(scene)

@@ -21,9 +21,10 @@ def store(
     json: Json = False,
     where: Where = ANYWHERE,
 ) -> None:
-    """Store a workflow file without running it, so that `workflow: NAME` of a step, and a submission by name, find it.
+    """Store a workflow file without running it, so that `workflow: NAME` of a step, and a submission by name through the API, find it.
 
-    A name stands for what was stored last under it; NAME@VERSION for the last of that version.
+    A name stands for what was stored last under it, NAME@VERSION for the last of that version: to go back, store the
+    earlier file again. A file that is only run or submitted changes no name.
     """
     definition = read_definition(file)
     answer = run_async(_stored(where, definition))
@@ -31,7 +32,7 @@ def store(
         print_json(answer)
         return
     version = f", version {answer['version']}," if answer["version"] else ""
-    stands = "is stored" if answer["created"] else "was stored already"
+    stands = "is stored" if answer["created"] else "was stored before; its name means this one again"
     say(f"workflow {answer['name']}{version} {stands}: content {answer['hash'][:12]}")
 
 
@@ -52,7 +53,7 @@ def workflows(
     json: Json = False,
     where: Where = ANYWHERE,
 ) -> None:
-    """List the workflows that are stored: those that were run and those of `tenax store`, the newest of a name first."""
+    """List the workflows that were stored with `tenax store`. The first of a name is what the name means."""
     found = run_async(_found(where, name))
     if json:
         print_json(found)

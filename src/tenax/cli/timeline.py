@@ -90,6 +90,9 @@ def _paused(paused: Mapping[str, Any], execution_id: int, where: Where) -> str:
     return f"{by}\n  go on: {where.command('resume', above or execution_id)}"
 
 
+MOST_IN_A_TABLE = 1000
+
+
 class Timeline:
     """A row for each step, and below it one for each of its attempts: a table, or lines where it would not fit."""
 
@@ -97,6 +100,9 @@ class Timeline:
         self._rows = list(rows_of(execution, where))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if len(self._rows) > MOST_IN_A_TABLE:  # to lay out a table costs more than to read it
+            yield from (line for row in self._rows for line in _lines(row))
+            return
         table = self._table()
         fits = Measurement.get(console, options.update(max_width=100_000), table).maximum <= options.max_width
         yield table if fits else Group(*(line for row in self._rows for line in _lines(row)))

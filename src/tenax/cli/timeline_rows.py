@@ -169,6 +169,15 @@ def _compensation(step: Body, execution: Body) -> Iterator[Row]:
         then=_until_next(found, execution),
     )
     yield from _attempts(found, execution, level=2)
+    for failed in found.get("failures") or ():
+        yield Row(
+            2,
+            Text(f"[{failed['item']}]"),
+            Text("failed", style=STYLES["failed"]),
+            str(failed["attempts"]),
+            outcome=Text("not undone"),
+            failure=one_line(failure_words(failed["failure"]), _LONGEST_FAILURE),
+        )
 
 
 def _status(step: Body) -> Text:

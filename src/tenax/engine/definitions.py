@@ -77,17 +77,16 @@ async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
 async def store_workflow(
     core: Core, source: str, filename: str | None, files: Mapping[str, str] | None
 ) -> dict[str, Any]:
-    """Stores a definition without running it, so that others find it by its name."""
-    submission = Submission(source=source, filename=filename, files=dict(files or {}))
+    """Stores a definition without running it: its name means this one from now on."""
+    plan, _ = await plan_of(core, Submission(source=source, filename=filename, files=dict(files or {})))
     async with core.transaction() as tx:
-        before = {row["hash"] for row in await plans.list_workflows(tx, None)}
-    plan, _ = await plan_of(core, submission)
+        created = await plans.store_workflow(tx, plan.workflow_hash)
     workflow = plan.workflow
     return {
         "name": workflow.name,
         "version": workflow.version,
         "hash": plan.workflow_hash,
-        "created": plan.workflow_hash not in before,
+        "created": created,
     }
 
 

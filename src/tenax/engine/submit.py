@@ -15,11 +15,11 @@ from tenax.model.events import event
 from tenax.model.wire import Submitted
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
+from tenax.store.executions import prepare_submit
 from tenax.store.fans import copy_item_results
 from tenax.store.journal import Journal
 from tenax.store.json_text import encode
 from tenax.store.rows import ExecutionRow, NewExecution, Parent, StepRow
-from tenax.store.statements import sql
 
 OWN_KEYS = "tenax:"
 """What the keys begin with that the server gives to children."""
@@ -47,11 +47,11 @@ class Start:
 async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
     keys = {start.key for start in starts if start.key is not None}
     async with core.transaction() as tx:
-        prepared = await tx.fetchrow(sql("prepare_submit"), len(starts), list(keys))
-        known: dict[str, int] = dict(zip(prepared["known_keys"], prepared["known_ids"], strict=True))
+        prepared = await prepare_submit(tx, len(starts), list(keys))
+        known = dict(prepared.known)
         answers: list[Submitted] = []
         new: list[tuple[NewExecution, Start]] = []
-        for start, id_ in zip(starts, prepared["ids"], strict=True):
+        for start, id_ in zip(starts, prepared.ids, strict=True):
             if start.key is not None and start.key in known:
                 answers.append(Submitted(known[start.key], created=False))
                 continue
@@ -59,7 +59,7 @@ async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
                 known[start.key] = id_
             answers.append(Submitted(id_, created=True))
             new.append((_new_execution(id_, start), start))
-        taken = await _insert(tx, core, prepared["now"], new)
+        taken = await _insert(tx, core, prepared.now, new)
         if taken:
             answers = await _settle_races(tx, starts, answers, taken)
     core.hub.announce(
@@ -72,12 +72,12 @@ async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
 
 async def insert_child(tx: Connection, core: Core, now: datetime, start: Start) -> int:
     """A child execution, in the transaction that starts it. Started again, it is the same one."""
-    prepared = await tx.fetchrow(sql("prepare_submit"), 1, [start.key])
-    if prepared["known_ids"]:
-        return int(prepared["known_ids"][0])
-    [id_] = prepared["ids"]
+    prepared = await prepare_submit(tx, 1, [start.key])
+    if prepared.known:
+        return next(iter(prepared.known.values()))
+    [id_] = prepared.ids
     await _insert(tx, core, now, [(_new_execution(id_, start), start)])
-    return int(id_)
+    return id_
 
 
 def _new_execution(id_: int, start: Start) -> NewExecution:
@@ -183,9 +183,8 @@ async def _settle_races(
     tx: Connection, starts: Sequence[Start], answers: Sequence[Submitted], taken: set[int]
 ) -> list[Submitted]:
     keys = [start.key for start, answer in zip(starts, answers, strict=True) if answer.id in taken]
-    prepared = await tx.fetchrow(sql("prepare_submit"), 0, keys)
-    known = dict(zip(prepared["known_keys"], prepared["known_ids"], strict=True))
+    known = (await prepare_submit(tx, 0, keys)).known
     return [
-        Submitted(known[start.key], created=False) if answer.id in taken else answer
+        Submitted(known[start.key or ""], created=False) if answer.id in taken else answer
         for start, answer in zip(starts, answers, strict=True)
     ]

@@ -23,6 +23,8 @@ ITEM_STATES = (
 )
 
 
+MOST_FAILURES = 20
+"""Failed compensations of a fan-out that are named one by one."""
 COMPENSATION_STATES = ("pending", "queued", "running", "retrying", "held", "completed", "failed", "cancelled")
 _LEAST_FAR_FIRST = ("running", "queued", "retrying", "held", "failed", "cancelled", "completed")
 """Many compensations stand as the least far of them; at the end, as the worst."""
@@ -172,7 +174,19 @@ class CompensationState(WorkState):
         }
 
     def as_dict(self) -> dict[str, Any]:
-        return {**WorkState.as_dict(self), "items": self.counts() if self._counts.total() else None}
+        return {
+            **WorkState.as_dict(self),
+            "items": self.counts() if self._counts.total() else None,
+            "failures": self.failures(),
+        }
+
+    def failures(self) -> list[dict[str, Any]]:
+        """Of a fan-out: what could not be undone, with its item; the first ones."""
+        failed = sorted(number for number, item in self.items.items() if item.status == "failed")
+        return [
+            {"item": number, "attempts": self.items[number].attempt, "failure": self.items[number].failure}
+            for number in failed[:MOST_FAILURES]
+        ]
 
     def _apply_to_item(self, number: int, event: Event) -> None:
         if number not in self.items:

@@ -36,7 +36,9 @@ create table tenax.workflow (
     name       text not null,
     version    text,
     body       jsonb not null,
-    created_at timestamptz not null default tenax.now()
+    created_at timestamptz not null default tenax.now(),
+    -- When it was last stored under its name, so that others find it there. Null: it was only ever submitted.
+    stored_at  timestamptz
 );
 create index workflow_name on tenax.workflow (name, id desc);
 

@@ -14,6 +14,22 @@ from tenax.store.statements import sql
 _JSON = ("input", "result", "failure", "waiting")
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a batch of submissions starts from."""
+
+    now: datetime
+    ids: list[int]
+    known: dict[str, int]
+    """The executions that have one of the keys already."""
+
+
+async def prepare_submit(tx: Connection, count: int, keys: Sequence[str | None]) -> Prepared:
+    row = await tx.fetchrow(sql("prepare_submit"), count, keys)
+    known = dict(zip(row["known_keys"], row["known_ids"], strict=True))
+    return Prepared(row["now"], row["ids"], known)
+
+
 async def get_execution(tx: Connection, execution_id: int) -> dict[str, Any] | None:
     row = await tx.fetchrow(sql("get_execution"), execution_id)
     return None if row is None else _plain(row)

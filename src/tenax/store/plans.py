@@ -53,7 +53,7 @@ async def load_plan(tx: Connection, plan_id: int) -> StoredPlan:
 async def find_workflow(
     tx: Connection, name: str, version: str | None = None
 ) -> tuple[Workflow, dict[str, Child]] | None:
-    """The newest definition under this name, and of this version where it is named; and the children it was last planned with."""
+    """What was last stored under this name (else submitted), of this version where it is named; and the children it was last planned with."""
     row = await tx.fetchrow(sql("find_named_workflow"), name, version)
     if row is None:
         return None
@@ -62,6 +62,11 @@ async def find_workflow(
 
 def _children(text: str | None) -> dict[str, Child]:
     return {step: Child(**child) for step, child in (decode(text) or {}).items()}
+
+
+async def store_workflow(tx: Connection, content: str) -> bool:
+    """What its name means from now on, by the hash of its content. False: it had been stored before."""
+    return bool(await tx.fetchval(sql("store_workflow"), content))
 
 
 async def list_workflows(tx: Connection, name: str | None) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 -- Fan-out, children, waiting, callbacks, compensations.
 
+alter table tenax.workflow add column stored_at timestamptz;
 alter table tenax.plan add column children jsonb not null default '{}';
 
 alter table tenax.execution

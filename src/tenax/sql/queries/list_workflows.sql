@@ -1,5 +1,5 @@
--- Every stored definition, or those of one name; the newest first.
-select name, version, hash, created_at from tenax.workflow
- where $1::text is null or name = $1
- order by name, id desc
+-- The definitions that were stored, or those of one name; of each name the one that is found by it first.
+select name, version, hash, stored_at as created_at from tenax.workflow
+ where stored_at is not null and ($1::text is null or name = $1)
+ order by name, stored_at desc, id desc
  limit 1000
