@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import fan_out, latency, lateness, machine, start, throughput
+from benchmarks import fan_out, graph, latency, lateness, machine, start, throughput
 from benchmarks.arena import Arena, arena
 from benchmarks.children import ChildFailed
 from benchmarks.plan import Plan
@@ -24,6 +24,7 @@ MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     latency.MEASURE: latency.measure,
     lateness.MEASURE: lateness.measure,
     fan_out.MEASURE: fan_out.measure,
+    graph.MEASURE: graph.measure,
     start.MEASURE: start.measure,
 }
 RESULTS = Path(__file__).parent / "results"
