@@ -17,6 +17,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 import structlog
+from starlette.requests import Request
 from waiting import eventually
 
 from tenax.errors import SchemaOutdated, Unreachable, UsageError
@@ -221,3 +222,21 @@ def test_an_open_api_document_is_served(server) -> None:
         document = json.loads(http.get("/openapi.json").content)
     assert document["info"]["title"] == "Tenax"
     assert document["paths"]["/v1/worker/lease"]["post"]["requestBody"]["required"] is True
+
+
+def test_a_caller_that_goes_away_in_the_middle_of_its_request_is_no_fault_of_ours() -> None:
+    async def reads(_scope: Any, receive: Any, _send: Any) -> None:
+        await Request({"type": "http"}, receive).body()
+
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def unsent(_message: Any) -> None:
+        raise AssertionError("nobody is there to be answered")
+
+    scope = {"type": "http", "path": "/healthz", "method": "POST", "headers": []}
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(Gate(reads, None, 100)(scope, gone, unsent))  # type: ignore[arg-type]  # a public path asks no doorkeeper
+    assert [(entry["log_level"], entry["event"]) for entry in logs] == [
+        ("info", "a caller went away in the middle of its request")
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 
 import structlog
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenax import __version__
@@ -46,6 +47,9 @@ class Gate:
             if error.http_status >= 500:
                 _log.warning("a request failed", error=str(error), **_about(scope))
             await answer_problem(error)(scope, receive, answer)
+        except ClientDisconnect:
+            # Gone in the middle of its request: there is nobody to answer, and nothing was done.
+            _log.info("a caller went away in the middle of its request", **_about(scope))
         except Exception as error:
             # The boundary to the outside: whatever went wrong, the caller gets a problem and the log gets the rest.
             if answer.started:
