@@ -134,16 +134,17 @@ def test_many_at_once_apply_each_migration_once(empty_database_url, folder):
     assert sorted(applied) == [[], [], [], [], ["0001_first", "0002_second"]]
 
 
-@pytest.mark.parametrize("limits", [{}, {"statement_timeout": "10ms", "lock_timeout": "5ms"}])
+@pytest.mark.parametrize("limits", [{}, {"statement_timeout": "600ms", "lock_timeout": "300ms"}])
 def test_one_that_waits_too_long_for_another_says_so(empty_database_url, folder, monkeypatch, limits):
-    monkeypatch.setattr(migrate_module, "_LOCK_WAIT", "50ms")
+    # Longer than the session's own limits: they must not cut the wait short. They are no tighter, or a busy machine would pass them.
+    monkeypatch.setattr(migrate_module, "_LOCK_WAIT", "900ms")
 
     async def work(other):
         await other.execute("select pg_advisory_lock($1)", migrate_module._ADVISORY_LOCK)
         connection = await asyncpg.connect(empty_database_url, server_settings=limits)
         try:
             with pytest.raises(
-                Unreachable, match="another process has been migrating this database for 50ms"
+                Unreachable, match="another process has been migrating this database for 900ms"
             ):
                 await migrate(connection, folder)
             for name, value in limits.items():

@@ -34,6 +34,7 @@ class Wanted:
     before: int | None
     limit: int
     top: bool
+    compensation: str | None = None
 
 
 class Backend(Protocol):

@@ -35,6 +35,7 @@ class DatabaseBackend:
             before=wanted.before,
             limit=wanted.limit,
             top=wanted.top,
+            compensation=wanted.compensation,
         )
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:

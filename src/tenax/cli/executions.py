@@ -22,6 +22,7 @@ from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
 
 Status = Literal["running", "paused", "completed", "failed", "cancelled"]
+Compensation = Literal["running", "completed", "failed", "cancelled"]
 MOST_LISTED = 500
 
 
@@ -94,6 +95,10 @@ def list_(
     before: Annotated[int | None, Parameter(help="Only those with a smaller number: the next page.")] = None,
     limit: Annotated[int, Parameter(help=f"At most so many, up to {MOST_LISTED}. [50]")] = 50,
     top: Annotated[bool, Parameter(help="Leave out children: what other executions started.")] = False,
+    compensation: Annotated[
+        Compensation | None,
+        Parameter(help="Only those whose compensations stand so: failed is for a person."),
+    ] = None,
     json: Json = False,
     where: Where = ANYWHERE,
 ) -> None:
@@ -102,7 +107,7 @@ def list_(
         raise UsageError(f"--limit {limit}: expected a number from 1 to {MOST_LISTED}")
     if before is not None:
         check_id(before)
-    wanted = Wanted(status, workflow, parse_since(since), before, limit, top)
+    wanted = Wanted(status, workflow, parse_since(since), before, limit, top, compensation)
     found = run_async(_listed(where, wanted))
     if json:
         print_json(found)

@@ -30,6 +30,7 @@ class ServerBackend:
             limit=wanted.limit,
             before=wanted.before,
             top=wanted.top,
+            compensation=wanted.compensation,
         )
         return list(found)
 

@@ -136,10 +136,18 @@ class Engine:
         before: int | None = None,
         limit: int = 50,
         top: bool = False,
+        compensation: str | None = None,
     ) -> list[dict[str, Any]]:
-        """The newest first; `top`: without those that others started."""
+        """The newest first; `top`: without those that others started; `compensation`: only where they stand so."""
         return await views.list_(
-            self.core, states=states, workflow=workflow, since=since, before=before, limit=limit, top=top
+            self.core,
+            states=states,
+            workflow=workflow,
+            since=since,
+            before=before,
+            limit=limit,
+            top=top,
+            compensation=compensation,
         )
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:

@@ -234,10 +234,18 @@ async def list_(
     before: int | None = None,
     limit: int = 50,
     top: bool = False,
+    compensation: str | None = None,
 ) -> list[dict[str, Any]]:
     async with core.transaction() as tx:
         rows = await executions.list_executions(
-            tx, states=states, workflow=workflow, since=since, before=before, limit=limit, top=top
+            tx,
+            states=states,
+            workflow=workflow,
+            since=since,
+            before=before,
+            limit=limit,
+            top=top,
+            compensation=compensation,
         )
     return [
         {

@@ -84,10 +84,12 @@ class Client:
         limit: int | None = None,
         before: int | None = None,
         top: bool = False,
+        compensation: str | None = None,
     ) -> Any:
-        """Executions, the newest first; `before` is the id to go on from. `top`: without those that others started."""
+        """Executions, the newest first; `before` is the id to go on from. `top`: without those that others started.
+        `compensation`: only those whose compensations stand so: `failed`."""
         query = {"status": status, "workflow": workflow, "since": since, "limit": limit, "before": before}
-        query["top"] = "true" if top else None
+        query |= {"top": "true" if top else None, "compensation": compensation}
         return await self._call("GET", "/v1/executions", query=query)
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:

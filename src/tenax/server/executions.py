@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
 from tenax.server import answers, bodies
-from tenax.server.answers import ExecutionStatus, answer
+from tenax.server.answers import Compensation, ExecutionStatus, answer
 from tenax.server.bodies import LARGEST_ATTEMPT, read_body
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, Plain, one_of, refuse_unknown_parameters
@@ -53,6 +53,9 @@ async def list_executions(
     before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     top: Annotated[bool, Query(description="without those that others started")] = False,  # noqa: FBT002
+    compensation: Annotated[
+        Compensation | None, Query(description="only those whose compensations stand so")
+    ] = None,
 ) -> Response:
     """The newest first. Go on with `before`: the id of the last one."""
     found = await engine(request).list(
@@ -62,6 +65,7 @@ async def list_executions(
         before=before,
         limit=limit,
         top=top,
+        compensation=compensation,
     )
     return answer(found)
 

@@ -91,6 +91,7 @@ create index execution_active on tenax.execution (id) where state in ('running',
 create index execution_deadline on tenax.execution (deadline_at)
     where state in ('running', 'paused') and deadline_at is not null;
 create index execution_parent on tenax.execution (parent_id, id) where parent_id is not null;
+create index execution_compensation on tenax.execution (compensation, id) where compensation is not null;
 
 create table tenax.step (
     execution_id bigint not null,

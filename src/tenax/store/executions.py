@@ -44,9 +44,10 @@ async def list_executions(
     before: int | None,
     limit: int,
     top: bool,
+    compensation: str | None,
 ) -> list[dict[str, Any]]:
-    """The newest first; `top`: without children."""
-    rows = await tx.fetch(sql("list_executions"), states, workflow, since, before, limit, top)
+    """The newest first; `top`: without children; `compensation`: only those whose compensations stand so."""
+    rows = await tx.fetch(sql("list_executions"), states, workflow, since, before, limit, top, compensation)
     return [_plain(row) for row in rows]
 
 

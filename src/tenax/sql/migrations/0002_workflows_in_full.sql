@@ -11,6 +11,7 @@ alter table tenax.execution
     add column parent_attempt integer,
     add column compensation text check (compensation in ('waiting', 'running', 'completed', 'failed', 'cancelled'));
 create index execution_parent on tenax.execution (parent_id, id) where parent_id is not null;
+create index execution_compensation on tenax.execution (compensation, id) where compensation is not null;
 
 alter table tenax.step add column failures jsonb;
 

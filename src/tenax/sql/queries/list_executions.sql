@@ -20,5 +20,6 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
    and ($3::timestamptz is null or e.created_at >= $3)
    and ($4::bigint is null or e.id < $4)
    and (not $6::boolean or e.parent_id is null)
+   and ($7::text is null or e.compensation = $7 or $7 = 'running' and e.compensation = 'waiting')
  order by e.id desc
  limit $5::integer
