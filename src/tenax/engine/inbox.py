@@ -13,7 +13,7 @@ from tenax.engine.core import Core
 from tenax.engine.records import EndedAttempt
 from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import settle
-from tenax.engine.wake import announce
+from tenax.engine.wake import announce, whenever
 from tenax.errors import Unreachable
 from tenax.model.outcome import Facts, Outcome
 from tenax.store import inbox, queue
@@ -34,15 +34,7 @@ class Postman:
         core.hub.when_messages(self._wake.set)
 
     async def run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                while await self.deliver():
-                    pass
-            except Unreachable:
-                await asyncio.sleep(0.5)
-                self._wake.set()
+        await whenever(self._wake, self.deliver)
 
     async def deliver(self, most: int = BATCH) -> int:
         """Delivers what is there. Returns how much that was."""

@@ -13,6 +13,7 @@ from tenax.engine.assign import Assigning
 from tenax.engine.core import Core
 from tenax.engine.presence import Presence
 from tenax.engine.report import release_grants
+from tenax.engine.wake import whenever
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.assign import able, order_slots
@@ -22,8 +23,6 @@ from tenax.store.json_text import encode
 from tenax.store.rows import LeasedItem
 
 MOST_AT_ONCE = 500
-PAUSE = 0.5
-"""Seconds before a claim is tried again while the database is away."""
 
 
 @dataclass(eq=False, slots=True)
@@ -92,15 +91,10 @@ class Dispatcher:
         return await parked.granted
 
     async def run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                while self._parked and await self.claim():
-                    pass
-            except Unreachable:
-                await asyncio.sleep(PAUSE)
-                self._wake.set()
+        await whenever(self._wake, self._claim_if_asked)
+
+    async def _claim_if_asked(self) -> int:
+        return await self.claim() if self._parked else 0
 
     async def claim(self) -> int:
         """One round: each group of like requests gets what is ready for it. Returns how many items were leased."""

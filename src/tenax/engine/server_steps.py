@@ -16,7 +16,8 @@ from tenax.engine.scope import know_inputs, load_results, step_scope
 from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import settle
 from tenax.engine.submit import OWN_KEYS, Start, insert_child
-from tenax.errors import InvalidInput, Unreachable
+from tenax.engine.wake import whenever
+from tenax.errors import InvalidInput
 from tenax.model.durations import parse_duration
 from tenax.model.events import timestamp
 from tenax.model.outcome import Facts, Outcome
@@ -45,15 +46,7 @@ class ServerSteps:
         core.hub.when_server_steps(self._wake.set)
 
     async def run(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            try:
-                while await self.start():
-                    pass
-            except Unreachable:
-                await asyncio.sleep(0.5)
-                self._wake.set()
+        await whenever(self._wake, self.start)
 
     async def start(self) -> int:
         """Starts what is ready now. Returns how much that was."""

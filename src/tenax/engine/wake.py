@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -19,6 +19,8 @@ from tenax.store.notify import listen, notify
 QUIET = 0.02
 """Seconds between two notifications to the other servers at heavy load; at light load they go out at once."""
 IDS_IN_A_MESSAGE = 50
+PAUSE = 0.5
+"""Seconds before something is tried again while the database is away."""
 
 
 @dataclass(slots=True)
@@ -169,6 +171,19 @@ class Hub:
                 if executions is None or execution_id in executions:
                     for changed in events:
                         changed.set()
+
+
+async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> NoReturn:
+    """Works, for as long as there is something to do, each time it is woken; and again when the database is back."""
+    while True:
+        await wake.wait()
+        wake.clear()
+        try:
+            while await work():
+                pass
+        except Unreachable:
+            await asyncio.sleep(PAUSE)
+            wake.set()
 
 
 def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
