@@ -182,6 +182,7 @@ def test_a_value_stands_in_for_a_failure(tenax, tmp_path):
     assert re.search(r"^broken +completed .*on_failure: a value stands in for it$", ended.out, re.MULTILINE)
     assert tenax("graph", "1").out.endswith("after broken\n")
     assert "goal" in tenax("graph", "1").out.splitlines()[2]
+    assert "on failure: value" in tenax("graph", "1").out, "as of the file"
 
 
 def test_stored_workflows_are_found_by_their_name(tenax, tmp_path):

@@ -15,7 +15,7 @@ from tenax.cli.definitions import default_retry, shown_name
 from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.inputs import STDIN, read_bytes
 from tenax.cli.output import say
-from tenax.model.definition import Step, Workflow
+from tenax.model.definition import OnFailure, Step, Workflow
 from tenax.policy.check import load_workflow
 from tenax.policy.drawing import Drawing, draw_mermaid, draw_svg, draw_text, drawing_of
 from tenax.policy.graph import goals_of
@@ -64,10 +64,16 @@ def _of_file(file: str, where: Where) -> Drawing:
 def _of_execution(execution: Mapping[str, Any]) -> Drawing:
     """By what the execution says of itself: the file may have changed since."""
     states = execution["steps"]
-    steps = tuple(Step(name, state["type"], {}, tuple(state["needs"])) for name, state in states.items())
+    steps = tuple(_step(name, state) for name, state in states.items())
     title = f"{execution['workflow']}, execution {execution['id']}: {execution['status']}"
     goals = [name for name, state in states.items() if state.get("goal")]
     return drawing_of(Workflow(execution["workflow"], steps), title=title, goals=goals, states=states)
+
+
+def _step(name: str, state: Mapping[str, Any]) -> Step:
+    stand_in = state.get("stand_in")
+    on_failure = OnFailure(stand_in["action"], step=stand_in["step"]) if stand_in else None
+    return Step(name, state["type"], {}, tuple(state["needs"]), on_failure=on_failure)
 
 
 async def _execution(where: Where, execution_id: int) -> dict[str, Any]:

@@ -82,12 +82,13 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
 
 
 def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
-    step = planned.step
+    step, stand_in = planned.step, planned.step.on_failure
     return {
         "type": step.type,
         "needs": list(step.needs),
         "goal": step.name in plan.goals,
         "for_each": planned.for_each is not None,
+        "stand_in": None if stand_in is None else {"action": stand_in.action, "step": stand_in.step},
         "failures": None,
     }
 
