@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import Unreachable, UsageError
+from tenax.model.health import HealthTerms
 from tenax.settings import Settings, describe_settings, load_settings, mistyped_variables
 
 
@@ -39,6 +40,8 @@ def test_the_defaults(tmp_path):
     assert settings.retries_enabled is True
     assert settings.retry is settings.database_url is settings.server is settings.token is None
     assert settings.callback_url is None
+    assert settings.worker_wait is settings.unhealthy_silence is None
+    assert (settings.poison_after, settings.drain_after, settings.max_hold) == (3, 5, 86_400.0)
     assert dict(settings.sources) == {"home": f"TENAX_HOME={tmp_path / 'home'}"}
 
 
@@ -80,10 +83,34 @@ def test_what_is_not_given_is_not_a_source(tmp_path):
         ("callback_url", "https://tenax.example/hooks/", "https://tenax.example/hooks"),
         ("log_level", "DEBUG", "debug"),
         ("workers", "0", 0),
+        ("worker_wait", "10m", 600.0),
+        ("ageing", "0", 0.0),
+        ("poison_after", "0", 0),
+        ("drain_after", "0", 0),
+        ("max_hold", "2d", 172_800.0),
+        ("unhealthy_silence", "15s", 15.0),
+        ("degraded_failures", "1", 1),
+        ("degraded_rate", "1%", 0.01),
+        ("degraded_rate", "12.5 %", 0.125),
+        ("unhealthy_rate", "0.9", 0.9),
+        ("unhealthy_rate", "1", 1.0),
+        ("unhealthy_rate", "100%", 1.0),
+        ("health_min_runs", "1", 1),
+        ("probing", "no", False),
+        ("overload_lag", "250ms", 0.25),
     ],
 )
 def test_values_written_as_text(tmp_path, name, text, value):
     assert getattr(load(tmp_path, env={f"TENAX_{name.upper()}": text}), name) == value
+
+
+def test_a_share_in_a_file_is_a_number_or_a_text(tmp_path):
+    settings = load(tmp_path, near='degraded_rate = 0.25\nunhealthy_rate = "75%"')
+    assert (settings.degraded_rate, settings.unhealthy_rate) == (0.25, 0.75)
+    with pytest.raises(
+        UsageError, match=r"tenax\.toml: degraded_rate = True: expected a share above 0 and up to 1"
+    ):
+        load(tmp_path, near="degraded_rate = true")
 
 
 def test_values_of_a_file_have_types(tmp_path):
@@ -117,6 +144,26 @@ def test_values_of_a_file_have_types(tmp_path):
         ("callback_url", "tenax.example"),
         ("callback_url", "https://tenax.example/?from=callee"),
         ("log_level", "loud"),
+        ("worker_wait", "0"),
+        ("ageing", "-1"),
+        ("poison_after", "-1"),
+        ("drain_after", "some"),
+        ("max_hold", "0"),
+        ("unhealthy_silence", "0"),
+        ("degraded_failures", "0"),
+        ("unhealthy_depth", "0"),
+        ("degraded_rate", "0"),
+        ("degraded_rate", "0%"),
+        ("degraded_rate", "-30%"),
+        ("degraded_rate", "30"),
+        ("degraded_rate", "a third"),
+        ("unhealthy_rate", "1.01"),
+        ("unhealthy_rate", "101%"),
+        ("health_window", "0"),
+        ("health_min_runs", "0"),
+        ("probing", "sometimes"),
+        ("probe_after", "0"),
+        ("overload_lag", "0"),
     ],
 )
 def test_a_wrong_value_names_its_variable(tmp_path, name, text):
@@ -243,6 +290,50 @@ def test_a_heartbeat_must_be_shorter_than_the_lease(tmp_path, env):
         load(tmp_path, env=env)
 
 
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        (
+            {"TENAX_UNHEALTHY_FAILURES": "2"},
+            "TENAX_UNHEALTHY_FAILURES=2: unhealthy_failures (2) must not be less than degraded_failures (3)",
+        ),
+        (
+            {"TENAX_DEGRADED_DEPTH": "101"},
+            "TENAX_DEGRADED_DEPTH=101: unhealthy_depth (100) must not be less than degraded_depth (101)",
+        ),
+        (
+            {"TENAX_DEGRADED_RATE": "50%", "TENAX_UNHEALTHY_RATE": "40%"},
+            "TENAX_UNHEALTHY_RATE=40%: unhealthy_rate (0.4) must not be less than degraded_rate (0.5)",
+        ),
+    ],
+)
+def test_unhealthy_is_no_better_than_degraded(tmp_path, env, words):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, env=env)
+    assert caught.value.message == words
+    assert "set both TENAX_DEGRADED_" in caught.value.remedy
+
+
+def test_unhealthy_may_begin_where_degraded_does(tmp_path):
+    settings = load(tmp_path, near="degraded_failures = 4\nunhealthy_failures = 4\nunhealthy_rate = 0.3")
+    assert (settings.degraded_failures, settings.unhealthy_failures) == (4, 4)
+    assert (settings.degraded_rate, settings.unhealthy_rate) == (0.3, 0.3)
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"TENAX_UNHEALTHY_SILENCE": "10s"},
+        {"TENAX_UNHEALTHY_SILENCE": "3s", "TENAX_HEARTBEAT": "4s"},
+    ],
+)
+def test_a_worker_is_not_unhealthy_between_two_heartbeats(tmp_path, env):
+    expected = r"^TENAX_UNHEALTHY_SILENCE=\w+: unhealthy_silence \(\w+\) must be more than heartbeat"
+    with pytest.raises(UsageError, match=expected):
+        load(tmp_path, env=env)
+    assert load(tmp_path, env={**env, "TENAX_UNHEALTHY_SILENCE": "11s"}).unhealthy_silence == 11.0
+
+
 @pytest.mark.parametrize(("lease", "heartbeat"), [("3s", 1.0), ("30s", 10.0), ("10m", 10.0)])
 def test_a_short_lease_alone_brings_its_heartbeat(tmp_path, lease, heartbeat):
     assert load(tmp_path, env={"TENAX_LEASE": lease}).heartbeat == heartbeat
@@ -266,6 +357,15 @@ def test_the_default_home(tmp_path):
     assert found == (Path("/var/lib/tenax") if os.geteuid() == 0 else tmp_path / "tenax")
 
 
+def test_the_thresholds_are_those_that_workers_are_judged_by(tmp_path):
+    """The model, which knows no settings, has the same defaults under nearly the same names."""
+    settings = load(tmp_path)
+    renamed = {"window": "health_window", "min_runs": "health_min_runs"}
+    for term in fields(HealthTerms):
+        own = getattr(settings, renamed.get(term.name, term.name))
+        assert (settings.lease if own is None else own) == term.default, term.name
+
+
 def test_the_table_for_the_docs_has_every_setting():
     table = describe_settings()
     assert [row.name for row in table] == [spec.name for spec in fields(Settings) if spec.name != "sources"]
@@ -278,7 +378,7 @@ def test_the_defaults_shown_in_the_docs_are_the_defaults(tmp_path):
     """Where the docs show a default in words, reading those words must give it."""
     defaults = load(tmp_path)
     for row in describe_settings():
-        if row.default.startswith(("none", "the embedded", "its host", "/var/lib")):
+        if row.default.startswith(("none", "the embedded", "the lease", "its host", "/var/lib")):
             continue
         read = load(tmp_path, env={row.variable: row.default})
         assert getattr(read, row.name) == getattr(defaults, row.name)

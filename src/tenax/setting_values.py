@@ -12,6 +12,8 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _SECONDS_IN = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
 _BYTES_IN = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%)?")
+_ADDRESS = re.compile(r"https?://[^/?#\s][^?#\s]*")
 _TRUTH = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
 
 Parser = Callable[[Any], Any]
@@ -73,6 +75,14 @@ def whole_number(least: int, most: int | None = None) -> Parser:
     return parse
 
 
+def share(value: Any) -> float:
+    found = _SHARE.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
+    part = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < part <= 1:
+        raise ValueError("expected a share above 0 and up to 1, such as 0.3 or 30%")
+    return part
+
+
 def one_of(*choices: str) -> Parser:
     def parse(value: Any) -> str:
         if str(value).lower() not in choices:
@@ -120,9 +130,22 @@ def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:
 
 def server_url(value: Any) -> str:
     url = text(value).rstrip("/")
-    if not re.fullmatch(r"https?://[^/?#\s][^?#\s]*", url):
+    if not _ADDRESS.fullmatch(url):
         raise ValueError("expected an address such as http://127.0.0.1:8520")
     return url
+
+
+def server_urls(value: Any) -> str:
+    """One address, or several of servers on one database, with commas between them."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not parts:
+        raise ValueError(
+            "expected an address such as http://127.0.0.1:8520, or several with commas between them"
+        )
+    for number, part in enumerate(parts if len(parts) > 1 else (), start=1):
+        if not isinstance(part, str) or not _ADDRESS.fullmatch(part.strip().rstrip("/")):
+            raise ValueError(f"number {number} ({part!r}) is not an address such as http://127.0.0.1:8520")
+    return ",".join(server_url(part) for part in parts)
 
 
 def database_url(value: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import logging
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -13,10 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from tenax import setting_values as values
-from tenax.errors import Unreachable, UsageError
+from tenax.errors import UsageError
+from tenax.setting_sources import (
+    Given,
+    Wrong,
+    flag_of,
+    parse,
+    read_file,
+    read_flags,
+    read_variables,
+    variable_of,
+)
 
 FILE_NAME = "tenax.toml"
-_LISTED = "the settings are listed in the docs"
 _CLOSE = 0.75
 """Near enough for a typing error; the variables of process steps (TENAX_STEP, ...) are farther off."""
 _log = logging.getLogger("tenax.settings")
@@ -56,7 +64,10 @@ class Settings:
         secret=True,
     )
     server: str | None = _setting(
-        None, values.server_url, "the Tenax server that commands speak to", shown="none: the database itself"
+        None,
+        values.server_urls,
+        "the Tenax server that commands and workers speak to; several on one database with commas between them",
+        shown="none: the database itself",
     )
     token: str | None = _setting(
         None, values.text, "the token shown to that server", shown="none", secret=True
@@ -121,6 +132,80 @@ class Settings:
         "how long a stopping worker lets its work finish before it hands it back",
         shown="30s",
     )
+    worker_wait: float | None = _setting(
+        None,
+        values.positive_seconds,
+        "how long work waits while no live worker is able to run it, before that is a failure",
+        shown="none: for ever",
+    )
+    ageing: float = _setting(
+        60.0,
+        values.seconds,
+        "how long work waits to rise by one level of priority; 0: priorities are strict",
+        shown="1m",
+    )
+    poison_after: int = _setting(
+        3,
+        values.whole_number(0),
+        "a work item that has cost so many different workers their lease is quarantined; 0: none is",
+    )
+    drain_after: int = _setting(
+        5,
+        values.whole_number(0),
+        "a worker that has been lost with work in its hands so often within `health_window` is drained; 0: none is",
+    )
+    max_hold: float = _setting(
+        86400.0, values.positive_seconds, "how long a work item is held at most, before it fails", shown="1d"
+    )
+    unhealthy_silence: float | None = _setting(
+        None, values.positive_seconds, "a worker silent for so long is unhealthy", shown="the lease: 30s"
+    )
+    degraded_failures: int = _setting(
+        3, values.whole_number(1), "from so many failures in a row on, a worker is degraded"
+    )
+    unhealthy_failures: int = _setting(
+        10, values.whole_number(1), "from so many failures in a row on, a worker is unhealthy"
+    )
+    degraded_depth: int = _setting(
+        50,
+        values.whole_number(1),
+        "from so many leased items on (and above its slots), a worker is degraded",
+    )
+    unhealthy_depth: int = _setting(
+        100,
+        values.whole_number(1),
+        "from so many leased items on (and twice its slots), a worker is unhealthy",
+    )
+    degraded_rate: float = _setting(
+        0.3, values.share, "from this share of failures on, a worker is degraded", shown="30%"
+    )
+    unhealthy_rate: float = _setting(
+        0.7, values.share, "from this share of failures on, a worker is unhealthy", shown="70%"
+    )
+    health_window: float = _setting(
+        300.0, values.positive_seconds, "the time over which that share is taken", shown="5m"
+    )
+    health_min_runs: int = _setting(
+        20, values.whole_number(1), "with fewer runs in that time, the share says nothing"
+    )
+    probing: bool = _setting(
+        True,
+        values.truth,
+        "false: an unhealthy worker is not tried again by itself (`tenax workers resume`)",
+        shown="true",
+    )
+    probe_after: float = _setting(
+        60.0,
+        values.positive_seconds,
+        "how long an unhealthy worker waits for one item, to see whether it has recovered",
+        shown="1m",
+    )
+    overload_lag: float = _setting(
+        1.0,
+        values.positive_seconds,
+        "a worker whose own event loop comes so late asks for no more work",
+        shown="1s",
+    )
     log_level: str = _setting("info", values.one_of(*LOG_LEVELS), f"one of {', '.join(LOG_LEVELS)}")
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
@@ -144,8 +229,8 @@ def describe_settings() -> tuple[SettingDoc, ...]:
     return tuple(
         SettingDoc(
             name=name,
-            variable=_variable(name),
-            flag=_flag_name(name),
+            variable=variable_of(name),
+            flag=flag_of(name, _FIELDS),
             default=str(spec.metadata["shown"] or spec.default),
             doc=spec.metadata["doc"],
         )
@@ -165,22 +250,23 @@ def load_settings(
     cwd = Path.cwd() if cwd is None else cwd
     for variable, meant in mistyped_variables(env):
         _warn_of_variable(variable, meant)
-    wrong = _Wrong()
-    near: dict[str, _Given] = {}
-    _read_file(near, cwd / FILE_NAME, wrong)
-    _read_variables(near, env)
-    _read_flags(near, flags or {}, wrong)
+    wrong = Wrong()
+    near = {
+        **read_file(cwd / FILE_NAME, _FIELDS, wrong),
+        **read_variables(env, _FIELDS),
+        **read_flags(flags or {}, _FIELDS, wrong),
+    }
     home = _home(near.get("home"), env, cwd, wrong)
-    far: dict[str, _Given] = {}
+    far: dict[str, Given] = {}
     if home is not None and home != cwd:
-        _read_file(far, home / FILE_NAME, wrong)
+        far = read_file(home / FILE_NAME, _FIELDS, wrong)
         if "home" in far:
             wrong.add(
                 f"{far.pop('home').source}: this file is found through `home`, so it cannot set it",
                 remedy=f"set TENAX_HOME, or write home into {cwd / FILE_NAME}",
             )
     given = {**far, **near}
-    parsed = {name: _parsed(name, one, wrong) for name, one in given.items() if name != "home"}
+    parsed = {name: parse(one, _FIELDS[name], wrong) for name, one in given.items() if name != "home"}
     wrong.refuse()
     parsed["home"] = home
     if "lease" in parsed and "heartbeat" not in parsed:
@@ -200,8 +286,8 @@ def mistyped_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         if not variable.startswith("TENAX_") or name.startswith("secret_"):
             continue
         close = difflib.get_close_matches(name, _FIELDS, n=1, cutoff=_CLOSE)
-        if close and variable != _variable(close[0]):
-            yield variable, _variable(close[0])
+        if close and variable != variable_of(close[0]):
+            yield variable, variable_of(close[0])
 
 
 @cache
@@ -210,85 +296,11 @@ def _warn_of_variable(variable: str, meant: str) -> None:
     _log.warning("%s is not a setting; did you mean %s?", variable, meant)
 
 
-class _Wrong:
-    """Everything that is wrong with the settings, to be said at once."""
-
-    def __init__(self) -> None:
-        self._messages: list[str] = []
-        self._remedies: list[str] = []
-
-    def add(self, message: str, *, remedy: str | None = None) -> None:
-        self._messages.append(message)
-        if remedy is not None and remedy not in self._remedies:
-            self._remedies.append(remedy)
-
-    def refuse(self) -> None:
-        if self._messages:
-            raise UsageError("\n".join(self._messages), remedy="; ".join(self._remedies) or None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """A value as it was written, and where."""
-
-    value: Any
-    source: str
-    """In the words of a message: `TENAX_LEASE=abc`, `--lease abc`, `/etc/tenax.toml: lease = 'abc'`."""
-    folder: Path | None = None
-    """The folder of the file that holds it, which a relative path in it starts from."""
-
-
-def _read_file(given: dict[str, _Given], file: Path, wrong: _Wrong) -> None:
-    try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        wrong.add(f"{file}: not valid TOML: {error}")
-        return
-    except OSError as error:
-        raise Unreachable(
-            f"{file}: cannot be read: {error.strerror}",
-            remedy="let this user read it, or set TENAX_HOME to another folder",
-        ) from error
-    for name, value in table.items():
-        if name not in _FIELDS:
-            wrong.add(f"{file}: unknown setting '{name}'{_nearest(name)}", remedy=_LISTED)
-            continue
-        shown = repr(value) if _FIELDS[name].repr else "..."
-        given[name] = _Given(value, f"{file}: {name} = {shown}", file.parent)
-
-
-def _read_variables(given: dict[str, _Given], env: Mapping[str, str]) -> None:
-    for name, spec in _FIELDS.items():
-        value = env.get(_variable(name), "")
-        if value.strip():
-            shown = value if spec.repr else "..."
-            given[name] = _Given(value, f"{_variable(name)}={shown}")
-
-
-def _read_flags(given: dict[str, _Given], flags: Mapping[str, Any], wrong: _Wrong) -> None:
-    for name, value in flags.items():
-        if name not in _FIELDS:
-            wrong.add(f"unknown setting '{name}'{_nearest(name)}")
-        elif value is not None:
-            shown = value if _FIELDS[name].repr else "..."
-            given[name] = _Given(value, f"{_flag_name(name)} {shown}")
-
-
-def _parsed(name: str, given: _Given, wrong: _Wrong) -> Any:
-    try:
-        return _FIELDS[name].metadata["parse"](given.value)
-    except ValueError as error:
-        wrong.add(f"{given.source}: {error}")
-        return None
-
-
-def _home(given: _Given | None, env: Mapping[str, str], cwd: Path, wrong: _Wrong) -> Path | None:
+def _home(given: Given | None, env: Mapping[str, str], cwd: Path, wrong: Wrong) -> Path | None:
     """None where it is wrong: then there is no second file to look for either."""
     if given is None:
         return _default_home(env)
-    written: Path | None = _parsed("home", given, wrong)
+    written: Path | None = parse(given, _FIELDS["home"], wrong)
     try:
         return written and Path(os.path.normpath((given.folder or cwd) / written.expanduser()))
     except RuntimeError as error:
@@ -310,23 +322,29 @@ def _default_home(env: Mapping[str, str]) -> Path:
 
 
 def _check_together(settings: Settings) -> None:
+    for what in ("failures", "depth", "rate"):
+        worse, bad = f"unhealthy_{what}", f"degraded_{what}"
+        if getattr(settings, worse) < getattr(settings, bad):
+            raise UsageError(
+                f"{_at_fault(settings, worse, bad)}: {worse} ({getattr(settings, worse):g}) must not be less than "
+                f"{bad} ({getattr(settings, bad):g})",
+                remedy=f"set both {variable_of(bad)} and {variable_of(worse)}",
+            )
     if settings.heartbeat >= settings.lease:
-        at_fault = settings.sources.get("heartbeat") or settings.sources.get("lease") or "heartbeat"
         raise UsageError(
-            f"{at_fault}: heartbeat ({settings.heartbeat:g}s) must be less than lease ({settings.lease:g}s), "
-            "or every lease would run out",
+            f"{_at_fault(settings, 'heartbeat', 'lease')}: heartbeat ({settings.heartbeat:g}s) must be less than "
+            f"lease ({settings.lease:g}s), or every lease would run out",
             remedy="a third of the lease is a good heartbeat",
+        )
+    silence = settings.unhealthy_silence
+    if silence is not None and silence <= settings.heartbeat:
+        raise UsageError(
+            f"{_at_fault(settings, 'unhealthy_silence', 'heartbeat')}: unhealthy_silence ({silence:g}s) must be more "
+            f"than heartbeat ({settings.heartbeat:g}s), or every worker would be unhealthy between two of them",
+            remedy="three times the heartbeat is a good silence",
         )
 
 
-def _variable(name: str) -> str:
-    return f"TENAX_{name.upper()}"
-
-
-def _flag_name(name: str) -> str:
-    return _FIELDS[name].metadata["flag"] or f"--{name.replace('_', '-')}"
-
-
-def _nearest(name: str) -> str:
-    close = difflib.get_close_matches(name, _FIELDS, n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
+def _at_fault(settings: Settings, first: str, second: str) -> str:
+    """Where the first of the two was written, or else the second."""
+    return settings.sources.get(first) or settings.sources.get(second) or first

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tenax.cli.event_lines import Teller, duration, in_order, why_not
+from tenax.cli.event_lines import Teller, duration, in_order, why_held, why_not
 from tenax.cli.timeline import render_execution
 from tenax.model.state import fold
 from tenax.policy.rules import RULES
@@ -47,6 +47,29 @@ def test_the_events_of_one_answer_are_told_in_the_order_of_their_times():
 def test_handed_back_in_words():
     released = _event(1, "lease_released", attempt=1, data={"reason": "draining", "worker": "w"})
     assert Teller().words(released) == "attempt 1 was handed back, uncounted (its worker is stopping)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "words"),
+    [
+        ("retry_held", {"decision": {"rule": "poison", "after": {"counted": 3, "lost_by": ["a", "b"]}}},
+         "the retry is held back: it has cost 2 workers their lease (a, b)"),
+        ("retry_held", {"decision": {"rule": "hold", "after": {"counted": 1}}},
+         "the retry is held back: the fleet's controls keep it back"),
+        ("compensation_retry", {"held": True, "decision": {"rule": "poison", "after": {"counted": 1}}},
+         "compensation: the retry is held back: it has cost several workers their lease"),
+        ("retry_released", {"actor": "ops", "reason": "fixed"}, "released from its hold by ops: fixed"),
+        ("retry_released", {}, "released from its hold"),
+    ],
+)  # fmt: skip
+def test_holds_in_words(kind, data, words):
+    assert Teller().words(_event(1, kind, attempt=1, data=data)) == words
+
+
+def test_every_rule_that_holds_has_its_few_words():
+    holding = {name for name, meaning in RULES.items() if ": hold" in meaning}
+    assert holding == {"poison", "hold"}
+    assert all(why_held(name) != name for name in holding)
 
 
 def _execution() -> dict[str, Any]:

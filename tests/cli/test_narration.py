@@ -152,6 +152,15 @@ def test_who_can_be_asked_is_told_how_to_answer():
     assert len(narrated(started(1, worker=None, waiting={"for": "sleep", "until": "T"}))) == 1
 
 
+def test_what_is_held_is_told_with_how_to_release_it():
+    decision = {"rule": "poison", "after": {"counted": 1, "lost_by": ["a", "b", "c"]}}
+    held = ("retry_held", {"attempt": 1, "data": {"decision": decision}})
+    assert narrated("step_enqueued", started(1), ("lease_expired", {"attempt": 1}), held)[-2:] == [
+        ("s", "the retry is held back: it has cost 3 workers their lease (a, b, c)"),
+        ("s", "release it: tenax retry 7"),
+    ]
+
+
 def test_vary_is_told_with_the_attempt():
     [event] = told(started(2, vary={"entry": 1, "override": {"args": {"model": "large"}}}))
     assert Teller().words(event).endswith('started on w (vary 1: {"args": {"model": "large"}})')

@@ -137,6 +137,8 @@ def stranger() -> Iterator[str]:
     [("list",), ("show", "1"), ("show", "1", "--follow"), ("events", "1"), ("explain", "1"), ("cancel", "1"),
      ("retry", "1"), ("pause", "1"), ("resume", "1"), ("signal", "1", "x"), ("approve", "1", "x"), ("reject", "1", "x"),
      ("items", "1", "x"), ("store", "one.yaml"), ("workflows",), ("submit", "one.yaml"), ("run", "one.yaml"), ("run", "--resume", "1"),
+     ("workers",), ("workers", "--watch"), ("workers", "show", "x"), ("workers", "pause", "x"), ("workers", "drain", "x"),
+     ("workers", "resume", "x"), ("queues",), ("queues", "limit", "x", "--rate", "1/s"),
      ("token", "list"), ("token", "create", "x", "--role", "viewer"), ("token", "revoke", "1")],
 )  # fmt: skip
 def test_a_server_that_is_not_tenax(command, stranger, tmp_path, arguments):

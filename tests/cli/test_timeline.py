@@ -247,3 +247,51 @@ def test_a_tree_of_any_depth():
 def test_a_child_names_its_parent():
     parent = {"execution_id": 5, "step": "a", "item": 3, "attempt": 1}
     assert "\n  child of execution 5, step a[3], attempt 1\n" in drawn(execution(parent=parent))
+
+
+UNSERVED = {"reason": "no live worker has the runtime process (queue gpu)", "since": START}
+HELD = {"rule": "poison", "reason": "it has cost 3 workers their lease (a, b, c)", "until": "2026-01-01T01:00:00Z"}  # fmt: skip
+
+
+def held(attempt: int) -> Written:
+    decision = {
+        "verdict": "hold",
+        "rule": "poison",
+        "after": {"counted": attempt, "lost_by": ["a", "b", "c"]},
+    }
+    data = {"delay_seconds": 2.0, "available_at": "2026-01-01T00:00:06Z", "decision": decision}
+    return "retry_held", {"attempt": attempt, "data": data}
+
+
+def test_a_step_that_nobody_can_run_says_so_and_how_to_help():
+    body = execution("step_enqueued", step={"unserved": UNSERVED})
+    [line] = [line for line in drawn(body).splitlines() if line.startswith("s ")]
+    assert cells(line) == [
+        "s", "queued", "-", "no live worker has the runtime process (queue gpu)",
+        "start a worker: tenax worker (those there are: tenax workers)",
+    ]  # fmt: skip
+    narrow = " ".join(drawn(body, width=60).split())
+    assert "no live worker has the runtime process (queue gpu), start a worker: tenax worker" in narrow
+
+
+def test_hints_of_a_worker_name_the_server_and_never_a_database():
+    file = io.StringIO()
+    body = execution("step_enqueued", step={"unserved": UNSERVED})
+    shown = render_execution(body, Where(database="postgresql://x"))
+    Console(file=file, width=300).print(shown)
+    assert "tenax worker (those there are: tenax workers --database postgresql://x)" in file.getvalue()
+
+
+def test_a_held_step_says_why_until_when_and_how_to_release_it():
+    body = execution("step_enqueued", started(1), failed(1), held(1), step={"held": HELD})
+    lines = drawn(body).splitlines()
+    [line] = [line for line in lines if line.startswith("s ")]
+    assert cells(line) == [
+        "s", "held", "1 of 3", "it has cost 3 workers their lease (a, b, c)", "fails in 30m; release it: tenax retry 7",
+    ]  # fmt: skip
+    assert lines[-1].endswith("held: it has cost several workers their lease")
+
+
+def test_a_hold_that_is_over_is_not_spoken_of():
+    body = execution("step_enqueued", started(1), failed(1), held(1), finished_at=NOW, status="cancelled")
+    assert "release it" not in drawn(body)

@@ -68,7 +68,7 @@ def test_up_serves_and_works_and_stops_in_order(folder: Path, database_url: str)
 def test_what_dies_is_started_again(folder: Path, database_url: str) -> None:
     with Household(folder, folder / "home", database_url=database_url) as house:
         up = house.up("--workers", "1", "household_tasks")
-        eventually(lambda: house.children(up, "worker"))
+        eventually(lambda: "the worker starts" in house.words(up))
         for kind in ("worker", "server"):
             [killed] = house.children(up, kind)
             os.kill(killed, signal.SIGKILL)
@@ -77,6 +77,19 @@ def test_what_dies_is_started_again(folder: Path, database_url: str) -> None:
         house.until_ready(up)
         ran = house.run("run", "double.yaml", "--json")
         assert ran.returncode == 0, ran.stderr
+        assert stopped(up) == 0
+        name = f"name={socket.gethostname()}-{house.port}-1"
+        assert house.words(up).count(name) == 2, "the next life of a worker has the name of the one before"
+
+
+def test_one_that_ends_in_good_order_is_started_again(folder: Path, database_url: str) -> None:
+    with Household(folder, folder / "home", database_url=database_url) as house:
+        up = house.up("--workers", "1", "household_tasks")
+        eventually(lambda: "the worker starts" in house.words(up))
+        [asked] = house.children(up, "worker")
+        os.kill(asked, signal.SIGTERM)
+        eventually(lambda: house.children(up, "worker") not in ([], [asked]))
+        assert "worker-1 ended in good order (it was drained, or asked to stop)" in house.words(up)
         assert stopped(up) == 0
 
 

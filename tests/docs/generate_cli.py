@@ -10,12 +10,12 @@ from cyclopts import App
 from tables import code, codes, table
 
 from tenax.cli.app import COMMAND_NAMES, app
-from tenax.server import callbacks, executions, health, steps, tokens, workers, workflows
+from tenax.server.app import API
 from tenax.server.auth import CALLBACKS, is_public, may
 from tenax.settings import describe_settings
 from tenax.store.tokens import Role
 
-GROUPS = ("db", "token")
+GROUPS = ("workers", "queues", "db", "token")
 _WHERE = ("--server", "--token", "--database", "--home")
 _VARIABLE = re.compile(r"\[(TENAX_[A-Z_]+)")
 
@@ -25,6 +25,8 @@ def _commands() -> Iterator[tuple[str, App]]:
         if name not in GROUPS:
             yield name, app[name]
             continue
+        if app[name].default_command is not None:
+            yield name, app[name]
         for below in app[name]:
             if not below.startswith("-"):
                 yield f"{name} {below}", app[name][below]
@@ -40,13 +42,14 @@ def _described(name: str, command: App) -> str:
     for argument in command.assemble_argument_collection():
         if not argument.show:
             continue
-        if argument.name in _WHERE and "worker" not in name:
+        if argument.name in _WHERE and name != "worker":
             where.append(argument.name)
             continue
         if not argument.name.startswith("-"):
             usage.append(_placed(argument))
         rows.append((code(argument.name), _words(argument)))
-    lines = [f"### `{' '.join(usage)}`", "", str(command.help).splitlines()[0]]
+    words = getattr(command.default_command, "__doc__", None) if name in GROUPS else command.help
+    lines = [f"### `{' '.join(usage)}`", "", str(words).splitlines()[0]]
     if rows:
         lines += ["", table(("argument or option", ""), rows)]
     if where:
@@ -90,11 +93,12 @@ def _flags() -> dict[str, list[str]]:
 
 def routes() -> str:
     rows = []
-    for module in (executions, steps, workflows, callbacks, workers, tokens, health):
+    for module in API:
         for route in module.router.routes:
             [method] = route.methods  # type: ignore[attr-defined]  # all of them are APIRoute
             words = (route.endpoint.__doc__ or "the server's version").splitlines()[0]  # type: ignore[attr-defined]
-            rows.append((code(f"{method} {route.path}"), _roles(method, route.path), words))  # type: ignore[attr-defined]
+            path = route.path_format  # type: ignore[attr-defined]
+            rows.append((code(f"{method} {path}"), _roles(method, path), words))
     return table(("route", "roles", ""), rows)
 
 

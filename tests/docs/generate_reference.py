@@ -13,7 +13,7 @@ from tenax.model.definition import STEP_TYPES, StepType
 from tenax.model.events import EVENT_TYPES
 from tenax.model.outcome import FAILURE_CLASSES
 from tenax.model.parse import WORKFLOW_KEYS
-from tenax.model.step_extras import ON_FAILURE_KEYS, UNTIL_KEYS
+from tenax.model.step_extras import CONCURRENCY_KEYS, ON_FAILURE_KEYS, UNTIL_KEYS
 from tenax.model.step_keys import (
     COMPENSATE_KEYS,
     COMPENSATE_TYPES,
@@ -247,6 +247,7 @@ def template_variables() -> str:
         ("the keys of a python, http or process step (`args`, `url`, ...)", SPEC_VARIABLES),
         ("those of a sleep, wait or workflow step", SERVER_SPEC_VARIABLES),
         ("`compensate`", COMPENSATE_VARIABLES),
+        ("`concurrency.key`", ONCE_VARIABLES),
         ("in all of these, where the step has `for_each`, also", FAN_OUT_VARIABLES),
         ("in the keys of a step with `until`, also", POLLING_VARIABLES),
         ("`when`, `for_each`, `on_failure.value`, `outputs`", ONCE_VARIABLES),
@@ -286,6 +287,7 @@ def file_keys() -> str:
         ("`defaults`", codes(DEFAULTS_KEYS)),
         ("every step", codes(STEP_KEYS)),
         *((f"a step of type `{kind}`", _keys_of_type(kind)) for kind in STEP_TYPES),
+        ("`concurrency`", codes(CONCURRENCY_KEYS)),
         ("`until`", codes(UNTIL_KEYS)),
         ("`on_failure`", codes(ON_FAILURE_KEYS)),
         ("`compensate`", f"{codes(COMPENSATE_KEYS)}; and the keys of its type: {codes(COMPENSATE_TYPES)}"),

@@ -131,6 +131,14 @@ def test_thumbnails_beyond_what_is_tolerated(database_url: str, tmp_path: Path) 
     assert execution["failure"]["step"] == "shrink"
 
 
+def test_limits(database_url: str, tmp_path: Path) -> None:
+    execution = _run("limits.yaml", database_url, tmp_path)
+    assert execution["status"] == "completed", execution["failure"]
+    result = execution["result"]
+    assert (result["calls"], result["most_of_one_customer"]) == (11, 1)
+    assert 1 <= result["most_at_once"] <= 4
+
+
 def test_export(database_url: str, tmp_path: Path) -> None:
     execution = _run("export.yaml", database_url, tmp_path)
     assert execution["result"] == {"rows": ["ada", "ben", "cyd", "dan", "eve"]}

@@ -85,7 +85,7 @@ workflow:
         ),
         (
             "for_each: '{{ item }}'",
-            "for_each: `item` is there only in the keys of a step's type and in `compensate`, not",
+            "for_each: `item` is there only in the keys of a step's type, in `concurrency` and in `compensate`, not",
         ),
         ("for_each: '{{ steps.a.result }}'", "for_each: the step `a` cannot read its own result"),
         ("for_each: ['{{ input.ulr }}']", "for_each[0]: unknown input `ulr`"),
@@ -383,7 +383,19 @@ VALUES = st.recursive(
         st.lists(below, max_size=2)
         | st.dictionaries(
             st.sampled_from(
-                ["step", "value", "condition", "type", "task", "retry", "vary", "deadline", "args"]
+                [
+                    "step",
+                    "value",
+                    "condition",
+                    "type",
+                    "task",
+                    "retry",
+                    "vary",
+                    "deadline",
+                    "args",
+                    "limit",
+                    "key",
+                ]
             ),
             below,
             max_size=4,

@@ -185,7 +185,7 @@ CATALOG = {
         select c.relname, c.relkind, c.relpersistence, c.reloptions, pg_get_viewdef(c.oid) as view, pg_get_partkeydef(c.oid) as partition
         from pg_class c where c.relnamespace = any($1) and c.relkind <> 'i'""",
     "columns": """
-        select c.relname, a.attname, a.attnum, format_type(a.atttypid, a.atttypmod) as type, a.attnotnull, a.attidentity,
+        select c.relname, a.attname, row_number() over (partition by c.oid order by a.attnum) as place, format_type(a.atttypid, a.atttypmod) as type, a.attnotnull, a.attidentity,
                a.attgenerated, a.attcollation::regcollation::text, pg_get_expr(d.adbin, d.adrelid) as default_value
         from pg_attribute a join pg_class c on c.oid = a.attrelid
         left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
@@ -201,7 +201,7 @@ CATALOG = {
 
 
 async def described(connection: asyncpg.Connection) -> dict[str, list[str]]:
-    """Everything that the catalog knows of our schemas. The columns' numbers too: `insert` without names must mean the same."""
+    """Everything that the catalog knows of our schemas. The columns' order too: `insert` without names must mean the same."""
     await connection.execute("drop table if exists tenax.schema_migration")
     names = await connection.fetch(
         "select oid, nspname from pg_namespace where nspname !~ '^pg_' and nspname not in ('information_schema')"

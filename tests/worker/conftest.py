@@ -12,10 +12,12 @@ from itertools import count
 from typing import Any
 
 import pytest
+from worker_scene import Gate
 
 from tenax.model.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
+from tenax.sdk.task import REGISTRY, Task
 from tenax.worker.executors.http import HttpExecutor
 from tenax.worker.executors.process import ProcessExecutor
 from tenax.worker.executors.python import PythonExecutor
@@ -121,8 +123,44 @@ class Callee:
         self.server.server_close()
 
 
-@pytest.fixture
-def callee() -> Iterator[Callee]:
+def _callee() -> Iterator[Callee]:
     server = Callee()
     yield server
     server.close()
+
+
+callee = pytest.fixture(_callee, name="callee")
+second = pytest.fixture(_callee, name="second")
+
+
+@pytest.fixture
+def register():
+    """Registers a function for one test."""
+
+    def add(name, function):
+        REGISTRY._tasks[name] = Task(name, function)
+        return name
+
+    before = dict(REGISTRY._tasks)
+    yield add
+    REGISTRY._tasks.clear()
+    REGISTRY._tasks.update(before)
+
+
+@pytest.fixture
+def gate(register):
+    made = Gate()
+
+    async def waits():
+        return await made()
+
+    register("waits", waits)
+    return made
+
+
+@pytest.fixture
+def quick(register):
+    async def returns():
+        return "ok"
+
+    return register("quick", returns)

@@ -1,192 +1,20 @@
-"""The worker's loop against a small server in memory: the one double here, standing in for what is not the worker."""
+"""The worker's loop against a small server in memory."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
+from worker_scene import PATIENCE, Server, work
 
 from tenax.errors import TooLarge, Unauthorized, Unreachable
-from tenax.model.outcome import Outcome
-from tenax.model.wire import (
-    Assignment,
-    Heartbeat,
-    HeartbeatAnswer,
-    Held,
-    LeaseRequest,
-    Registration,
-    RegistrationAnswer,
-    Release,
-    Report,
-    ReportAnswer,
-)
+from tenax.model.wire import Held, Registration
 from tenax.sdk.context import context
 from tenax.sdk.outcomes import Cancelled
-from tenax.sdk.task import REGISTRY, Task
 from tenax.worker.failures import MESSAGE_LIMIT, STDERR_LIMIT, TRACEBACK_LIMIT
 from tenax.worker.loop import Worker
-
-PATIENCE = 20.0
-
-
-class Server:
-    """Hands out what is in its queue and keeps what it is told."""
-
-    def __init__(
-        self, items: Sequence[dict[str, Any]] = (), *, lease: float = 30.0, heartbeat: float = 10.0
-    ) -> None:
-        self.waiting = list(items)
-        self.terms = RegistrationAnswer(lease, heartbeat)
-        self.registrations: list[Registration] = []
-        self.requests: list[LeaseRequest] = []
-        self.batches: list[list[Report]] = []
-        self.releases: list[Release] = []
-        self.beats: list[Heartbeat] = []
-        self.revoked: list[Held] = []
-        self.faults: dict[str, list[Exception]] = {}
-        self.down = False
-        self.refused = 0
-        self.changed = asyncio.Condition()
-        self.report_gate: asyncio.Event | None = None
-
-    @property
-    def outcomes(self) -> dict[int, Outcome]:
-        return {report.item_id: report.outcome for batch in self.batches for report in batch}
-
-    async def until(self, condition) -> None:
-        async with asyncio.timeout(PATIENCE), self.changed:
-            await self.changed.wait_for(condition)
-
-    async def add(self, *items: dict[str, Any]) -> None:
-        self.waiting += items
-        await self._note()
-
-    async def register(self, registration: Registration) -> RegistrationAnswer:
-        await self._fault("register")
-        self.registrations.append(registration)
-        return self.terms
-
-    async def lease(self, request: LeaseRequest) -> list[Assignment]:
-        self.requests.append(request)
-        await self._note()
-        await self._fault("lease")
-        async with self.changed:
-            await self.changed.wait_for(lambda: self.waiting)
-        granted, self.waiting = self.waiting[: request.slots], self.waiting[request.slots :]
-        return [assignment(token=request.grant, **item) for item in granted]
-
-    async def report(self, reports: Sequence[Report]) -> list[ReportAnswer]:
-        await self._fault("report")
-        self.batches.append(list(reports))
-        await self._note()
-        if self.report_gate is not None:
-            await self.report_gate.wait()
-        return [ReportAnswer(report.item_id, "applied", "complete") for report in reports]
-
-    async def release(self, releases: Sequence[Release]) -> None:
-        await self._fault("release")
-        self.releases += releases
-        await self._note()
-
-    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        await self._fault("heartbeat")
-        self.beats.append(heartbeat)
-        await self._note()
-        return HeartbeatAnswer(tuple(self.revoked))
-
-    async def close(self) -> None: ...
-
-    async def _fault(self, verb: str) -> None:
-        if self.down:
-            self.refused += 1
-            await self._note()
-            raise Unreachable("cannot reach the server")
-        if self.faults.get(verb):
-            raise self.faults[verb].pop(0)
-
-    async def _note(self) -> None:
-        async with self.changed:
-            self.changed.notify_all()
-
-
-def assignment(*, item: int, task: str = "", token: str, **more: Any) -> Assignment:
-    spec = more.pop("spec", {"task": task})
-    values: dict[str, Any] = {"runtime": "python", "timeout": 60.0, "max_attempts": 3, **more}
-    return Assignment(
-        1, item, 1, token, "step", values.pop("runtime"), spec, receipt="r", workflow="w", **values
-    )
-
-
-def work(server: Server, scenario, **options: Any) -> None:
-    """Runs a worker beside a scenario, stops it when the scenario is over, and waits for its end."""
-
-    async def go() -> None:
-        stop, at_once = asyncio.Event(), asyncio.Event()
-        worker = Worker(server, **{"name": "w1", "slots": 4, "drain": 20.0, "environment": {}, **options})
-        running = asyncio.create_task(worker.run(stop, at_once))
-        try:
-            await scenario(stop, at_once, running)
-        finally:
-            stop.set()
-            async with asyncio.timeout(PATIENCE):
-                await running
-
-    asyncio.run(go())
-
-
-@pytest.fixture
-def register():
-    """Registers a function for one test."""
-
-    def add(name, function):
-        REGISTRY._tasks[name] = Task(name, function)
-        return name
-
-    before = dict(REGISTRY._tasks)
-    yield add
-    REGISTRY._tasks.clear()
-    REGISTRY._tasks.update(before)
-
-
-class Gate:
-    """Handlers that wait here until they are let go; they say when they have come, and whether they were cancelled."""
-
-    def __init__(self) -> None:
-        self.open = asyncio.Event()
-        self.come = asyncio.Event()
-        self.cancelled = asyncio.Event()
-
-    async def __call__(self) -> str:
-        self.come.set()
-        try:
-            await self.open.wait()
-        except asyncio.CancelledError:
-            self.cancelled.set()
-            raise
-        return "passed"
-
-
-@pytest.fixture
-def gate(register):
-    made = Gate()
-
-    async def waits():
-        return await made()
-
-    register("waits", waits)
-    return made
-
-
-@pytest.fixture
-def quick(register):
-    async def returns():
-        return "ok"
-
-    return register("quick", returns)
 
 
 def test_runs_what_it_leases_and_reports_it_in_batches(quick):
@@ -197,10 +25,13 @@ def test_runs_what_it_leases_and_reports_it_in_batches(quick):
     work(server, scenario, slots=100, labels={"zone": "a"}, execution_id=5, version="v1")
     assert {outcome.result for outcome in server.outcomes.values()} == {"ok"}
     assert len(server.batches) < 20
-    assert server.registrations == [
-        Registration("w1", ("python", "http", "process"), ("default",), {"zone": "a"}, 100, "v1")
-    ]
-    assert {(r.execution_id, r.worker) for r in server.requests} == {(5, "w1")}
+    [said] = server.registrations
+    life = said.life
+    assert said == Registration(
+        "w1", ("python", "http", "process"), ("default",), {"zone": "a"}, 100, "v1", life
+    )
+    assert {(r.execution_id, r.worker, r.life) for r in server.requests} == {(5, "w1", life)}
+    assert {(b.worker, b.life) for b in server.beats} == {("w1", life)}
     assert len({r.grant for r in server.requests}) == len(server.requests)
 
 

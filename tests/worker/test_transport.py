@@ -98,12 +98,63 @@ def test_errors_come_back_as_what_they_were(callee, status, body, error):
         assert raised.value.remedy == body.get("remedy")
 
 
-def test_nobody_there():
+def closed_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+def test_nobody_there():
+    url = closed_port()
     with pytest.raises(Unreachable, match=f"cannot reach the server at {url}: connection refused"):
         ask(url, lambda transport: transport.register(Registration("w", ())))
+
+
+def test_of_several_servers_it_speaks_to_one_that_works(callee, second):
+    stopping = {"type": "tenax:unreachable", "title": "the server is stopping"}
+    callee.answers = [(503, JSON, json.dumps(stopping).encode())]
+    for _ in range(3):
+        answered(second, {"revoked": []})
+
+    async def call(transport):
+        for _ in range(3):
+            await transport.heartbeat(Heartbeat("w"))
+
+    ask(f"{callee.url},{second.url}", call)
+    assert (len(callee.requests), len(second.requests)) == (1, 3), "it stays with the one that works"
+
+
+def test_a_lease_in_doubt_is_not_asked_for_again_by_itself(callee, second):
+    """What the first server may have granted must be named as lost, so the worker itself asks the next one."""
+    callee.answers = [(503, JSON, b"{}")]
+    answered(second, [])
+
+    async def call(transport):
+        with pytest.raises(Unreachable, match="503"):
+            await transport.lease(LeaseRequest("w", "g1", 1, ("http",)))
+        assert second.requests == []
+        assert await transport.lease(LeaseRequest("w", "g2", 1, ("http",), lost_grants=("g1",))) == []
+
+    ask(f"{callee.url}, {second.url}/", call)
+
+
+def test_a_lease_that_nobody_heard_is_asked_for_elsewhere_at_once(second):
+    answered(second, [])
+    nobody = closed_port()
+    assert ask(f"{nobody},{second.url}", lambda t: t.lease(LeaseRequest("w", "g", 1, ("http",)))) == []
+
+
+def test_a_worker_keeps_its_leases_through_the_death_of_a_server(callee, second):
+    answered(callee, {"lease": 3, "heartbeat": 1})
+    answered(second, [{"item_id": 2, "status": "applied", "verdict": "complete"}])
+
+    async def call(transport):
+        await transport.register(Registration("w", ("http",)))
+        callee.close()
+        [answer] = await transport.report([Report(1, 2, 3, "g", Outcome("succeeded"))])
+        assert answer.status == "applied"
+
+    ask(f"{callee.url},{second.url}", call)
 
 
 def test_a_url_that_is_none():

@@ -16,12 +16,13 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
-app["--help"].group = app["--version"].group = Group("Flags", sort_key=5)
+app["--help"].group = app["--version"].group = Group("Flags", sort_key=6)
 
 _RUN = Group("Run", sort_key=1)
 _EXECUTIONS = Group("Executions", sort_key=2)
 _DEFINITIONS = Group("Definitions and policies", sort_key=3)
-_ADMINISTRATION = Group("Administration", sort_key=4)
+_FLEET = Group("Workers and queues", sort_key=4)
+_ADMINISTRATION = Group("Administration", sort_key=5)
 
 _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("run", "run:run", _RUN, "Run a workflow file here and now, and show how it goes."),
@@ -68,9 +69,16 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
 for _name, _where, _group, _help in _COMMANDS:
     app.command(f"tenax.cli.{_where}", name=_name, group=_group, help=_help)
 # The groups below are small Apps of their own.
+app.command(
+    "tenax.cli.workers:workers",
+    name="workers",
+    group=_FLEET,
+    help="Workers: list them; show, pause, drain, resume one.",
+)
+app.command("tenax.cli.queues:queues", name="queues", group=_FLEET, help="Queues: list them; limit one.")
 app.command("tenax.cli.db:db", name="db", group=_ADMINISTRATION, help="The database: migrate, status, url.")
 app.command(
     "tenax.cli.tokens:token", name="token", group=_ADMINISTRATION, help="Tokens: create, list, revoke."
 )
 
-COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "db", "token")
+COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "workers", "queues", "db", "token")

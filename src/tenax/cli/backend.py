@@ -17,6 +17,7 @@ from tenax.settings import Settings
 if TYPE_CHECKING:
     from tenax.cli.flags import Where
     from tenax.engine.engine import Engine
+    from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
 
 T = TypeVar("T")
@@ -91,6 +92,26 @@ class Backend(Protocol):
         ...
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]: ...
+
+    async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
+        """The live ones; `all`: those that are gone too."""
+        ...
+
+    async def worker(self, name: str) -> dict[str, Any]: ...
+
+    async def pause_worker(self, name: str, *, reason: str | None) -> bool:
+        """Like the next two False where it was so already."""
+        ...
+
+    async def drain_worker(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def resume_worker(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def queues(self) -> Sequence[dict[str, Any]]: ...
+
+    async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
+        """Sets exactly these."""
+        ...
 
     async def nobody_works(self) -> bool:
         """Whether it is known that no worker is alive. A server does not say."""

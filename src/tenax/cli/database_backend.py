@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tenax.cli.backend import Wanted, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
+from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 
 
@@ -98,6 +100,31 @@ class DatabaseBackend:
 
     async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
         return await self._engine.workflows(name)
+
+    async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
+        return await self._engine.workers(all=all)
+
+    async def worker(self, name: str) -> dict[str, Any]:
+        return await self._engine.worker(name)
+
+    async def pause_worker(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.pause_worker(name, actor=self._actor, reason=reason)
+
+    async def drain_worker(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.drain_worker(name, actor=self._actor, reason=reason)
+
+    async def resume_worker(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.resume_worker(name, actor=self._actor, reason=reason)
+
+    async def queues(self) -> Sequence[dict[str, Any]]:
+        return await self._engine.queues()
+
+    async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
+        async with self._writing():
+            return await self._engine.limit_queue(queue, **asdict(limits), actor=self._actor, reason=reason)
 
     async def nobody_works(self) -> bool:
         from tenax.store.workers import count_live_workers

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.cli.flags import Where
+from tenax.cli.fleet_words import fleet_event_words, is_of_worker
 from tenax.cli.output import one_line
 from tenax.model.durations import format_duration
 
@@ -29,8 +30,13 @@ _WHY_NOT = {
     "condition_error": "a condition cannot be evaluated",
     "execution_ended": "the execution is over",
     "step_ended": "the step is over",
+    "hold_expired": "it was held for too long",
 }
 """Why there is no retry, by the rule of the decision: `explain` has the whole sentence."""
+_WHY_HELD = {
+    "poison": "it has cost several workers their lease",
+    "hold": "the fleet's controls keep it back",
+}
 _INSTEAD = {
     "continue": "the rest goes on",
     "value": "a value stands in for it",
@@ -85,6 +91,10 @@ def _words(event: Event, counted: int) -> str:
         case "action_accepted":
             by = f"; it calls back by {data['deadline_at']}" if data.get("deadline_at") else ""
             return f"attempt {number} was accepted by its callee{by}"
+        case "retry_held":
+            return _held(data)
+        case "compensation_retry" if data.get("held"):
+            return _held(data)
         case "step_retry" | "compensation_retry":
             return f"retry in {duration(data['delay_seconds'])}{_left(data)}"
         case kind:
@@ -114,6 +124,15 @@ def _started(data: Mapping[str, Any], number: int, counted: int) -> str:
     return f"{words}{vary_words(data.get('vary'))}"
 
 
+def _held(data: Mapping[str, Any]) -> str:
+    decision = data.get("decision", {})
+    lost_by = decision.get("after", {}).get("lost_by", ())
+    why = why_held(decision.get("rule"))
+    if decision.get("rule") == "poison" and lost_by:
+        why = f"it has cost {len(lost_by)} workers their lease ({', '.join(lost_by)})"
+    return f"the retry is held back{f': {why}' if why else ''}"
+
+
 def _failed_for_good(data: Mapping[str, Any]) -> str:
     decision = data.get("decision", {})
     why = why_not(decision.get("rule"), decision.get("max_attempts")) or data.get("reason")
@@ -129,11 +148,12 @@ def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
             return f"attempt {number} was handed back, uncounted ({_HANDED_BACK.get(reason, reason)})"
         case "item_cancelled" | "compensation_cancelled" if "count" in data:
             return f"{counted_items(data['count'])} cancelled before they began"
-        case "retry_held":
-            return "the retry is held back"
+        case "retry_released":
+            by = f" by {data['actor']}" if data.get("actor") else ""
+            return f"released from its hold{by}{f': {why}' if (why := data.get('reason')) else ''}"
         case "late_result":
             return f"a late report on attempt {number} was recorded and changed nothing"
-        case "operator_action":
+        case "operator_action" if not is_of_worker(data):
             why = f": {data['reason']}" if data.get("reason") else ""
             whose = f" of execution {data['because_of']}" if data.get("because_of") else ""
             return f"{data.get('actor')} asked for {data.get('action')}{whose}{why}"
@@ -150,7 +170,7 @@ def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
         case "execution_compensated":
             return f"compensations are over: {data.get('completed')} completed, {data.get('failed')} failed"
         case _:
-            return _plain(kind)
+            return fleet_event_words(kind, data) or _plain(kind)
 
 
 def _plain(kind: str) -> str:
@@ -233,6 +253,11 @@ def why_not(rule: str | None, limit: int | None = None) -> str:
     if rule == "attempts_exhausted" and limit == 1:
         return "the limit is 1 attempt"
     return _WHY_NOT.get(rule, rule) if rule else ""
+
+
+def why_held(rule: str | None) -> str:
+    """Why a retry does not come by itself, in a few words."""
+    return _WHY_HELD.get(rule, rule) if rule else ""
 
 
 def attempt_of(number: int, limit: int | None, counted: int) -> str:

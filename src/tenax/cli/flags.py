@@ -74,6 +74,11 @@ class Where:
         return _command(words, server=self.server, database=self.database, home=self.home)
 
 
+def worker_command(where: Where, *words: object) -> str:
+    """`tenax worker` for the server of another command. It knows servers only, never their database."""
+    return _command(("worker", *words), server=where.server)
+
+
 def _command(words: Iterable[object], **given: str | None) -> str:
     """Only flags of the command line are repeated: what the environment or a file says holds for the next command too."""
     flags = [

@@ -34,6 +34,7 @@ _EVENT_STYLES = {
     "action_not_completed": "red",
     "compensation_error": "red",
     "step_retry": "yellow",
+    "retry_held": "magenta",
     "compensation_retry": "yellow",
     "item_failed": "red",
     "step_failed_terminal": "bold red",

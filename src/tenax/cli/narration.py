@@ -42,7 +42,9 @@ class Narrator:
         return [(whose(event), words), *self._command(event)]
 
     def _command(self, event: Event) -> list[Line]:
-        """What a person can do about it, where an attempt waits for one."""
+        """What a person can do about it, where an attempt waits for one, or its retry is held back."""
+        if event["type"] == "retry_held":
+            return [(whose(event), f"release it: {self._where.command('retry', self._id)}")]
         waiting = event["data"].get("waiting") if event["type"] == "action_started" else None
         if not waiting:
             return []

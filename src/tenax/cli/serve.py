@@ -33,7 +33,9 @@ Labels = Annotated[
 Name = Annotated[
     str | None, Parameter(help="The worker's name. [TENAX_WORKER_NAME: its host and process id]")
 ]
-ServerUrl = Annotated[str | None, Parameter(help="The server's URL. [TENAX_SERVER]")]
+ServerUrl = Annotated[
+    str | None, Parameter(help="The server's URL, or several with commas between them. [TENAX_SERVER]")
+]
 Token = Annotated[str | None, Parameter(help="A token of role worker. [TENAX_TOKEN]")]
 Workers = Annotated[int | None, Parameter(help="How many worker processes. [TENAX_WORKERS: 2]")]
 
@@ -168,6 +170,7 @@ async def _work(settings: Settings) -> None:
         labels=settings.labels,
         slots=settings.slots,
         drain=settings.drain,
+        overload_lag=settings.overload_lag,
         version=__version__,
     )
     structlog.get_logger("tenax.worker").info(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tenax.cli.backend import Wanted, check_id
+from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.client import Client
 
@@ -87,6 +89,27 @@ class ServerBackend:
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
         answer = await self._client.retry(check_id(execution_id), from_failed=from_failed, reason=reason)
         return {name: value for name, value in answer.items() if value is not None}
+
+    async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
+        return list(await self._client.workers(all=all))
+
+    async def worker(self, name: str) -> dict[str, Any]:
+        return await self._client.worker(name)
+
+    async def pause_worker(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.pause_worker(name, reason=reason))["changed"])
+
+    async def drain_worker(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.drain_worker(name, reason=reason))["changed"])
+
+    async def resume_worker(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.resume_worker(name, reason=reason))["changed"])
+
+    async def queues(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.queues())
+
+    async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
+        return dict(await self._client.limit_queue(queue, **asdict(limits), reason=reason))
 
     async def nobody_works(self) -> bool:
         return False

@@ -67,8 +67,17 @@ async def _followed(backend: Backend, where: Where, execution_id: int, *, quiet:
 
     view = view_for(console(stderr=quiet), where)
     return await follow(
-        backend, execution_id, view, warning=lambda: nobody_to_run(backend, execution_id, where)
+        backend, execution_id, view, warning=lambda: _in_its_way(backend, execution_id, where)
     )
+
+
+async def _in_its_way(backend: Backend, execution_id: int, where: Where) -> str | None:
+    """Why nothing will happen for now: no worker at all, or none that is able to run what is queued."""
+    if nobody := await nobody_to_run(backend, execution_id, where):
+        return nobody
+    steps = (await backend.get(execution_id))["steps"]
+    stuck = [f"{name}: {step['unserved']['reason']}" for name, step in steps.items() if step.get("unserved")]
+    return "\n".join(stuck) or None
 
 
 async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
@@ -119,6 +128,8 @@ async def _of_item(
     known = execution["steps"][step]
     shown = {**known, **found.as_dict(), "item": item, "items": None, "compensation": None, "children": None}
     shown["max_attempts"] = found.max_attempts or known["max_attempts"]
+    shown["held"] = known.get("held") if found.status == "held" else None
+    shown["unserved"] = known.get("unserved") if found.status in ("queued", "retrying") else None
     return {**execution, "steps": {step: shown}}
 
 

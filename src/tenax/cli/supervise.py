@@ -145,4 +145,6 @@ def never_by_itself(code: int) -> bool:
 
 
 def _how(code: int) -> str:
+    if code == 0:
+        return "ended in good order (it was drained, or asked to stop)"
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

@@ -19,10 +19,11 @@ from tenax.cli.event_lines import (
     moment,
     vary_words,
     waiting_words,
+    why_held,
     why_not,
 )
 from tenax.cli.fan_outs import compensation_words, counts_words
-from tenax.cli.flags import Where
+from tenax.cli.flags import Where, worker_command
 from tenax.cli.live import STYLES
 from tenax.cli.output import one_line, printable
 
@@ -48,7 +49,7 @@ _OUTCOMES = {
     "polled": "not yet done (not counted)",
     "superseded": "superseded by an earlier attempt's success",
 }
-_VERDICTS = {"complete": "", "fail": "no retry", "stop": "stopped", "hold": "held"}
+_VERDICTS = {"complete": "", "fail": "no retry", "stop": "stopped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +194,15 @@ def _number(step: Body) -> str:
 
 
 def _facts(step: Body) -> str:
-    """The items of a fan-out; why a step that had no attempt stands as it does; what stands in for its failure."""
+    """The items of a fan-out; why it is held, or nobody takes it on; why a step that had no attempt stands as it does; what
+    stands in for its failure.
+    """
     facts = []
     if step.get("items"):
         # What stands in for a failure comes where the failures were too many.
         tolerated = 0 if step.get("on_failure") else None
         facts.append(counts_words(step["items"], step["status"], tolerated))
+    facts += [one_line(kept["reason"]) for key in ("held", "unserved") if (kept := step.get(key))]
     cause = step["failure"] if not step["attempts"] else None
     if cause:
         words = f"because of {cause['cause']}" if "cause" in cause else failure_words(cause)
@@ -224,9 +228,10 @@ def _particulars(attempt: Body) -> str:
 
 def _then(attempt: Body, work: Body) -> Text:
     """What was decided on it."""
+    if attempt["verdict"] == "hold":
+        return Text(f"held: {why_held(attempt['rule'])}", style="magenta")
     if attempt["delay_seconds"] is not None:
-        again = {"hold": "held for"}.get(attempt["verdict"] or "", "retry in")
-        words = "again in" if attempt["outcome"] == "polled" else again
+        words = "again in" if attempt["outcome"] == "polled" else "retry in"
         return Text(f"{words} {duration(attempt['delay_seconds'])}", style="yellow")
     verdict = attempt["verdict"] or ""
     why = why_not(attempt["rule"], work["max_attempts"]) if verdict == "fail" else ""
@@ -236,8 +241,15 @@ def _then(attempt: Body, work: Body) -> Text:
 
 def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
     """What comes next, and what a person can do about it."""
-    waiting = work.get("waiting")
-    if not waiting or execution["finished_at"]:
+    waiting, held = work.get("waiting"), work.get("held")
+    if execution["finished_at"]:
+        return Text()
+    if held:
+        return Text(printable(_release(held, execution, where)), style=STYLES["held"])
+    if work.get("unserved"):
+        start, who = worker_command(where), where.command("workers")
+        return Text(printable(f"start a worker: {start} (those there are: {who})"), style="yellow")
+    if not waiting:
         return _until_next(work, execution)
     how = how_to_answer(waiting, execution["id"], step, work.get("item", waiting.get("item")), where)
     if waiting["for"] == "sleep" and waiting.get("until"):
@@ -248,13 +260,21 @@ def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
     return Text(printable(how), style="yellow")
 
 
+def _release(held: Body, execution: Body, where: Where) -> str:
+    release = f"release it: {where.command('retry', execution['id'])}"
+    if not held.get("until"):
+        return release
+    left = seconds_between(execution["now"], held["until"])
+    return f"fails in {duration(left)}; {release}" if left > 0 else f"about to fail; {release}"
+
+
 def _child(work: Body) -> str:
     running = next((one for one in reversed(work.get("children") or ()) if one["status"] in ("running", "paused")), None)  # fmt: skip
     return f"child execution {running['id']} is {running['status']}" if running else ""
 
 
 def _until_next(work: Body, execution: Body) -> Text:
-    if work["status"] not in ("retrying", "held") or not work.get("available_at"):
+    if work["status"] != "retrying" or not work.get("available_at"):
         return Text()
     left = seconds_between(execution["now"], work["available_at"])
     return Text(f"next attempt in {duration(left)}" if left > 0 else "next attempt is due", style="yellow")

@@ -111,18 +111,21 @@ class _Up:
             what += f", with the tasks of {', '.join(modules)}"
 
         async def environment() -> Mapping[str, str]:
-            name = self._settings.worker_name
-            named = {"TENAX_WORKER_NAME": f"{name}-{number}"} if name else {}
             token = await self._pass.secret()
             return {
                 **self._of_settings(),
                 "TENAX_DATABASE_URL": "",  # a worker sees no database, and so no password of one
-                **named,
+                "TENAX_WORKER_NAME": self._worker_name(number),
                 "TENAX_SERVER": self._url,
                 "TENAX_TOKEN": token,
             }
 
         return Child(ChildPlan(f"worker-{number}", ("worker", *modules), what, environment), _say)
+
+    def _worker_name(self, number: int) -> str:
+        """The same at each start: the next life takes over from one that died."""
+        settings = self._settings
+        return f"{settings.worker_name or f'{socket.gethostname()}-{settings.port}'}-{number}"
 
     async def _of_server(self) -> Mapping[str, str]:
         return self._of_settings()

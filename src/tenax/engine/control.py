@@ -44,6 +44,14 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
                 row.id,
                 event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt, data=moved),
             )
+            if item.state == "held":
+                released = {"reason": reason, "actor": actor}
+                journal.log(
+                    row.id,
+                    event(
+                        "retry_released", item.step, item=item.item_no, attempt=item.attempt, data=released
+                    ),
+                )
             check("item", item.state, "retrying")
             journal.items_again.append(
                 ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, item.attempt)

@@ -71,6 +71,7 @@ async def cancel_items(
     ]
     for item in ended:
         journal.ended_items.append(item.id)
+        journal.freed_gates += item.gates
         data = {"was": item.state}
         if item.worker and item.state == "leased":
             data["worker"] = item.worker

@@ -11,10 +11,11 @@ from typing import Any
 
 import structlog
 
-from tenax.engine import callbacks, control, definitions, family, views, waiting
+from tenax.engine import callbacks, control, definitions, family, nets, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
 from tenax.engine.inbox import Postman
+from tenax.engine.leader import Leadership
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
 from tenax.engine.recover import Recovery
@@ -22,6 +23,7 @@ from tenax.engine.report import give_up_unwanted, release, release_grants, repor
 from tenax.engine.server_steps import ServerSteps
 from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
+from tenax.engine.watch import Watch
 from tenax.errors import Unreachable, UsageError
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
@@ -39,11 +41,14 @@ from tenax.model.wire import (
     Submitted,
 )
 from tenax.settings import Settings
-from tenax.store import queue, service, workers
+from tenax.store import queue, service
 from tenax.store.connect import Database
+from tenax.store.workers import end_lost_workers
 
 SWEPT_AT_ONCE = 10_000
 """Open executions that one sweep looks at; the next goes on from there."""
+FLEET_LOOK = 1.0
+"""Seconds between two looks at the fleet."""
 WORKER_REMEMBERED = 7 * 86400.0
 """Seconds for which a worker that is gone is still listed."""
 _log = structlog.get_logger("tenax.engine")
@@ -64,6 +69,10 @@ class Engine:
         self._reaper = Reaper(self.core)
         self._recovery = Recovery(self.core)
         self.timers = Timers(self.core, self._reaper)
+        self.leadership = Leadership(self.core)
+        self._watch = Watch(self.core)
+        self._fleet_news = asyncio.Event()
+        self.core.hub.on_fleet = self._fleet_news.set
         self._loops: list[asyncio.Task[None]] = []
 
     @contextlib.asynccontextmanager
@@ -80,6 +89,7 @@ class Engine:
             hub.receive,
             self._beat,
             self._sweep,
+            self._look_after_fleet,
         )
         self._loops = [asyncio.create_task(_forever(loop)) for loop in loops]
         try:
@@ -87,6 +97,7 @@ class Engine:
         finally:
             await self._report.close()
             await self._submit.close()
+            await self._safely(self.leadership.resign())
             for loop in self._loops:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
@@ -98,6 +109,7 @@ class Engine:
             await service.ensure_log_partitions(tx)
         await self.beat()
         await self.recover()
+        await self.dispatcher.fleet.catch_up()
 
     # -- executions
 
@@ -250,9 +262,9 @@ class Engine:
     # -- workers
 
     async def register(self, who: Registration) -> RegistrationAnswer:
-        async with self.core.transaction() as tx:
-            await workers.register_worker(tx, who)
-        return RegistrationAnswer(lease=self.core.settings.lease, heartbeat=self.core.settings.heartbeat)
+        answer = await workers.register(self.core, who)
+        self.core.hub.announce(fleet=True)
+        return answer
 
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
         return await self.dispatcher.lease(request)
@@ -268,12 +280,44 @@ class Engine:
         self.dispatcher.presence.heard(beat.worker)
         if beat.lost_grants:
             await release_grants(self.core, beat.worker, beat.lost_grants)
-        items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]
-        async with self.core.transaction() as tx:
-            extended = await queue.extend_leases(tx, beat.worker, items, tokens, self.core.settings.lease)
-            if beat.leaving:
-                await workers.end_worker(tx, beat.worker)
-        return HeartbeatAnswer(tuple(held for held in beat.holding if held.item_id not in extended))
+        return await workers.heartbeat(self.core, beat)
+
+    async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the word of the command
+        """Those that are here; with `all`, also those that are gone and not forgotten."""
+        return await workers.list_workers(self.core, gone=all)
+
+    async def worker(self, name: str) -> dict[str, Any]:
+        return await workers.get_worker(self.core, name)
+
+    async def pause_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
+        """It gets nothing new until it is resumed."""
+        return await workers.steer(self.core, name, "paused", actor=actor, reason=reason)
+
+    async def drain_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
+        """It gets nothing new, finishes what it has, and ends."""
+        return await workers.steer(self.core, name, "draining", actor=actor, reason=reason)
+
+    async def resume_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
+        """It gets work again, with a clean record."""
+        return await workers.steer(self.core, name, "active", actor=actor, reason=reason)
+
+    async def queues(self) -> Sequence[dict[str, Any]]:
+        return await queues.list_queues(self.core)
+
+    async def limit_queue(
+        self,
+        queue: str,
+        *,
+        concurrency: int | None,
+        rate: float | None,
+        burst: int | None,
+        actor: str,
+        reason: str | None = None,
+    ) -> dict[str, Any]:
+        """Exactly these limits; None: no such one."""
+        return await queues.limit_queue(
+            self.core, queue, concurrency=concurrency, rate=rate, burst=burst, actor=actor, reason=reason
+        )
 
     # -- what keeps it all going
 
@@ -289,10 +333,25 @@ class Engine:
         await self.core.database.look_after()
         await self.recover()
         await self._recovery.repair_waits()
+        await nets.mend_stuck(self.core)
         await give_up_unwanted(self.core)
         async with self.core.transaction() as tx:
-            await workers.end_lost_workers(tx, 3 * self.core.settings.lease, WORKER_REMEMBERED)
+            settings = self.core.settings
+            await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
             await service.ensure_log_partitions(tx)
+
+    async def look_after_fleet(self) -> None:
+        """What is looked at every second: how workers stand; and, by the one server that leads, how healthy they are."""
+        fleet = self.dispatcher.fleet
+        await fleet.catch_up()
+        if await self.leadership.renew():
+            changed = await self._watch.look()
+            await nets.give_up_unserved(self.core)
+            await nets.reopen_gates(self.core)
+            if changed:
+                await fleet.catch_up()
+                self.core.hub.announce(fleet=True)
+        self.dispatcher.wake()
 
     async def beat(self) -> None:
         """Says that a server is alive; after a gap, no lease expires for a full lease."""
@@ -314,6 +373,14 @@ class Engine:
         while True:
             await asyncio.sleep(self.core.settings.sweep)
             await self._safely(self.sweep())
+
+    async def _look_after_fleet(self) -> None:
+        while True:
+            await self._safely(self.look_after_fleet())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FLEET_LOOK):
+                    await self._fleet_news.wait()
+            self._fleet_news.clear()
 
     async def _safely(self, work: Coroutine[Any, Any, object]) -> None:
         try:

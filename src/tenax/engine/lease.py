@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tenax.engine.assign import Assigning
+from tenax.engine.claim import Claims
 from tenax.engine.core import Core
+from tenax.engine.fleet import Fleet
 from tenax.engine.presence import Presence
 from tenax.engine.report import release_grants
 from tenax.engine.wake import whenever
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
-from tenax.policy.assign import able, order_slots
-from tenax.store import queue
-from tenax.store.connect import Connection
-from tenax.store.json_text import encode
 from tenax.store.rows import LeasedItem
-
-MOST_AT_ONCE = 500
 
 
 @dataclass(eq=False, slots=True)
@@ -41,18 +37,16 @@ class Dispatcher:
         self._report = report
         self._parked: list[Parked] = []
         self._wake = asyncio.Event()
-        self._refusals = True
         self._doubtful: list[tuple[str, str]] = []
         self._background: set[asyncio.Task[Any]] = set()
         self.presence = Presence(core, self.wake)
+        self.fleet = Fleet(core)
+        self._claims = Claims(core, self.fleet)
         core.hub.when_ready(self._wake.set)
-        core.hub.on_refused = self._expect_refusals
+        core.hub.on_special = self._claims.look_anew
 
     def wake(self) -> None:
         self._wake.set()
-
-    def _expect_refusals(self) -> None:
-        self._refusals = True
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Parks until there is work or the request's time is up. A caller that goes away gets nothing: it is handed back."""
@@ -97,16 +91,16 @@ class Dispatcher:
         return await self.claim() if self._parked else 0
 
     async def claim(self) -> int:
-        """One round: each group of like requests gets what is ready for it. Returns how many items were leased."""
+        """One round: the requests of the fleet together, those of single executions by themselves. Returns how much was done."""
         taken, self._parked = self._parked, []
-        groups: dict[Any, list[Parked]] = defaultdict(list)
+        parties: dict[int | None, list[Parked]] = defaultdict(list)
         try:
             silent = await self.presence.silent(parked.request.worker for parked in taken)
             for parked in taken:
                 if parked.request.worker not in silent:
-                    groups[able(parked.request)].append(parked)
+                    parties[parked.request.execution_id].append(parked)
             await self._release_doubtful()
-            return sum([await self._serve(group) for group in groups.values()])
+            return sum([await self._serve(party) for party in parties.values()])
         finally:
             self._park_again([parked for parked in taken if not parked.granted.done()])
 
@@ -127,7 +121,8 @@ class Dispatcher:
         grants: dict[str, list[Assignment]] = defaultdict(list)
         try:
             async with self._core.transaction() as tx:
-                items = await self._take(tx, group)
+                claimed = await self._claims.take(tx, [parked.request for parked in group])
+                items = claimed.items
                 assigning = await Assigning.prepare(tx, self._core, items)
         except Unreachable:
             self._give_up(group)
@@ -145,9 +140,12 @@ class Dispatcher:
         if broken:
             self._later(self._report(broken))
         if items:
+            self.fleet.note_leased(items, claimed.probed)
             self._core.hub.announce(executions={item.execution_id for item in items})
             self._note_expiry(items)
-        return len(items)
+        if claimed.next_token is not None:
+            asyncio.get_running_loop().call_later(claimed.next_token, self._wake.set)
+        return len(items) + claimed.blocked
 
     def _give_up(self, group: list[Parked]) -> None:
         """The commit may have gone through or not. These requests end empty; their workers ask again, by another grant."""
@@ -161,33 +159,6 @@ class Dispatcher:
         settings = self._core.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
         self._core.hub.on_due(min(settings.lease, shortest))
-
-    async def _take(self, tx: Connection, group: list[Parked]) -> list[LeasedItem]:
-        requests = [parked.request for parked in group]
-        items: list[LeasedItem] = []
-        if self._refusals and requests[0].execution_id is None:
-            for request in requests:
-                items += await self._lease(tx, order_slots([request], MOST_AT_ONCE), refused=True)
-            self._refusals = await queue.any_refused(tx)
-        used = Counter(str(item.lease_grant) for item in items)
-        free = [replace(r, slots=r.slots - used[r.grant]) for r in requests] if items else requests
-        slots = order_slots(free, MOST_AT_ONCE)
-        return items + (await self._lease(tx, slots, refused=False) if slots else [])
-
-    async def _lease(self, tx: Connection, slots: list[LeaseRequest], *, refused: bool) -> list[LeasedItem]:
-        one = slots[0]
-        free = queue.Slots(
-            queues=one.queues,
-            runtimes=one.runtimes,
-            labels=encode(one.labels),
-            workers=[slot.worker for slot in slots],
-            grants=[slot.grant for slot in slots],
-            execution_id=one.execution_id,
-        )
-        settings = self._core.settings
-        return await queue.lease_items(
-            tx, free, lease=settings.lease, grace=settings.timeout_grace, refused=refused
-        )
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:

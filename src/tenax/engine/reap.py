@@ -73,6 +73,10 @@ async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
 def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
     if item.state == "accepted":
         return _waited(item)
+    if item.state == "held":
+        message = f"it was held for {format_duration(core.settings.max_hold)} (max_hold)"
+        facts = Facts(failure_class="worker_lost", reason="hold_expired", message=message)
+        return EndedAttempt(item, Outcome("failed", facts=facts), "hold_expired")
     if item.state != "leased":
         item.attempt += 1
         message = f"not leased within {format_duration(item.queue_ttl or 0.0)} (queue_ttl)"

@@ -14,8 +14,10 @@ from tenax.policy.decide import SUCCESS_AT_ONCE
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 
-How = Literal["reported", "callback", "ended", "timed_out", "unwanted", "lease_expired", "queue_expired"]
-"""`ended`: by the server itself, which carried it out."""
+How = Literal[
+    "reported", "callback", "ended", "timed_out", "unwanted", "lease_expired", "queue_expired", "hold_expired"
+]
+"""`ended`: by the server itself, which carried it out. `hold_expired`: no attempt has ended, but the time for the next one."""
 
 COMPENSATING: Mapping[str, EventType] = {
     "action_completed": "compensation_completed",
@@ -71,6 +73,8 @@ def log_outcome(
     undone: bool,
 ) -> None:
     """`undone`: a success that `until` finds not yet done."""
+    if ended.how == "hold_expired":
+        return
     item = ended.item
     data = _outcome_data(journal, ended, decision, failure)
     if record is not None:

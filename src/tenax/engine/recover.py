@@ -11,7 +11,7 @@ from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution, failure_of, render_results
 from tenax.engine.progress import advance_executions
 from tenax.engine.repair_fans import awaited_by, moment, repair_fans
-from tenax.engine.start import Turn, new_item, start_steps, vary_after
+from tenax.engine.start import Turn, queued_item, start_steps, vary_after
 from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.state import ExecutionState, StepState, fold
@@ -142,7 +142,7 @@ async def _rebuild(
     journal.execution(row)
     for name in live:
         if plan.steps[name].for_each is None:
-            journal.new_items.append(new_item(row, plan.steps[name]))
+            journal.new_items.append(await queued_item(tx, journal, turn, plan.steps[name]))
             journal.log(row.id, event("step_enqueued", name))
         else:
             turn.ended += await start_steps(tx, journal, turn, [name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -10,7 +11,7 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.fan_out import close_fans
 from tenax.engine.progress import advance_executions
-from tenax.engine.start import Turn, list_of, new_item, vary_after
+from tenax.engine.start import Turn, keys_of, list_of, spread_item, vary_after
 from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.fan_out_state import ItemState
@@ -91,7 +92,10 @@ async def _restore(tx: Connection, journal: Journal, turn: Turn, fan: FanRow, nu
         _lost(planned, number, elements[number], step.items.get(number), created_at, journal.now)
         for number in missing
     ]
-    await restore_fan_items(tx, fan, new_item(turn.row, planned), lost)
+    keys = await keys_of(tx, journal, turn, planned, [(one.number, one.element) for one in lost])
+    if keys is not None:
+        lost = [replace(one, key=key) for one, key in zip(lost, keys, strict=True)]
+    await restore_fan_items(tx, fan, spread_item(turn, planned, fan.total), lost)
     return len(missing)
 
 

@@ -23,7 +23,7 @@ from tenax.store import queue, workers
 from tenax.store.connect import Connection
 from tenax.store.fans import load_fans
 from tenax.store.journal import Journal
-from tenax.store.rows import Accepted, ExecutionRow, FanRow, ItemRow
+from tenax.store.rows import Accepted, ExecutionRow, FanRow, ItemRow, Run
 
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
@@ -70,6 +70,8 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
     data = {"deadline_at": timestamp(until), "result": outcome.result}
     log_item(journal, "action_accepted", item, data, attempt=item.attempt, token=str(item.lease_token))
     journal.accepted.append(Accepted(item.id, item.attempt, "callback", until))
+    if item.worker is not None:
+        journal.runs.append(Run(item.worker, item.id, item.started_at, "released"))
 
 
 def _believed(outcome: Outcome) -> Outcome:
@@ -113,15 +115,24 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
             if refused and not await _others(tx, core, item, refused):
                 unknown.append(EndedAttempt(item, _no_handler(item, back.detail)))
             elif _is_open(executions[item.execution_id], fans.get(fan_key(item)), item):
+                _let_go(journal, item)
                 _hand_back(journal, item, back, refused or tuple(item.refused_by or ()))
             else:
+                _let_go(journal, item)
                 journal.ended_items.append(item.id)
                 journal.log(item.execution_id, event("item_cancelled", item.step, item=item.item_no))
             if executions[item.execution_id].failing:
                 journal.failing[item.execution_id] = executions[item.execution_id]
         decisions = await settle(tx, core, journal, executions, unknown)
-    core.hub.announce(ready=True, refused=True)
+    core.hub.announce(ready=True, special=True)
     _announce(core, journal, decisions)
+
+
+def _let_go(journal: Journal, item: ItemRow) -> None:
+    """Its worker has it no more, and that says nothing of the worker."""
+    journal.freed_gates += item.held_gates
+    if item.worker is not None:
+        journal.runs.append(Run(item.worker, item.id, item.started_at, "released"))
 
 
 def _is_open(row: ExecutionRow, fan: FanRow | None, item: ItemRow) -> bool:

@@ -168,7 +168,8 @@ class _Batch:
         given = spec.get("input") or {}
         if not isinstance(given, dict):
             raise EvaluationError(f"`input` of step {item.step}: it must give a mapping")
-        parent = Parent(row.id, item.id, item.step, item.item_no, item.attempt)
+        lane = row.lane or (row.id if item.item_no is not None else 0)
+        parent = Parent(row.id, item.id, item.step, item.item_no, item.attempt, lane)
         start = Start(
             plan=plan,
             plan_id=child.plan_id,

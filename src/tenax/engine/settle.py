@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
@@ -26,6 +26,7 @@ from tenax.engine.records import (
 from tenax.engine.start import Turn
 from tenax.model.decision import Controls, Decision
 from tenax.model.outcome import Failure
+from tenax.policy.blame import speaks_of_worker
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
 from tenax.policy.plan import Plan, PlannedAction
 from tenax.policy.until import Poll, poll
@@ -34,7 +35,7 @@ from tenax.store.connect import Connection
 from tenax.store.fans import load_fans
 from tenax.store.journal import Journal
 from tenax.store.json_text import decode, encode
-from tenax.store.rows import ExecutionRow, FanRow, ItemRow, StepRow, ledger_from
+from tenax.store.rows import ExecutionRow, FanRow, ItemRow, Run, StepRow, ledger_from
 from tenax.store.steps import StepKey
 
 __all__ = ["EndedAttempt", "settle"]
@@ -89,6 +90,9 @@ class _Settling:
         log_outcome(self.journal, ended, decision, failure, record if ends else None, undone=undone)
         if row.failing:
             self.journal.failing[row.id] = row
+        self._note_run(ended, action, failure)
+        if 0 < decision.controls.poison_after <= len(decision.after.lost_by):
+            self.journal.pardons.append(item.id)
         match decision.verdict:
             case "complete":
                 self._end(ended, fan, None, result=ended.outcome.result)
@@ -111,11 +115,7 @@ class _Settling:
         self, row: ExecutionRow, action: PlannedAction, fan: FanRow | None, ended: EndedAttempt
     ) -> tuple[Decision, Failure | None, Poll | None]:
         item, outcome = ended.item, ended.outcome
-        controls = Controls(
-            execution_open=row.open and (item.compensates or not row.failing),
-            step_open=fan is None or not fan.closed,
-            retries_enabled=self.core.settings.retries_enabled,
-        )
+        controls = self._controls(row, fan, ended)
         succeeded = outcome.status == "succeeded"
         is_open = controls.execution_open and controls.step_open
         if succeeded and item.ledger is None and is_open and action.until is None:
@@ -145,6 +145,33 @@ class _Settling:
             polled=polled,
         )
         return decision, failure, polled
+
+    def _controls(self, row: ExecutionRow, fan: FanRow | None, ended: EndedAttempt) -> Controls:
+        item, settings = ended.item, self.core.settings
+        lost = ended.how == "lease_expired"
+        return Controls(
+            execution_open=row.open and (item.compensates or not row.failing),
+            step_open=fan is None or not fan.closed,
+            retries_enabled=settings.retries_enabled,
+            lost_worker=item.worker if lost else None,
+            poison_after=settings.poison_after if lost else 0,
+            held_for=settings.max_hold if ended.how == "hold_expired" else None,
+        )
+
+    def _note_run(self, ended: EndedAttempt, action: PlannedAction, failure: Failure | None) -> None:
+        """What the attempt says of its worker; and the limits that it counted against have room again."""
+        item = ended.item
+        self.journal.freed_gates += item.held_gates
+        if item.state != "leased" or item.worker is None:
+            return
+        outcome: Literal["sound", "failed", "lost"] = "sound"
+        if ended.how == "lease_expired":
+            outcome = "lost"
+        elif failure is not None and speaks_of_worker(
+            failure, runtime=item.runtime, dependency=action.step.dependency
+        ):
+            outcome = "failed"
+        self.journal.runs.append(Run(item.worker, item.id, item.started_at, outcome))
 
     # -- what follows
 
@@ -182,6 +209,7 @@ class _Settling:
         available_at = self.journal.now + timedelta(seconds=delay)
         error = failure.message if failure is not None else None
         log_wait(self.journal, item, decision, record, error, available_at)
+        self._watch(item, decision)
         self._forget_child(ended)
         unplaced = fan is not None and fan.parallelism is not None
         if fan is not None and unplaced:
@@ -198,6 +226,16 @@ class _Settling:
                 vary=encode(varied(policy, decision.after)) if policy.vary else None,
             )
         )
+
+    def _watch(self, item: ItemRow, decision: Decision) -> None:
+        """What is held has an end to that; what is next to be quarantined runs apart from others like it."""
+        settings = self.core.settings
+        if decision.verdict == "hold":
+            self.journal.holds[item.id] = self.journal.now + timedelta(seconds=settings.max_hold)
+        lost_by = len(decision.after.lost_by)
+        if lost_by and lost_by + 1 >= settings.poison_after > 0:
+            self.journal.suspects.append(item.id)
+            self.journal.special = True
 
     def _log_failed(
         self,

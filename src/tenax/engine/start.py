@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +13,8 @@ from tenax.engine.scope import load_results, scope_for
 from tenax.model.definition import SERVER_TYPES
 from tenax.model.events import event
 from tenax.policy.expressions import EvaluationError
-from tenax.policy.plan import Plan, PlannedAction, PlannedStep
-from tenax.policy.values import truth
+from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_gate_name
+from tenax.policy.values import as_text, truth
 from tenax.policy.vary import varied
 from tenax.store.connect import Connection
 from tenax.store.journal import SERVER_QUEUE, Journal
@@ -22,6 +23,11 @@ from tenax.store.rows import ExecutionRow, Explosion, NewItem, StepRow, ledger_f
 
 MOST_ITEMS = 1_000_000
 """In one fan-out."""
+KEY_SHOWN = 200
+"""Characters of a key of `concurrency`."""
+CROWD_ITEMS = 10
+CROWD_STEPS = 50
+"""A fan-out of more items, or a graph of more steps, is a crowd: its items take turns with those of others."""
 
 
 @dataclass(slots=True)
@@ -72,10 +78,57 @@ async def _start(tx: Connection, journal: Journal, turn: Turn, planned: PlannedS
         if not wanted:
             return _skip(journal, row, name, {"when": planned.step.when})
     if planned.for_each is not None:
-        return await _spread(tx, journal, row, planned)
-    journal.new_items.append(new_item(row, planned))
+        return await _spread(tx, journal, turn, planned)
+    journal.new_items.append(await queued_item(tx, journal, turn, planned))
     journal.log(row.id, event("step_enqueued", name))
     return None
+
+
+async def queued_item(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> NewItem:
+    """The item of a step that is one item: with the turns it takes, and the limits it is under."""
+    item = new_item(turn.row, planned)
+    if item.queue != SERVER_QUEUE:
+        item.lane = turn.row.lane or (turn.row.id if len(turn.plan.steps) > CROWD_STEPS else 0)
+    if planned.step.concurrency is not None:
+        _limit(turn, planned, item)
+        keys = await keys_of(tx, journal, turn, planned)
+        item.key_gate = keys[0] if keys is not None else None
+    return item
+
+
+def _limit(turn: Turn, planned: PlannedStep, item: NewItem) -> None:
+    limits = planned.step.concurrency
+    assert limits is not None
+    item.key_most = limits.key_limit
+    if limits.limit is not None:
+        item.action_gate = action_gate_name(turn.plan.workflow.name, planned.step)
+        item.action_most = limits.limit
+
+
+async def keys_of(
+    tx: Connection,
+    journal: Journal,
+    turn: Turn,
+    planned: PlannedStep,
+    elements: Sequence[tuple[int | None, Any]] = ((None, None),),
+) -> list[str] | None:
+    """What each of these items is counted by, together with others of the same key. None: nothing is."""
+    template = planned.concurrency_key
+    if template is None:
+        return None
+    scope = await scope_for(tx, journal, turn.row, planned.concurrency_reads)
+    name = action_gate_name(turn.plan.workflow.name, planned.step)
+    with _blamed_on(f"the `key` of `concurrency` of step {planned.step.name}"):
+        return [
+            f"{name}:{_key_text(template.render({**scope, 'item': element, 'index': index}).value)}"
+            for index, element in elements
+        ]
+
+
+def _key_text(value: Any) -> str:
+    """Long keys are known by their hash: they are in indexes."""
+    text = as_text(value)
+    return text if len(text) <= KEY_SHOWN else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 def _skip(journal: Journal, row: ExecutionRow, name: str, why: dict[str, Any]) -> StepRow:
@@ -112,11 +165,9 @@ def vary_after(action: PlannedAction, ledger: dict[str, Any] | None) -> str | No
     return encode(changes) if changes is not None and changes["override"] else None
 
 
-async def _spread(
-    tx: Connection, journal: Journal, row: ExecutionRow, planned: PlannedStep
-) -> StepRow | None:
+async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:
     """One item for each element of the list. An empty list is complete at once."""
-    step = planned.step
+    row, step = turn.row, planned.step
     elements = await list_of(tx, journal, row, planned)
     if not elements:
         data = {"attempts": 0, "result": [], "items": {"total": 0, "succeeded": 0, "failed": 0}}
@@ -125,10 +176,24 @@ async def _spread(
     total = len(elements)
     at_once = None if step.parallelism >= total else step.parallelism
     tolerated = step.tolerate.allowed(total) if step.tolerate is not None else 0
-    journal.explosions.append(Explosion(new_item(row, planned), encode(elements), at_once, tolerated))
+    item = spread_item(turn, planned, total)
+    keys = await keys_of(tx, journal, turn, planned, list(enumerate(elements)))
+    journal.explosions.append(Explosion(item, encode(elements), at_once, tolerated, keys))
     data = {"items": total, "parallelism": step.parallelism}
     journal.log(row.id, event("step_enqueued", step.name, data=data))
     return None
+
+
+def spread_item(turn: Turn, planned: PlannedStep, total: int) -> NewItem:
+    """One of the items of a fan-out, but for its element and its key."""
+    item = new_item(turn.row, planned)
+    if item.queue != SERVER_QUEUE and total > CROWD_ITEMS:
+        item.lane = turn.row.lane or turn.row.id
+    elif item.queue != SERVER_QUEUE:
+        item.lane = turn.row.lane
+    if planned.step.concurrency is not None:
+        _limit(turn, planned, item)
+    return item
 
 
 async def list_of(tx: Connection, journal: Journal, row: ExecutionRow, planned: PlannedStep) -> list[Any]:

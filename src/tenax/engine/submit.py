@@ -108,6 +108,7 @@ async def _insert(
             execution.id, execution.plan_id, "running", execution.open_steps, execution.base_dir,
             execution.retry_of, execution.original_execution, now, None,
             execution.parent.execution_id if execution.parent is not None else None,
+            lane=execution.parent.lane if execution.parent is not None else 0,
             input=start.input,
         )  # fmt: skip
         await _begin(tx, journal, row, start)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
+from tenax.engine.nets import held_steps, unserved_steps
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
@@ -51,16 +52,20 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         ]
         results = await load_step_results(tx, keys) if keys else {}
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
+        is_open = row["state"] in ("running", "paused")
+        unserved = await unserved_steps(tx, core, execution_id) if is_open else {}
+        held = await held_steps(tx, execution_id, found) if is_open else {}
     state = fold(found, list(plan.steps))
     steps = {name: step.as_dict() for name, step in state.steps.items()}
     for name, planned in plan.steps.items():
         steps[name] |= _of_plan(plan, planned) | {"children": _children_of(children, name)}
+        steps[name] |= {"unserved": unserved.get(name), "held": held.get(name)}
         if steps[name]["max_attempts"] is None:
             steps[name]["max_attempts"] = planned.policy.policy.max_attempts
     for (_, name), ended in results.items():
         steps[name] |= {"result": ended.result, "failures": ended.failures}
     for name, fan in fans.items() if many else ():
-        steps[name] |= _counted(fan, steps[name]["status"], is_open=row["state"] in ("running", "paused"))
+        steps[name] |= _counted(fan, steps[name]["status"], is_open=is_open)
     return {
         "id": row["id"],
         "status": row["state"],

@@ -28,7 +28,8 @@ class News:
     """What has changed since the last message to the other servers."""
 
     ready: bool = False
-    refused: bool = False
+    special: bool = False
+    fleet: bool = False
     server_steps: bool = False
     messages: bool = False
     due_in: float | None = None
@@ -36,7 +37,8 @@ class News:
 
     def add(self, more: News) -> None:
         self.ready |= more.ready
-        self.refused |= more.refused
+        self.special |= more.special
+        self.fleet |= more.fleet
         self.server_steps |= more.server_steps
         self.messages |= more.messages
         if more.due_in is not None:
@@ -48,7 +50,8 @@ class News:
         body = {
             "from": sender,
             "ready": self.ready,
-            "refused": self.refused,
+            "special": self.special,
+            "fleet": self.fleet,
             "server_steps": self.server_steps,
             "messages": self.messages,
             "due_in": self.due_in,
@@ -70,7 +73,9 @@ class Hub:
         self._on_ready: list[Callable[[], None]] = []
         self._on_server_steps: list[Callable[[], None]] = []
         self._on_messages: list[Callable[[], None]] = []
-        self.on_refused: Callable[[], None] = lambda: None
+        self.on_special: Callable[[], None] = lambda: None
+        self.on_fleet: Callable[[], None] = lambda: None
+        self.on_settled: Callable[[Journal], None] = lambda _journal: None
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
     def when_ready(self, wake: Callable[[], None]) -> None:
@@ -93,13 +98,14 @@ class Hub:
         self,
         *,
         ready: bool = False,
-        refused: bool = False,
+        special: bool = False,
+        fleet: bool = False,
         server_steps: bool = False,
         messages: bool = False,
         due_in: float | None = None,
         executions: Iterable[int] = (),
     ) -> None:
-        fresh = News(ready, refused, server_steps, messages, due_in, set(executions))
+        fresh = News(ready, special, fleet, server_steps, messages, due_in, set(executions))
         self._apply(fresh, fresh.executions)
         self._news.add(fresh)
         self._unsent.set()
@@ -145,7 +151,7 @@ class Hub:
         """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""
         async for message in listen(self._database):
             if message is None:
-                self._apply(News(True, True, True, True, 0.0), None)
+                self._apply(News(True, True, True, True, True, 0.0), None)
                 continue
             body = orjson.loads(message)
             if body.pop("from") != self._name:
@@ -154,8 +160,10 @@ class Hub:
 
     def _apply(self, news: News, executions: set[int] | None) -> None:
         """`executions` None: any may have changed."""
-        if news.refused:
-            self.on_refused()
+        if news.special:
+            self.on_special()
+        if news.fleet:
+            self.on_fleet()
         for wake in (
             *(self._on_ready if news.ready else ()),
             *(self._on_server_steps if news.server_steps else ()),
@@ -188,8 +196,10 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
     """What everyone must hear of a journal that has been committed."""
+    hub.on_settled(journal)
     hub.announce(
-        ready=journal.ready,
+        ready=journal.ready or bool(journal.freed_gates),
+        special=journal.out_of_the_common,
         server_steps=journal.server_ready,
         messages=journal.messages,
         due_in=min((*delays, *journal.queue_times), default=None),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
-DECIDER_VERSION = 2
+DECIDER_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,19 @@ class Ledger:
     """The most that one attempt has cost: charged for those that report nothing."""
     polls: int = 0
     """Successes that `until` found not yet done."""
+    lost_by: tuple[str, ...] = ()
+    """The different workers that lost their lease over it, in that order."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        body = {name: getattr(self, name) for name in self.__slots__}
+        del body["lost_by"]
+        if self.lost_by:  # hardly any item has
+            body["lost_by"] = list(self.lost_by)
+        return body
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any], **more: Any) -> Ledger:
+        return cls(**{**body, "lost_by": tuple(body.get("lost_by", ())), **more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,12 @@ class Controls:
     retries_enabled: bool = True
     hold: str | None = None
     """Why a retry must be held back for now."""
+    lost_worker: str | None = None
+    """The worker that lost its lease, where that is what ended the attempt."""
+    poison_after: int = 0
+    """So many different workers, and the item is quarantined; 0: never."""
+    held_for: float | None = None
+    """Seconds that it was held, where that has come to its end."""
 
     def as_dict(self) -> dict[str, Any]:
         """Only what differs from the usual: almost every decision is made with none of it."""
@@ -94,6 +111,10 @@ class Controls:
             body["retries_enabled"] = False
         if self.hold is not None:
             body["hold"] = self.hold
+        if self.lost_worker is not None:
+            body |= {"lost_worker": self.lost_worker, "poison_after": self.poison_after}
+        if self.held_for is not None:
+            body["held_for"] = self.held_for
         return body
 
 

@@ -46,6 +46,19 @@ class Until:
 
 
 @dataclass(frozen=True, slots=True)
+class Concurrency:
+    """How many items may run at once, in all executions: of the step or of what it names, and of each key."""
+
+    limit: int | None = None
+    """Of them all; None: only those of one key are counted."""
+    action: str | None = None
+    """The steps that name it, of whatever workflow, are counted together. None: this step of this workflow alone."""
+    key: str | None = None
+    """A template; items for which it gives the same are counted together."""
+    key_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OnFailure:
     """What comes in the place of a step that failed for good: another step, a value, or nothing at all."""
 
@@ -84,6 +97,7 @@ class Step:
     on_failure: OnFailure | None = None
     compensate: Step | None = None
     """The action that undoes what an item of this step did, by the step's own name."""
+    concurrency: Concurrency | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Keys that came later than the first version of the language are there only where they are used."""
@@ -98,7 +112,7 @@ class Step:
     @classmethod
     def from_dict(cls, body: Mapping[str, Any]) -> Step:
         values = {**body, "needs": tuple(body["needs"])}
-        for name, kind in (("tolerate", Tolerance), ("until", Until), ("on_failure", OnFailure)):
+        for name, kind in _NESTED.items():
             if name in values:
                 values[name] = kind(**values[name])
         if "compensate" in values:
@@ -106,12 +120,13 @@ class Step:
         return cls(**values)
 
 
-_LATER = ("for_each", "parallelism", "tolerate", "until", "on_failure", "compensate")
+_LATER = ("for_each", "parallelism", "tolerate", "until", "on_failure", "compensate", "concurrency")
+_NESTED = {"tolerate": Tolerance, "until": Until, "on_failure": OnFailure, "concurrency": Concurrency}
 _STEP_DEFAULTS = {f.name: f.default for f in fields(Step) if f.name in _LATER}
 
 
 def _plain(value: Any) -> Any:
-    return asdict(value) if isinstance(value, Tolerance | Until | OnFailure) else value
+    return asdict(value) if isinstance(value, Tolerance | Until | OnFailure | Concurrency) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ EventType = Literal[
     "operator_action",
     "worker_registered",
     "worker_health_changed",
+    "worker_drained",
     "worker_lost",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)

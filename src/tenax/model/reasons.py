@@ -29,6 +29,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "wait_deadline": "no signal and no approval came by the `deadline`",
         "callback_deadline": "the callee of an async step did not call back by the `deadline`",
         "worker_heartbeat_stale": "the lease ran out: the worker died or stopped sending heartbeats",
+        "hold_expired": "it was held for longer than `max_hold`",
         "worker_wait_expired": "no live worker able to run it for `worker_wait`",
         "queue_ttl_expired": "able workers exist, but it was not leased within `queue_ttl`",
         "rejected": "a person rejected what asked for approval",

@@ -1,17 +1,18 @@
-"""The keys of a step that say how often it runs and what follows a failure: fan-out, `until`, `on_failure`."""
+"""The keys of a step that say how often it runs, how many at once and what follows a failure."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from tenax.model.definition import OnFailure, Tolerance, Until
+from tenax.model.definition import Concurrency, OnFailure, Tolerance, Until
 from tenax.model.drafts import Reference
 from tenax.model.fields import Fields, is_template
 from tenax.model.findings import shorten
 
 MOST_PARALLEL = 1_000_000
 MOST_POLLS = 1_000_000_000
+CONCURRENCY_KEYS = ("limit", "action", "key", "key_limit")
 UNTIL_KEYS = ("condition", "delay", "max_polls", "deadline")
 ON_FAILURE_KEYS = ("value", "step")
 
@@ -54,6 +55,57 @@ def _read_tolerance(fields: Fields) -> Tolerance | None:
         return Tolerance(count=given)
     fields.expect(
         "how many items may fail: a whole number from 0, or a percentage from 0% to 100%", "tolerate"
+    )
+    return None
+
+
+def read_concurrency(fields: Fields) -> Concurrency | None:
+    """A number, or a mapping. A limit that is wrong reads as 1, so that the template beside it is looked at."""
+    if "concurrency" not in fields:
+        return None
+    given = fields.values["concurrency"]
+    if isinstance(given, int) and not isinstance(given, bool):
+        return Concurrency(limit=_read_limit(fields, "concurrency"))
+    if not isinstance(given, dict):
+        if not fields.refuse_template("concurrency"):
+            fields.expect(
+                "how many may run at once: a whole number, or {limit, action, key, key_limit}", "concurrency"
+            )
+        return None
+    own = Fields(given, (*fields.path, "concurrency"), fields.findings)
+    return _read_concurrency_mapping(own)
+
+
+def _read_concurrency_mapping(fields: Fields) -> Concurrency:
+    found = len(fields.findings)
+    fields.refuse_unknown(CONCURRENCY_KEYS, within="in `concurrency`")
+    if "limit" not in fields:
+        fields.miss("limit", "how many may run at once (with `key` and no `key_limit`: of each key)")
+    limit, action, key = _read_limit(fields, "limit"), fields.name("action"), _read_key(fields)
+    if "key_limit" not in fields:
+        if key is None:
+            return Concurrency(limit, action)
+        return Concurrency(action=action, key=key, key_limit=limit)
+    if "key" not in fields:
+        fields.report("key_limit", "`key_limit` is for each value of `key`, which is not there")
+    key_limit = _read_limit(fields, "key_limit")
+    if len(fields.findings) == found and key_limit > limit:
+        fields.report("key_limit", f"never reached: all keys together may have {limit}, by `limit`")
+    return Concurrency(limit, action, key, key_limit)
+
+
+def _read_limit(fields: Fields, key: str) -> int:
+    return fields.whole(key, range(1, MOST_PARALLEL + 1), 1)
+
+
+def _read_key(fields: Fields) -> str | None:
+    given = fields.values.get("key")
+    if "key" not in fields or (isinstance(given, str) and is_template(given)):
+        return given
+    fields.report(
+        "key",
+        'must be a template, such as "{{ input.customer }}", by which items differ; '
+        "steps that share one limit name it by `action`",
     )
     return None
 

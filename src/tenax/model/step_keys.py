@@ -21,7 +21,7 @@ from tenax.model.fields import NOT_YET, Fields
 from tenax.model.findings import Findings, Path, shorten, suggest
 from tenax.model.policy import Patch
 from tenax.model.retry_fields import parse_retry
-from tenax.model.step_extras import read_fan_out, read_on_failure, read_until
+from tenax.model.step_extras import read_concurrency, read_fan_out, read_on_failure, read_until
 from tenax.model.step_types import LATER_TYPES, SPEC_KEYS, read_spec, refuse_type
 from tenax.model.vary import override_text, read_override
 
@@ -38,6 +38,7 @@ STEP_KEYS = (
     "tolerate",
     "goal",
     *WORKER_KEYS,
+    "concurrency",
     "retry",
     "until",
     "on_failure",
@@ -57,7 +58,7 @@ def refused_keys(step_type: StepType) -> dict[str, str]:
     if step_type not in SERVER_TYPES:
         return {}
     why = "the server itself carries it out, without a worker"
-    refused = dict.fromkeys((*WORKER_KEYS, "until"), why)
+    refused = dict.fromkeys((*WORKER_KEYS, "concurrency", "until"), why)
     if step_type == "workflow":
         del refused["timeout"]
     else:
@@ -102,6 +103,7 @@ def read_step(value: Any, path: Path, defaults: StepDefaults, findings: Findings
         until=read_until(fields),
         on_failure=on_failure,
         compensate=_read_compensate(fields, name or "", step_type, defaults),
+        concurrency=read_concurrency(fields) if step_type not in SERVER_TYPES else None,
         **action,
         **read_fan_out(fields),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tenax.model.health import Health, HealthReport, HealthTerms, WorkerState
 from tenax.model.outcome import Outcome
 
 SecretSlot = tuple[tuple[str | int, ...], tuple[str | dict[str, str], ...]]
@@ -27,6 +28,8 @@ class LeaseRequest:
     wait: float = 20.0
     lost_grants: tuple[str, ...] = ()
     """Earlier requests whose answer never came: what they were granted is handed back, uncounted."""
+    life: str | None = None
+    """As in the registration: one that was taken over by a later life of the same name gets nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +114,23 @@ class Heartbeat:
     lost_grants: tuple[str, ...] = ()
     leaving: bool = False
     """The worker stops, in good order: this is its last word."""
+    life: str | None = None
+    health: HealthReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatAnswer:
     revoked: tuple[Held, ...] = ()
     """Leases that are no longer this worker's: stop that work, its report would be late."""
+    known: bool = True
+    """False: the server knows no worker of this name (any more). Register again."""
+    superseded: bool = False
+    """Another life goes by this name now: finish what is running, ask for nothing more, and end."""
+    state: WorkerState = "active"
+    leave: bool = False
+    """An operator drains the worker: finish what is running, then end."""
+    health: Health = "healthy"
+    """The server's verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +143,8 @@ class Registration:
     labels: dict[str, str] = field(default_factory=dict)
     slots: int = 1
     version: str | None = None
+    life: str | None = None
+    """A UUID, new at each start of the process: a later life takes over the name from an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +153,8 @@ class RegistrationAnswer:
     """Seconds a lease lasts without a heartbeat."""
     heartbeat: float
     """Seconds between heartbeats."""
+    health: HealthTerms = field(default_factory=HealthTerms)
+    """By what the worker judges itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,16 @@ from tenax.model.policy import Patch, Policy
 from tenax.model.vary import read_override
 from tenax.policy.conditions import compile_condition, strip_braces
 from tenax.policy.expressions import ExpressionError, compile_expression
-from tenax.policy.reach import OUTPUTS, Place, Reach, Say, compensation_of, keys_of, once_in
+from tenax.policy.reach import (
+    OUTPUTS,
+    Place,
+    Reach,
+    Say,
+    compensation_of,
+    concurrency_key_of,
+    keys_of,
+    once_in,
+)
 from tenax.policy.resolve import PolicyError, resolve_policy
 from tenax.policy.templates import UNTIL_VARIABLES
 
@@ -66,6 +75,7 @@ class _Check:
         if step.until is not None:
             self._check_until(step.until.condition, (*path, "until"))
         self._check_for_each(step, path)
+        self._check_concurrency(step, path)
         if step.on_failure is not None and step.on_failure.action == "value":
             place = once_in(step, "on_failure", own=True)
             self._check_texts(step.on_failure.value, place, (*path, "on_failure", "value"))
@@ -87,6 +97,12 @@ class _Check:
         self._check_texts(step.for_each, place, below)
         if isinstance(step.for_each, str):
             self._reach.check_whole(step.for_each, "a list", place, below)
+
+    def _check_concurrency(self, step: Step, path: Path) -> None:
+        if step.concurrency is not None and step.concurrency.key is not None:
+            key, below = step.concurrency.key, (*path, "concurrency", "key")
+            self._spend(below, key.count("{{"))
+            self._reach.check_key(key, concurrency_key_of(step), below)
 
     def _check_until(self, condition: str, path: Path) -> None:
         self._spend(path, 1)

@@ -8,6 +8,12 @@ from dataclasses import fields
 from http import HTTPStatus
 from typing import Any
 
+from tenax.model.exceptions import (
+    CONNECTION_ERRORS,
+    PERMISSION_ERROR,
+    PROGRAMMING_ERRORS,
+    VALIDATION_ERROR,
+)
 from tenax.model.outcome import Connection, Facts, Failure, FailureClass, OutcomeStatus
 from tenax.model.reasons import REASON_OF_CLASS, REASONS
 
@@ -15,32 +21,6 @@ _Verdict = tuple[FailureClass, str]
 
 _RETRIED_STATUS = frozenset({408, 425, 429})
 _DENIED_STATUS = frozenset({401, 403})
-
-PROGRAMMING_ERRORS = frozenset(
-    f"builtins.{name}"
-    for name in (
-        "TypeError",
-        "ValueError",
-        "KeyError",
-        "AttributeError",
-        "NameError",
-        "NotImplementedError",
-        "AssertionError",
-        "ImportError",
-    )
-)
-"""Exactly these are bugs. Not their subclasses: a JSON error is a ValueError, and says nothing of the code."""
-
-_CONNECTION_ERRORS = {
-    "builtins.ConnectionRefusedError": "connection_refused",
-    "builtins.ConnectionResetError": "connection_reset",
-    "builtins.ConnectionAbortedError": "connection_reset",
-    "builtins.BrokenPipeError": "connection_reset",
-    "socket.gaierror": "connection_dns",
-    "socket.herror": "connection_dns",
-    "ssl.SSLError": "connection_tls",
-    "builtins.ConnectionError": "connection_failed",
-}
 
 _EVIDENCE = tuple(f.name for f in fields(Facts) if f.name not in ("message", "failure_class", "reason"))
 _NOT_A_NAME = re.compile(r"\W+", re.ASCII)
@@ -127,12 +107,12 @@ def _from_exception(exception: str, bases: tuple[str, ...]) -> _Verdict:
     name = lineage[0].rpartition(".")[2]
     if lineage[0] in PROGRAMMING_ERRORS:
         return "logical", f"exception_{name}"
-    if "builtins.PermissionError" in lineage:
+    if PERMISSION_ERROR in lineage:
         return "denied", "permission_denied"
     for ancestor in lineage:
-        if ancestor in _CONNECTION_ERRORS:
-            return "transient", _CONNECTION_ERRORS[ancestor]
-    if any(ancestor.endswith("ValidationError") for ancestor in lineage):
+        if ancestor in CONNECTION_ERRORS:
+            return "transient", CONNECTION_ERRORS[ancestor]
+    if any(ancestor.endswith(VALIDATION_ERROR) for ancestor in lineage):
         return "invalid", "validation_error"
     return "transient", f"exception_{_NOT_A_NAME.sub('_', name)[:200] or 'unknown'}"
 

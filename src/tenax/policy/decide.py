@@ -72,6 +72,7 @@ def _stopped(case: Case, failure: Failure | None) -> Decision:
         elapsed=case.elapsed,
         failure_class=failure.failure_class if failure is not None else None,
         snoozed=failure is None and case.outcome.status == "snoozed",
+        lost_worker=case.controls.lost_worker,
     )
     if not case.controls.execution_open:
         return case.decision("stop", "execution_ended", "the execution has ended", after, _ENDED)
@@ -123,7 +124,7 @@ def replay(
     until: CompiledUntil | None = None,
 ) -> Decision:
     """The decision of a stored record (`Decision.as_dict()`), made again from its inputs."""
-    before = Ledger(**record["before"])
+    before = Ledger.from_dict(record["before"])
     polled = None
     if until is not None and outcome.status == "succeeded":
         inputs = {name: record[name] for name in ("attempt", "elapsed", "execution_id", "node_id")}

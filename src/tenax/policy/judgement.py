@@ -116,6 +116,8 @@ class Judgement:
     # -- the order of the decision
 
     def decide(self) -> Decision:
+        if self.case.controls.held_for is not None:
+            return self._held_too_long(self.case.controls.held_for)
         if self.failure.reason == "snooze_limit":
             saw = {"snoozes": self.case.ledger.snoozes, "max_snoozes": self.policy.max_snoozes}
             self.checks.append(Check("snooze_limit", hit=False, saw=saw))
@@ -282,8 +284,25 @@ class Judgement:
         why = f"the budget cannot pay another attempt ({self.after.cost:g} of {budget:g} spent)"
         return self._fail("budget", why) if hit else None
 
+    def _held_too_long(self, seconds: float) -> Decision:
+        """No attempt has ended: the failure is that of the last one."""
+        self.after = self.case.ledger
+        self.checks.append(Check("hold_expired", hit=True, saw={"held_for": seconds}))
+        return self._fail("hold_expired", f"it was held for {format_duration(seconds)}, the limit (max_hold)")
+
     def _held(self) -> Decision | None:
-        hold = self.case.controls.hold
+        controls = self.case.controls
+        if controls.lost_worker is not None and controls.poison_after:
+            lost_by, limit = self.after.lost_by, controls.poison_after
+            hit = len(lost_by) >= limit
+            self.checks.append(
+                Check("poison", hit=hit, saw={"lost_by": list(lost_by), "poison_after": limit})
+            )
+            if hit:
+                names = ", ".join(lost_by)
+                why = f"{self._what()} would be retried ({self.why}), but it has cost {len(lost_by)} workers their lease ({names})"
+                return self._again("hold", "poison", f"{why}: it is quarantined")
+        hold = controls.hold
         if hold is None:
             return None
         self.checks.append(Check("hold", hit=True, saw={"hold": hold}))
@@ -309,6 +328,7 @@ class Judgement:
             elapsed=self.case.elapsed,
             failure_class=self.failure.failure_class,
             rule=rule,
+            lost_worker=self.case.controls.lost_worker,
         )
 
     def _fail(self, rule: str, why: str, *, exhausted: bool = False) -> Decision:

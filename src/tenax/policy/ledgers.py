@@ -46,8 +46,12 @@ def settle(
     rule: str | None = None,
     snoozed: bool = False,
     polled: bool = False,
+    lost_worker: str | None = None,
 ) -> Ledger:
     """The ledger after an attempt that ended so. `rule` is the key of the policy's own rule that it ended in."""
+    lost_by = ledger.lost_by
+    if lost_worker is not None and lost_worker not in lost_by:
+        lost_by = (*lost_by, lost_worker)
     cost, highest = charge(policy, ledger, outcome, failure_class)
     exempted = failure_class is not None and is_exempted(policy, ledger, failure_class)
     by_class, by_rule = ledger.by_class, ledger.by_rule
@@ -67,6 +71,7 @@ def settle(
         ledger.budget,
         highest,
         ledger.polls + 1 if polled else ledger.polls,
+        lost_by,
     )
 
 
@@ -84,4 +89,5 @@ def with_delay(ledger: Ledger, delay: float) -> Ledger:
         ledger.budget,
         ledger.highest_cost,
         ledger.polls,
+        ledger.lost_by,
     )

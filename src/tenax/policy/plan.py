@@ -54,6 +54,9 @@ class PlannedStep(PlannedAction):
     value: Template | None
     """What stands in the place of its result where it has failed."""
     value_reads: tuple[str, ...]
+    concurrency_key: Template | None
+    """What its items are counted by, where `concurrency` says so: found for each when it is queued."""
+    concurrency_reads: tuple[str, ...]
     compensation: PlannedAction | None
 
     @property
@@ -126,6 +129,13 @@ class Plan:
 
     def policy_bodies(self) -> dict[str, dict[str, Any]]:
         return {action.policy_hash: action.policy.policy.as_dict() for action in self.actions.values()}
+
+
+def action_gate_name(workflow: str, step: Step) -> str:
+    """What a step's items are counted under by its `concurrency`: the action that it names, or itself."""
+    if step.concurrency is not None and step.concurrency.action is not None:
+        return f"action:{step.concurrency.action}"
+    return f"step:{workflow}/{step.name}"
 
 
 def make_plan(
@@ -203,6 +213,7 @@ def _planned(
     for_each = _template(step.for_each)
     failed = step.on_failure
     value = _template(failed.value) if failed is not None and failed.action == "value" else None
+    key = _template(step.concurrency.key) if step.concurrency is not None and step.concurrency.key else None
     return PlannedStep(
         step=step,
         policy=action.policy,
@@ -219,6 +230,8 @@ def _planned(
         fallback_of=fallback_of,
         value=value,
         value_reads=_steps_read(value.reads) if value is not None else (),
+        concurrency_key=key,
+        concurrency_reads=_steps_read(key.reads) if key is not None else (),
         compensation=_action(step.compensate, policies[COMPENSATION + step.name])
         if step.compensate is not None
         else None,

@@ -28,7 +28,6 @@ STEP_FACTS = ("status", "result", "failure", "failures")
 
 Say = Callable[[Path, str], None]
 _Reads = Iterable[tuple[str, ...]]
-_ONLY_IN_KEYS = "is there only in the keys of a step's type and in `compensate`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,8 @@ class Place:
     """Results of the steps before this one are in reach; of all steps where it is None."""
     own: bool = False
     """And this step's own."""
+    of_item: bool = False
+    """It is found for each item of a fan-out."""
 
 
 OUTPUTS = Place("`outputs`", ONCE_VARIABLES)
@@ -50,11 +51,15 @@ def keys_of(step: Step) -> Place:
     variables = SERVER_SPEC_VARIABLES if step.type in SERVER_TYPES else SPEC_VARIABLES
     if step.until is not None:
         variables |= POLLING_VARIABLES
-    return Place(f"the keys of this {step.type} step", _with_items(variables, step), step)
+    return Place(f"the keys of this {step.type} step", _with_items(variables, step), step, of_item=True)
 
 
 def compensation_of(step: Step) -> Place:
-    return Place("`compensate`", _with_items(COMPENSATE_VARIABLES, step), step, own=True)
+    return Place("`compensate`", _with_items(COMPENSATE_VARIABLES, step), step, own=True, of_item=True)
+
+
+def concurrency_key_of(step: Step) -> Place:
+    return Place("`concurrency`", _with_items(ONCE_VARIABLES, step), step, of_item=True)
 
 
 def once_in(step: Step, key: str, *, own: bool = False) -> Place:
@@ -67,12 +72,19 @@ def _with_items(variables: frozenset[str], step: Step) -> frozenset[str]:
 
 def why_not_in_reach(name: str, place: Place) -> str:
     """Of a variable that exists, but not in this place."""
-    in_keys = "attempt" in place.variables
     match name:
-        case "item" | "index" if in_keys:
+        case "item" | "index" if place.of_item:
             return f"`{name}` is there only in a step with `for_each`, which this one does not have"
-        case "item" | "index" | "attempt":
-            return f"`{name}` {_ONLY_IN_KEYS}, not in {place.name}: that is found only once"
+        case "item" | "index":
+            return (
+                f"`{name}` is there only in the keys of a step's type, in `concurrency` and in `compensate`, "
+                f"not in {place.name}: that is found only once"
+            )
+        case "attempt":
+            return (
+                "`attempt` is there only in the keys of a step's type and in `compensate`, "
+                f"not in {place.name}: that is found only once"
+            )
         case "previous":
             return "`previous`, the last result, is there only in the keys of a step with `until`"
         case "result":
@@ -105,6 +117,17 @@ class Reach:
         """A template that must give more than text."""
         if self.check_template(text, place, path) and not keeps_type(text):
             self._say(path, f"it must give {wanted}, but with something around its {{{{ }}}} it gives text")
+
+    def check_key(self, text: str, place: Place, path: Path) -> None:
+        """A template by which items are told apart."""
+        if (
+            self.check_template(text, place, path)
+            and not compile_template(text, variables=place.variables).reads
+        ):
+            self._say(
+                path,
+                "it reads nothing, and so is the same for all: a limit that steps share is named by `action`",
+            )
 
     def check_expression(self, text: str, place: Place, path: Path) -> None:
         def reads(variables: frozenset[str]) -> _Reads:

@@ -9,6 +9,7 @@ RULES: Mapping[str, str] = MappingProxyType(
     {
         "execution_ended": "the execution is cancelled or finished: stop",
         "step_ended": "the step has failed while items of its fan-out still ran: stop",
+        "hold_expired": "it was held for longer than `max_hold`: fail",
         "until": "it succeeded, but `until` does not hold yet: retry, uncounted; beyond its limit a failure, and goes on",
         "succeeded": "the attempt succeeded: complete",
         "snoozed": "the handler asks to be run later, within `max_snoozes`: retry, uncounted",
@@ -28,6 +29,7 @@ RULES: Mapping[str, str] = MappingProxyType(
         "rule_attempts_exhausted": "the matching rule's own `max_attempts` are used up: fail",
         "give_up_after": "the retry would start after `give_up_after`: fail",
         "budget": "the budget cannot pay another attempt: fail",
+        "poison": "it has cost `poison_after` different workers their lease: hold, in quarantine",
         "hold": "a control of the fleet holds retries back: hold",
         "retry": "nothing stands against it: retry after the delay",
     }

@@ -14,13 +14,13 @@ from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 from urllib.parse import quote
 
-import httpx2
 import orjson
 
 from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
-from tenax.sdk.problems import check_answer, unreachable
+from tenax.sdk.problems import check_answer
+from tenax.sdk.servers import Servers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,22 +33,19 @@ VERSION_HEADER = "tenax-version"
 
 
 class Client:
-    """A server's HTTP API. Use it as `async with Client(url, token) as client:`, or `await client.close()`."""
+    """A server's HTTP API. Use it as `async with Client(url, token) as client:`, or `await client.close()`.
+
+    Of several servers (URLs with commas between them) it speaks to one that answers.
+    """
 
     def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
-        self._url = server_url.rstrip("/")
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        try:
-            # A server is most often on this machine or beside it: proxies in the environment are not meant for it.
-            self._http = httpx2.AsyncClient(
-                base_url=self._url, headers=headers, timeout=timeout, trust_env=False
-            )
-        except httpx2.InvalidURL as error:
-            raise UsageError(f"{server_url!r} is not the URL of a server: {error}") from error
+        self._servers = Servers(server_url, headers=headers, timeout=timeout)
         self._timeout = timeout
 
     async def submit(self, submission: Submission) -> Submitted:
-        body = await self._call("POST", "/v1/executions", body=submission)
+        known = submission.key is not None
+        body = await self._call("POST", "/v1/executions", body=submission, repeatable=known)
         return Submitted(id=body["id"], created=body["created"])
 
     async def submit_file(
@@ -68,7 +65,8 @@ class Client:
 
     async def submit_many(self, submissions: Sequence[Submission]) -> list[Submitted]:
         """All of them or none."""
-        answers = await self._call("POST", "/v1/executions/batch", body={"submissions": list(submissions)})
+        body, known = {"submissions": list(submissions)}, all(one.key is not None for one in submissions)
+        answers = await self._call("POST", "/v1/executions/batch", body=body, repeatable=known)
         return [Submitted(id=answer["id"], created=answer["created"]) for answer in answers]
 
     async def get(self, execution_id: int) -> dict[str, Any]:
@@ -179,6 +177,42 @@ class Client:
         """The stored definitions; all versions of one, where it is named."""
         return await self._call("GET", "/v1/workflows", query={"name": name})
 
+    async def workers(self, *, all: bool = False) -> Any:  # noqa: A002 -- the parameter's name
+        """The live workers and how healthy they are; `all`: those that are gone too."""
+        return await self._call("GET", "/v1/workers", query={"all": "true" if all else None})
+
+    async def worker(self, name: str) -> dict[str, Any]:
+        """One worker, with the `columns` of its health, its `leases` and its last `events`."""
+        return cast("dict[str, Any]", await self._call("GET", _worker(name)))
+
+    async def pause_worker(self, name: str, *, reason: str | None = None) -> Any:
+        """It gets nothing new until it is resumed."""
+        return await self._call("POST", f"{_worker(name)}/pause", body={"reason": reason})
+
+    async def drain_worker(self, name: str, *, reason: str | None = None) -> Any:
+        """It gets nothing new, finishes what it has, and ends."""
+        return await self._call("POST", f"{_worker(name)}/drain", body={"reason": reason})
+
+    async def resume_worker(self, name: str, *, reason: str | None = None) -> Any:
+        return await self._call("POST", f"{_worker(name)}/resume", body={"reason": reason})
+
+    async def queues(self) -> Any:
+        """The queues that have work, workers or limits."""
+        return await self._call("GET", "/v1/queues")
+
+    async def limit_queue(
+        self,
+        queue: str,
+        *,
+        concurrency: int | None = None,
+        rate: float | None = None,
+        burst: int | None = None,
+        reason: str | None = None,
+    ) -> Any:
+        """Sets exactly these limits: how many run at once, start in a second, start at once. None: no such limit."""
+        body = {"concurrency": concurrency, "rate": rate, "burst": burst, "reason": reason}
+        return await self._call("PUT", f"/v1/queues/{quote(queue, safe='')}/limits", body=body)
+
     async def list_tokens(self) -> Any:
         """All tokens, the revoked ones too, without their secrets. Like the next two for admins."""
         return await self._call("GET", "/v1/tokens")
@@ -207,7 +241,7 @@ class Client:
         return await self._answers("/readyz")
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._servers.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -219,16 +253,18 @@ class Client:
 
     async def _call(
         self,
-        method: Literal["GET", "POST"],
+        method: Literal["GET", "POST", "PUT"],
         path: str,
         *,
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - the HTTP client's own, not a scope of ours
+        repeatable: bool = False,
     ) -> Any:
-        response = await self._send(
+        response = await self._servers.request(
             method,
             path,
+            repeatable=repeatable or method != "POST",
             params={name: value for name, value in (query or {}).items() if value is not None},
             content=None if body is None else orjson.dumps(body),
             headers=None if body is None else {"content-type": "application/json"},
@@ -245,25 +281,21 @@ class Client:
     def _not_tenax(self) -> TenaxError:
         """Not `Unreachable`: to wait for it and to ask again would not help."""
         return TenaxError(
-            f"what answers at {self._url} is not a Tenax server",
+            f"what answers at {self._servers.current} is not a Tenax server",
             remedy="is the address right? (--server or TENAX_SERVER)",
         )
 
     async def _answers(self, path: str) -> bool:
-        response = await self._send("GET", path)
+        response = await self._servers.request("GET", path, repeatable=True)
         return response.is_success and VERSION_HEADER in response.headers
-
-    async def _send(self, method: str, path: str, **how: Any) -> httpx2.Response:
-        try:
-            return await self._http.request(method, path, **how)
-        except httpx2.UnsupportedProtocol as error:
-            raise UsageError(f"{self._url!r} is not the URL of a server: {error}") from error
-        except httpx2.TransportError as error:
-            raise unreachable(self._url, error) from error
 
 
 def _step(execution_id: int, step: str) -> str:
     return f"/v1/executions/{execution_id}/steps/{quote(step, safe='')}"
+
+
+def _worker(name: str) -> str:
+    return f"/v1/workers/{quote(name, safe='')}"
 
 
 def _speaks_for_itself(status: int) -> bool:
@@ -309,6 +341,13 @@ class SyncClient:
     reject = _blocking(Client.reject)
     store_workflow = _blocking(Client.store_workflow)
     workflows = _blocking(Client.workflows)
+    workers = _blocking(Client.workers)
+    worker = _blocking(Client.worker)
+    pause_worker = _blocking(Client.pause_worker)
+    drain_worker = _blocking(Client.drain_worker)
+    resume_worker = _blocking(Client.resume_worker)
+    queues = _blocking(Client.queues)
+    limit_queue = _blocking(Client.limit_queue)
     list_tokens = _blocking(Client.list_tokens)
     create_token = _blocking(Client.create_token)
     revoke_token = _blocking(Client.revoke_token)

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server import callbacks, executions, health, steps, tokens, workers, workflows
+from tenax.server import callbacks, executions, fleet, health, steps, tokens, workers, workflows
 from tenax.server.auth import Doorkeeper, is_loopback
 from tenax.server.describe import describe
 from tenax.server.gate import Gate
@@ -38,7 +38,7 @@ GRACE = 1
 BACKLOG = 2048
 
 
-API = (executions, steps, workflows, callbacks, workers, tokens, health)
+API = (executions, steps, workflows, callbacks, fleet, workers, tokens, health)
 
 
 def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType] = API) -> FastAPI:

@@ -34,7 +34,7 @@ ANONYMOUS = Principal("anonymous@loopback", "admin")
 
 
 def may(role: Role, method: str, path: str) -> bool:
-    """Workers lease and report, viewers read, operators act on executions, admins do all that and make tokens."""
+    """Workers lease and report, viewers read, operators act on executions and the fleet, admins do all that and make tokens."""
     if role == "admin":
         return True
     if path.startswith("/v1/worker/"):

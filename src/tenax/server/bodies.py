@@ -15,6 +15,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from starlette.requests import Request
 
 from tenax.model.durations import LONGEST
+from tenax.model.health import Health, HealthReport
 from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.usage import bounded_cost, bounded_tokens
 from tenax.model.wire import Heartbeat, Held, LeaseRequest, Registration, Release, Report, Submission
@@ -27,6 +28,8 @@ BATCH = 1000
 SLOTS = 1000
 LONGEST_LEASE_WAIT = 60.0
 LARGEST_ATTEMPT = 2**31 - 1
+LARGEST_COUNT = 2**31 - 1
+LARGEST_LIMIT = 1_000_000
 FILES = 1000
 """Definitions of children that may come with one; `max_body` bounds them all together."""
 
@@ -41,6 +44,10 @@ def _uuid(text: str) -> str:
 
 def _seconds(value: float) -> float:
     return 0.0 if math.isnan(value) else min(max(value, 0.0), LONGEST)
+
+
+def _count(value: int) -> int:
+    return min(max(value, 0), LARGEST_COUNT)
 
 
 # PostgreSQL's text has no NUL.
@@ -59,6 +66,8 @@ Files = Annotated[
     Field(max_length=FILES),
 ]
 Item = Annotated[int, Field(ge=0, le=LARGEST_ATTEMPT)]
+Limit = Annotated[int, Field(ge=1, le=LARGEST_LIMIT)]
+Count = Annotated[int, AfterValidator(_count)]
 
 _FOR_PEOPLE = ConfigDict(extra="forbid")
 """A key that is not known is a mistake of a person. Workers of a newer version may send more than is known here."""
@@ -90,7 +99,7 @@ class BatchBody:
 
 @dataclass(frozen=True, slots=True)
 class ReasonBody:
-    """Why someone cancels, pauses or resumes."""
+    """Why someone cancels, pauses, drains or resumes."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
@@ -139,6 +148,21 @@ class RetryBody:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsBody:
+    """The limits of a queue, all of them: what is absent or null is no limit."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
+
+    concurrency: Limit | None = None
+    """How many items run at once."""
+    rate: Annotated[float, Field(gt=0, le=LARGEST_LIMIT)] | None = None
+    """How many start in a second."""
+    burst: Limit | None = None
+    """How many start at once after a pause; only with a rate, and as many as that where it is absent."""
+    reason: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TokenBody:
     __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
@@ -156,6 +180,7 @@ class RegistrationBody(Registration):
     labels: Labels = field(default_factory=dict)
     slots: Annotated[int, Field(ge=1, le=SLOTS)] = 1
     version: Text | None = None
+    life: LeaseToken | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +196,7 @@ class LeaseBody(LeaseRequest):
     execution_id: Id | None = None
     wait: Annotated[float, Field(ge=0, le=LONGEST_LEASE_WAIT)] = 20.0
     lost_grants: tuple[LeaseToken, ...] = ()
+    life: LeaseToken | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +256,27 @@ class HeldBody(Held):
 
 
 @dataclass(frozen=True, slots=True)
+class HealthReportBody(HealthReport):
+    """What a worker says of itself."""
+
+    status: Health = "healthy"
+    last_check: Annotated[str, Field(max_length=100, pattern=_PLAIN)] | None = None
+    consecutive_failures: Count = 0
+    total_executions: Count = 0
+    failed_executions: Count = 0
+    average_execution_time_ms: Seconds = 0.0
+    queue_depth: Count = 0
+
+
+@dataclass(frozen=True, slots=True)
 class HeartbeatBody(Heartbeat):
     """A worker is alive, and still holds these leases."""
 
     worker: Name
     holding: tuple[HeldBody, ...] = ()
     lost_grants: tuple[LeaseToken, ...] = ()
+    life: LeaseToken | None = None
+    health: HealthReportBody | None = None
 
 
 SUBMISSION = TypeAdapter(SubmissionBody)
@@ -248,6 +289,7 @@ CALLBACK: TypeAdapter[Any] = TypeAdapter(Any)
 """Whatever the callee has to say: `tenax.model.callback` reads it."""
 RETRY = TypeAdapter(RetryBody)
 TOKEN = TypeAdapter(TokenBody)
+LIMITS = TypeAdapter(LimitsBody)
 REGISTRATION = TypeAdapter(RegistrationBody)
 LEASE = TypeAdapter(LeaseBody)
 REPORTS = TypeAdapter(Annotated[list[ReportBody], Field(max_length=BATCH)])

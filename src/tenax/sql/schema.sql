@@ -11,9 +11,12 @@
 --   signal     what was sent to an execution, and which item took it
 --   inbox      messages to an execution that are to be delivered: a child has ended, a child must be cancelled
 --   log        the events, several to a row where one transition made them: the truth
---   worker     who leases and runs
+--   worker     who leases and runs, and how healthy the server finds it
+--   worker_window  what attempts came to on a worker, in short spans of time
+--   worker_loss    when a worker fell silent or started anew with work in its hands, and with which
+--   queue_limit    how much of a queue may run at once, and start in a second
 --   token      who may speak to the server
---   service    one row: when a server was last alive, and the secret receipts are signed with
+--   service    one row: when a server was last alive, which one leads, and the secret receipts are signed with
 --
 -- One job: submit inserts execution + item + log; lease updates item + inserts log; report deletes item,
 -- updates execution, inserts log. Locks are taken in this order: execution by id, then item by id.
@@ -84,6 +87,8 @@ create table tenax.execution (
     parent_attempt     integer,
     -- An execution with compensations that has failed: waiting for what still runs, then running them one by one.
     compensation       text check (compensation in ('waiting', 'running', 'completed', 'failed', 'cancelled')),
+    -- Its items take turns with those of other executions, by this number; 0: it has few of them.
+    lane               bigint not null default 0,
     check ((finished_at is null) = (state in ('running', 'paused')))
 );
 create unique index execution_submit_key on tenax.execution (submit_key) where submit_key is not null;
@@ -148,13 +153,37 @@ create table tenax.item (
     -- False: its fan-out has no place for it now.
     placed         boolean not null default true,
     paused         boolean not null default false,
-    leasable       boolean generated always as (placed and not paused and state in ('queued', 'retrying')) stored,
+    -- One of a crowd: the crowds take turns, by this number (the execution they began with). 0: none.
+    lane           bigint not null default 0,
+    -- It has cost workers their lease, and is next to be quarantined: it runs beside no other such item.
+    suspect        boolean not null default false,
+    -- How many of the same action, and of the same key, may run at once.
+    action_gate    text,
+    action_most    integer,
+    key_gate       text,
+    key_most       integer,
+    -- As many as may were running when it was looked at: one that ends lets it go on.
+    blocked        boolean not null default false,
+    leasable       boolean generated always as
+                       (placed and not paused and not blocked and state in ('queued', 'retrying')) stored,
+    -- Any worker that is able may have it, in the order of the queue: the short way.
+    common         boolean generated always as
+                       (lane = 0 and not suspect and refused_by is null and action_gate is null and key_gate is null) stored,
     constraint item_lease check (
         (state = 'leased') = (lease_token is not null and lease_until is not null)
         and (state <> 'leased' or timeout_at is not null)
     )
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
-create index item_ready on tenax.item (queue, priority, available_at) where leasable;
+create index item_ready on tenax.item (queue, priority, available_at) where leasable and common;
+create index item_special on tenax.item (queue, priority, lane, available_at) where leasable and not common;
+create index item_held on tenax.item (timeout_at) where state = 'held';
+create index item_action_gate on tenax.item (action_gate)
+    where action_gate is not null and state in ('leased', 'accepted');
+create index item_key_gate on tenax.item (key_gate) where key_gate is not null and state in ('leased', 'accepted');
+create index item_blocked_action on tenax.item (action_gate, available_at) where blocked and action_gate is not null;
+create index item_blocked_key on tenax.item (key_gate, available_at) where blocked and key_gate is not null;
+create index item_labels on tenax.item (labels) where labels is not null;
+create index item_suspect on tenax.item (worker) where suspect and state = 'leased';
 create index item_due on tenax.item (available_at) where state = 'retrying';
 create index item_expiry on tenax.item (expires_at) where state = 'leased';
 create index item_accepted on tenax.item (expires_at) where state = 'accepted';
@@ -284,7 +313,63 @@ create table tenax.worker (
     labels         jsonb not null default '{}',
     slots          integer not null,
     registered_at  timestamptz not null,
-    last_heartbeat timestamptz not null
+    last_heartbeat timestamptz not null,
+    -- One start of the worker's process. What an earlier one says is heard, but it gets no work.
+    life           uuid,
+    health         text not null default 'healthy' check (health in ('healthy', 'degraded', 'unhealthy')),
+    -- What decided on the health: heartbeat_age, consecutive_failures, queue_depth, failure_rate, reported_status, recovering.
+    health_column  text,
+    health_since   timestamptz,
+    -- What the worker says of itself, with its heartbeats.
+    reported       jsonb,
+    reported_at    timestamptz,
+    -- Attempts in a row that failed and speak of the worker; those it lost are in worker_loss.
+    streak         integer not null default 0,
+    last_success_at timestamptz,
+    last_failure_at timestamptz,
+    -- Since it was first known: attempts that ended on it, and those that failed and speak of it.
+    runs           bigint not null default 0,
+    failures       bigint not null default 0,
+    -- When an unhealthy worker may be given one item, to see. Null: it has it, or needs none.
+    probe_at       timestamptz,
+    -- When it was last given one.
+    probed_at      timestamptz,
+    -- It came back by a probe, and is degraded for a while.
+    recovering_since timestamptz,
+    -- What it is to be while it is here: a pause outlives a restart.
+    wanted         text not null default 'active' check (wanted in ('active', 'paused', 'draining')),
+    -- Why it was paused or drained, by whom and when. `tenax`: by the server itself.
+    state_reason   text,
+    state_actor    text,
+    state_since    timestamptz
+);
+
+create table tenax.worker_window (
+    worker   text not null,
+    bucket   timestamptz not null,
+    runs     integer not null,
+    failures integer not null,
+    primary key (worker, bucket)
+);
+
+create table tenax.worker_loss (
+    worker text not null,
+    -- The last heartbeat before, or the start of the next life: one row for each time.
+    ended  timestamptz not null,
+    at     timestamptz not null,
+    items  bigint[] not null,
+    primary key (worker, ended)
+);
+
+create table tenax.queue_limit (
+    queue       text primary key,
+    concurrency integer check (concurrency > 0),
+    -- Starts in a second, and how many may start at once after a pause.
+    rate        double precision check (rate > 0),
+    burst       integer check (burst > 0),
+    tokens      double precision not null default 0,
+    refilled_at timestamptz not null,
+    check ((rate is null) = (burst is null))
 );
 
 create table tenax.token (
@@ -300,7 +385,10 @@ create table tenax.service (
     one        boolean primary key default true check (one),
     alive_at   timestamptz,
     reap_after timestamptz,
-    secret     bytea not null
+    secret     bytea not null,
+    -- The server that looks after the fleet, until then.
+    leader       uuid,
+    leader_until timestamptz
 );
 insert into tenax.service (secret)
     values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));

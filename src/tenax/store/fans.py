@@ -110,6 +110,8 @@ class LostItem:
     vary: str | None = None
     awaited: tuple[str, datetime | None] | None = None
     """What it waited for without a worker, and until when at most."""
+    key: str | None = None
+    """What it is limited by, together with others of the same key."""
 
 
 async def find_broken_fans(tx: Connection) -> list[StepKey]:
@@ -149,4 +151,9 @@ async def restore_fan_items(tx: Connection, fan: FanRow, item: NewItem, lost: Se
         fan.parallelism is None,
         [one.awaited[0] if one.awaited is not None else None for one in lost],
         [one.awaited[1] if one.awaited is not None else None for one in lost],
+        item.lane,
+        item.action_gate,
+        item.action_most,
+        [one.key for one in lost],
+        item.key_most,
     )

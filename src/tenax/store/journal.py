@@ -21,6 +21,7 @@ from tenax.store.rows import (
     ItemResult,
     NewExecution,
     NewItem,
+    Run,
     StepRow,
 )
 from tenax.store.statements import sql
@@ -60,6 +61,18 @@ class Journal:
     """Results that were read in this transaction: what has ended does not change."""
     placed: int = 0
     """How many items got a place by what was written."""
+    runs: list[Run] = field(default_factory=list)
+    """What attempts came to, for the health of their workers."""
+    pardons: list[int] = field(default_factory=list)
+    """Items that kill whatever runs them: their workers are not to blame."""
+    freed_gates: list[str] = field(default_factory=list)
+    """What was running and counted against a limit, by the limit's name: the next one may go on."""
+    holds: dict[int, datetime] = field(default_factory=dict)
+    """Items that are held, until when at most."""
+    suspects: list[int] = field(default_factory=list)
+    """Items that run beside no other such item."""
+    special: bool = False
+    """Something goes back to the queue that not just any able worker may have."""
 
     def log(self, execution_id: int, event: dict[str, Any]) -> None:
         self.events.setdefault(execution_id, []).append(event)
@@ -75,6 +88,12 @@ class Journal:
     def ready(self) -> bool:
         """Something can be leased now."""
         return bool(self.new_items or self.explosions or self.placed)
+
+    @property
+    def out_of_the_common(self) -> bool:
+        """Some of what can be leased now is not to be had the short way."""
+        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+        return self.special or bool(self.freed_gates) or any(not item.common for item in fresh)
 
     @property
     def server_ready(self) -> bool:
@@ -172,6 +191,12 @@ class Journal:
             await tx.execute(sql("retire_fans"), self.fans_over)
         if children:
             await tx.execute(sql("announce_endings"), children, self.now)
+        if self.holds:
+            await tx.execute(sql("hold_items"), list(self.holds), list(self.holds.values()))
+        if self.suspects:
+            await tx.execute(sql("suspect_items"), self.suspects)
+        if self.freed_gates:
+            await tx.execute(sql("open_gates"), self.freed_gates)
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
 
@@ -246,6 +271,11 @@ async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
         now,
         item.vary,
         item.paused,
+        item.lane,
+        item.action_gate,
+        item.action_most,
+        explosion.keys,
+        item.key_most,
     )
 
 
@@ -285,4 +315,6 @@ def item_columns(items: Sequence[NewItem]) -> tuple[list[Any], ...]:
         [item.timeout for item in items],
         [item.queue_ttl for item in items],
         [item.vary for item in items],
+        [item.lane for item in items],
+        [item.gates for item in items],
     )

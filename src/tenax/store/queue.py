@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from tenax.store.connect import Connection
@@ -14,48 +13,12 @@ from tenax.store.json_text import encode
 from tenax.store.rows import (
     ExecutionRow,
     ItemRow,
-    LeasedItem,
     NewItem,
     OpenItem,
     RefusedItem,
     ServerItem,
 )
 from tenax.store.statements import sql
-
-
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """Free slots of workers that are able to run the same things: one worker and one grant for each slot."""
-
-    queues: tuple[str, ...]
-    runtimes: tuple[str, ...]
-    labels: str
-    workers: list[str]
-    grants: list[str]
-    execution_id: int | None = None
-
-
-@cache
-def _leasing(pick: str) -> str:
-    """Which items, and what is done with them, as one statement."""
-    return "with picked as materialized (\n" + pick + "),\n" + sql("lease_picked_items")
-
-
-async def lease_items(
-    tx: Connection, slots: Slots, *, lease: float, grace: float, refused: bool
-) -> list[LeasedItem]:
-    arguments = [slots.queues, slots.runtimes, slots.labels, slots.workers, slots.grants, lease, grace]
-    if slots.execution_id is not None:
-        rows = await tx.fetch(_leasing(sql("pick_own_items")), *arguments, slots.execution_id)
-    elif refused:
-        rows = await tx.fetch(_leasing(sql("pick_refused_items")), *arguments)
-    else:
-        rows = await tx.fetch(_leasing(sql("pick_ready_items")), *arguments)
-    return [LeasedItem(*row) for row in rows]
-
-
-async def any_refused(tx: Connection) -> bool:
-    return bool(await tx.fetchval(sql("any_refused_items")))
 
 
 async def lock_executions(
@@ -134,9 +97,9 @@ async def find_granted_items(
 
 
 async def extend_leases(
-    tx: Connection, worker: str, items: Sequence[int], tokens: Sequence[str], lease: float
+    tx: Connection, items: Sequence[int], tokens: Sequence[str], lease: float
 ) -> set[int]:
-    return {row["id"] for row in await tx.fetch(sql("extend_leases"), worker, items, tokens, lease)}
+    return {row["id"] for row in await tx.fetch(sql("extend_leases"), items, tokens, lease)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +111,7 @@ class Wake:
     expiry: datetime | None
     queue: datetime | None
     wait: datetime | None
+    hold: datetime | None
     deadline: datetime | None
     reap_after: datetime | None
     server_steps: bool

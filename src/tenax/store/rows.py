@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from tenax.model.decision import Ledger
 from tenax.policy.transitions import check
+from tenax.store.json_text import encode
 
 
 @dataclass(slots=True)
@@ -28,6 +29,8 @@ class ExecutionRow:
     compensation: str | None = None
     failure: str | None = None
     """Known already where it has failed and its compensations are not over."""
+    lane: int = 0
+    """Whose turn its items take, where it is one of a crowd."""
     input: Mapping[str, Any] | None = None
     """Where it has been asked for: it may be large."""
 
@@ -70,6 +73,15 @@ class ItemRow:
     compensates: bool
     awaiting: str | None
     placed: bool
+    action_gate: str | None
+    key_gate: str | None
+
+    @property
+    def held_gates(self) -> list[str]:
+        """The limits that it counts against while it runs."""
+        if self.state not in ("leased", "accepted"):
+            return []
+        return [gate for gate in (self.action_gate, self.key_gate) if gate is not None]
 
     def again(
         self,
@@ -103,6 +115,8 @@ class OpenItem:
     state: str
     worker: str | None
     compensates: bool
+    gates: list[str]
+    """The limits that it counts against, where it runs."""
 
 
 @dataclass(slots=True)
@@ -163,6 +177,31 @@ class NewItem:
     queue_ttl: float | None
     vary: str | None = None
     paused: bool = False
+    lane: int = 0
+    """The crowd that it takes its turns in; 0: none."""
+    action_gate: str | None = None
+    """What counts together with it, where at most `action_most` may run at once; so with the key."""
+    action_most: int | None = None
+    key_gate: str | None = None
+    key_most: int | None = None
+
+    @property
+    def common(self) -> bool:
+        """Any worker that is able may have it, in the order of the queue."""
+        return not self.lane and self.action_gate is None and self.key_most is None
+
+    @property
+    def gates(self) -> str | None:
+        if self.action_gate is None and self.key_gate is None:
+            return None
+        return encode(
+            {
+                "action": self.action_gate,
+                "action_most": self.action_most,
+                "key": self.key_gate,
+                "key_most": self.key_most,
+            }
+        )
 
 
 @dataclass(slots=True)
@@ -173,6 +212,8 @@ class Explosion:
     elements: str
     parallelism: int | None
     tolerated: int
+    keys: list[str] | None = None
+    """Of each element, where how many of a key may run at once is limited."""
 
 
 @dataclass(slots=True)
@@ -226,6 +267,17 @@ class ItemAgain:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """What an attempt came to, as far as it speaks of its worker."""
+
+    worker: str
+    item_id: int
+    started_at: datetime | None
+    outcome: Literal["sound", "failed", "lost", "released"]
+    """`sound`: whatever came of it, the worker did its part. `released`: handed back, or gone on without it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Accepted:
     """An item that goes on without a worker, until something ends it."""
 
@@ -264,6 +316,8 @@ class Parent:
     step: str
     item: int | None
     attempt: int
+    lane: int = 0
+    """The crowd that its items are part of."""
 
 
 @dataclass(slots=True)
@@ -281,4 +335,4 @@ class NewExecution:
 
 
 def ledger_from(body: dict[str, Any] | None, elapsed: float) -> Ledger:
-    return Ledger(**{**body, "elapsed": elapsed}) if body else Ledger(elapsed=elapsed)
+    return Ledger.from_dict(body, elapsed=elapsed) if body else Ledger(elapsed=elapsed)

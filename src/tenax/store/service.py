@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenax.store.connect import Connection
+from tenax.store.statements import sql
 
 MONTHS_AHEAD = 3
 
@@ -21,3 +22,12 @@ async def ensure_log_partitions(tx: Connection) -> None:
 async def now(tx: Connection) -> datetime:
     value: datetime = await tx.fetchval("select tenax.now()")
     return value
+
+
+async def lead(tx: Connection, server: str, seconds: float) -> bool:
+    """Whether this server looks after the fleet, for so long."""
+    return bool(await tx.fetchval(sql("lead"), server, seconds))
+
+
+async def stop_leading(tx: Connection, server: str) -> None:
+    await tx.execute(sql("stop_leading"), server)

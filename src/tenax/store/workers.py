@@ -1,11 +1,22 @@
-"""Workers, as they register and send heartbeats."""
+"""Workers, as they register, send heartbeats, are judged, paused and drained."""
 
 from __future__ import annotations
 
-from tenax.model.wire import Registration
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from tenax.model.health import Health, WorkerState
+from tenax.model.wire import Heartbeat, Registration
 from tenax.store.connect import Connection
-from tenax.store.json_text import encode
+from tenax.store.json_text import decode, encode
+from tenax.store.rows import Run
 from tenax.store.statements import sql
+
+BUCKETS = 10
+"""Parts of the window in which runs are counted."""
+LOG_ROWS_SEARCHED = 5000
 
 
 async def register_worker(tx: Connection, who: Registration) -> None:
@@ -17,7 +28,30 @@ async def register_worker(tx: Connection, who: Registration) -> None:
         who.queues,
         encode(who.labels),
         who.slots,
+        who.life,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Beaten:
+    """What a worker hears at its heartbeat."""
+
+    state: WorkerState
+    health: Health
+    leave: bool
+    superseded: bool
+
+
+async def beat_worker(tx: Connection, beat: Heartbeat) -> Beaten | None:
+    """None: nobody knows it."""
+    reported = encode(asdict(beat.health)) if beat.health is not None else None
+    row = await tx.fetchrow(sql("beat_worker"), beat.worker, beat.life, reported)
+    return Beaten(*row) if row is not None else None
+
+
+async def end_worker(tx: Connection, name: str, life: str | None) -> None:
+    """It says itself that it is leaving."""
+    await tx.execute(sql("end_worker"), name, life)
 
 
 async def find_able_workers(tx: Connection, item_id: int, alive_within: float) -> list[str]:
@@ -29,14 +63,190 @@ async def count_live_workers(tx: Connection, alive_within: float) -> int:
     return count
 
 
-async def end_worker(tx: Connection, name: str) -> None:
-    """It says itself that it is leaving."""
-    await tx.execute(sql("end_worker"), name)
-
-
-async def end_lost_workers(tx: Connection, silent: float, forgotten: float) -> None:
-    await tx.execute(sql("end_lost_workers"), silent, forgotten)
+async def end_lost_workers(tx: Connection, silent: float, forgotten: float, window: float) -> None:
+    await tx.execute(sql("end_lost_workers"), silent, forgotten, window)
 
 
 async def find_silent_workers(tx: Connection, names: list[str], seconds: float) -> list[str]:
     return [row["name"] for row in await tx.fetch(sql("find_silent_workers"), names, seconds)]
+
+
+@dataclass(slots=True)
+class Standing:
+    """A worker, as far as it matters to who gets work."""
+
+    name: str
+    life: str | None
+    state: WorkerState
+    health: Health
+    probe: bool
+    """It is unhealthy, and the time has come to give it one item."""
+    depth: int
+
+
+async def load_standings(tx: Connection) -> dict[str, Standing]:
+    return {row["name"]: Standing(*row) for row in await tx.fetch(sql("load_standings"))}
+
+
+async def find_limited_queues(tx: Connection) -> frozenset[str]:
+    return frozenset(row["queue"] for row in await tx.fetch(sql("find_limited_queues")))
+
+
+@dataclass(slots=True)
+class Tally:
+    """What attempts came to on one worker."""
+
+    runs: int = 0
+    failures: int = 0
+    tail: int = 0
+    """Failures since the last success."""
+    succeeded: bool = False
+
+    def add(self, *, failed: bool) -> None:
+        self.runs += 1
+        self.failures += failed
+        self.tail = self.tail + 1 if failed else 0
+        self.succeeded |= not failed
+
+
+async def note_runs(tx: Connection, tallies: Mapping[str, Tally], window: float) -> None:
+    found = list(tallies.values())
+    await tx.execute(
+        sql("note_runs"),
+        list(tallies),
+        [one.runs for one in found],
+        [one.failures for one in found],
+        [one.tail for one in found],
+        [one.succeeded for one in found],
+        window / BUCKETS,
+    )
+
+
+async def note_losses(tx: Connection, lost: Sequence[Run]) -> None:
+    await tx.execute(
+        sql("note_losses"),
+        [run.worker for run in lost],
+        [run.item_id for run in lost],
+        [run.started_at for run in lost],
+    )
+
+
+async def pardon_workers(tx: Connection, items: Sequence[int]) -> None:
+    await tx.execute(sql("pardon_workers"), items)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """All that the health of a worker is judged by."""
+
+    name: str
+    runtimes: list[str]
+    queues: list[str]
+    labels: dict[str, str]
+    slots: int
+    state: WorkerState
+    version: str | None
+    health: Health
+    health_column: str | None
+    health_since: datetime | None
+    state_reason: str | None
+    state_actor: str | None
+    state_since: datetime | None
+    registered_at: datetime
+    last_heartbeat: datetime
+    reported: dict[str, Any] | None
+    report_is_news: bool
+    """It came after the last success that the server saw."""
+    probe_at: datetime | None
+    probed_at: datetime | None
+    recovering_since: datetime | None
+    last_success_at: datetime | None
+    heartbeat_age: float
+    streak: int
+    """Failures and losses since the last success."""
+    last_failure_age: float | None
+    depth: int
+    runs: int
+    failures: int
+    """Both in the window, with losses."""
+    losses: int
+    now: datetime
+
+
+async def load_workers(
+    tx: Connection, window: float, *, name: str | None = None, gone: bool = False
+) -> list[WorkerRow]:
+    rows = await tx.fetch(sql("load_workers"), name, gone, window)
+    return [
+        WorkerRow(**{**row, "labels": decode(row["labels"]), "reported": decode(row["reported"])})
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class NewHealth:
+    name: str
+    health: Health
+    column: str | None
+    probe_at: datetime | None
+    recovering_since: datetime | None
+
+
+async def change_health(
+    tx: Connection, changes: Sequence[NewHealth], events: Sequence[dict[str, Any]]
+) -> None:
+    await tx.execute(
+        sql("change_health"),
+        [one.name for one in changes],
+        [one.health for one in changes],
+        [one.column for one in changes],
+        [one.probe_at for one in changes],
+        [one.recovering_since for one in changes],
+        [encode([one]) for one in events],
+    )
+
+
+async def clear_workers(tx: Connection, names: Sequence[str]) -> None:
+    await tx.execute(sql("clear_workers"), names)
+
+
+@dataclass(frozen=True, slots=True)
+class LockedWorker:
+    state: WorkerState
+    wanted: WorkerState
+    state_actor: str | None
+    health: Health
+
+
+async def lock_worker(tx: Connection, name: str) -> LockedWorker | None:
+    row = await tx.fetchrow(sql("lock_worker"), name)
+    return LockedWorker(*row) if row is not None else None
+
+
+async def set_worker_state(
+    tx: Connection, name: str, state: WorkerState, *, reason: str | None, actor: str
+) -> None:
+    await tx.execute(sql("set_worker_state"), name, state, reason, actor)
+
+
+async def list_worker_names(tx: Connection) -> list[str]:
+    return [row["name"] for row in await tx.fetch(sql("list_worker_names"))]
+
+
+async def list_leases(tx: Connection, name: str, limit: int) -> list[dict[str, Any]]:
+    return [dict(row) for row in await tx.fetch(sql("list_leases"), name, limit)]
+
+
+async def list_worker_events(tx: Connection, name: str, limit: int) -> list[dict[str, Any]]:
+    rows = await tx.fetch(sql("list_worker_events"), name, limit, LOG_ROWS_SEARCHED)
+    return [{"at": row["at"], "type": row["type"], "data": decode(row["data"])} for row in rows]
+
+
+async def log_fleet_events(tx: Connection, events: Sequence[dict[str, Any]]) -> None:
+    await tx.execute(sql("log_fleet_events"), [encode([one]) for one in events])
+
+
+async def find_asked_labels(tx: Connection) -> frozenset[tuple[str, str]]:
+    """Each label that some work asks for."""
+    rows = await tx.fetch(sql("find_asked_labels"))
+    return frozenset(pair for row in rows for pair in decode(row["labels"]).items())

@@ -1,7 +1,7 @@
 """The worker: leases as much as it has free slots for, runs it, reports what it came to. It decides nothing.
 
-Three activities run side by side and never wait for each other: leasing, reporting (`outbox`) and heartbeats; beside
-them one asyncio task for each attempt.
+Four activities run side by side and never wait for each other: leasing, reporting (`outbox`), heartbeats, and the
+pulse that feels how late the event loop is; beside them one asyncio task for each attempt.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 from tenax.model.outcome import Outcome
@@ -25,11 +26,13 @@ from tenax.model.wire import (
     Release,
     Report,
 )
-from tenax.sdk.context import TaskContext
+from tenax.worker.attempt import Attempt, release
 from tenax.worker.executors import Executor
 from tenax.worker.executors.runtimes import RUNTIMES, Executors
 from tenax.worker.failures import outcome_of, refused, within_limits
+from tenax.worker.health import REFUSALS, Appetite, SelfCheck
 from tenax.worker.link import Link, LinkDown
+from tenax.worker.orders import Orders
 from tenax.worker.outbox import Outbox
 from tenax.worker.registry import NoHandler
 from tenax.worker.secrets import SecretMissing, Secrets
@@ -41,27 +44,10 @@ CANCEL_SECONDS = 5.0
 """How long a cancelled attempt may take to end (a process group gets its grace within it)."""
 BACKLOG = 4
 """No more is leased while this many times the slots are finished and unreported."""
+PULSE_SECONDS = 0.25
+"""How often the worker looks how late its event loop is, and whether it may ask for work."""
 
 log = logging.getLogger("tenax.worker")
-
-
-class Attempt:
-    """An attempt that is running here."""
-
-    __slots__ = ("assignment", "context", "task", "verdict")
-
-    def __init__(self, assignment: Assignment) -> None:
-        self.assignment = assignment
-        self.context = TaskContext(assignment, started=time.time())
-        self.task: asyncio.Task[None] | None = None
-        self.verdict: Outcome | Release | None = None
-        """What is told to the server in the place of the outcome, once the worker itself has ended the attempt."""
-
-    def end(self, verdict: Outcome | Release) -> None:
-        if self.verdict is None and self.task is not None:
-            self.verdict = verdict
-            self.context.revoke()
-            self.task.cancel()
 
 
 class Worker:
@@ -80,6 +66,7 @@ class Worker:
         execution_id: int | None = None,
         version: str | None = None,
         wait: float = 20.0,
+        overload_lag: float = 1.0,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._transport = transport
@@ -97,24 +84,38 @@ class Worker:
         self._running: dict[tuple[int, str], Attempt] = {}
         self._slot_free = asyncio.Event()
         self._idle = asyncio.Event()
+        self._known = asyncio.Event()
+        self._refusing = asyncio.Event()
+        self._check = SelfCheck(slots, overload_lag)
+        self._appetite: Appetite = "full"
+        self._orders = Orders(name)
+        self._stopping = False
         self._lost_grants: set[str] = set()
         self._terms = RegistrationAnswer(lease=30.0, heartbeat=10.0)
 
     async def run(self, stop: asyncio.Event, at_once: asyncio.Event | None = None) -> None:
-        """Works until `stop` is set, then drains; `at_once` cuts the draining short.
+        """Works until `stop` is set, then drains; `at_once` cuts the draining short. Ends by itself where the server asks.
 
-        Raises where only a person can help: a refused token, a wrong URL. The transport is left open.
+        Raises where only a person can help: a refused token, a wrong URL, a name that another worker has taken over.
+        The transport is left open.
         """
+        self._registration = replace(self._registration, life=str(uuid4()))
         activities: list[asyncio.Task[None]] = []
         try:
             if not await self._until(stop, self._register()):
                 return
-            leasing = asyncio.create_task(self._lease_forever(), name="tenax-leasing")
-            others = (self._outbox.run(), self._beat_forever())
-            activities += [leasing, *(asyncio.create_task(activity) for activity in others)]
-            await self._until(stop, *activities)
-            await _cancelled(leasing)
-            await self._drain_attempts(at_once or asyncio.Event(), activities[1:])
+            asking = [asyncio.create_task(self._lease_forever()), asyncio.create_task(self._pulse_forever())]
+            telling = [asyncio.create_task(self._outbox.run()), asyncio.create_task(self._beat_forever())]
+            activities += asking + telling
+            await self._until(stop, self._orders.dismissed.wait(), *activities)
+            superseded = self._orders.superseded and not stop.is_set()
+            self._stopping = True
+            await _cancelled(*asking)
+            if not stop.is_set():  # sent away by the server: nothing is handed back
+                await self._until(stop, self._no_attempts(), *telling)
+            await self._drain_attempts(at_once or asyncio.Event(), telling)
+            if superseded:
+                raise self._orders.conflict()
         finally:
             for attempt in list(self._running.values()):
                 attempt.end(self._handed_back(attempt))
@@ -127,55 +128,99 @@ class Worker:
     async def _register(self) -> None:
         while True:
             try:
-                self._terms = await self._link.call(self._transport.register(self._registration))
+                await self._register_once()
             except LinkDown:
                 await self._link.pause()
             else:
                 return
 
+    async def _register_once(self) -> None:
+        self._terms = await self._link.call(self._transport.register(self._registration))
+        self._check.terms = self._terms.health
+        self._known.set()
+
     async def _lease_forever(self) -> None:
         while True:
-            while (free := self._free_slots()) <= 0:
+            await self._known.wait()
+            while (wanted := self._wanted()) <= 0:
                 self._slot_free.clear()
                 await self._slot_free.wait()
             try:
-                await self._lease(free)
+                await self._lease(wanted)
             except LinkDown:
                 await self._link.pause()
 
-    async def _lease(self, free: int) -> None:
+    async def _lease(self, wanted: int) -> None:
         grant, lost = str(uuid4()), tuple(self._lost_grants)
         who = self._registration
         request = LeaseRequest(
             who.worker,
             grant,
-            free,
+            wanted,
             who.runtimes,
             who.queues,
             who.labels,
             self._execution_id,
             self._wait,
             lost,
+            who.life,
         )
+        asking = asyncio.create_task(self._link.call(self._transport.lease(request)))
+        assignments: Sequence[Assignment] | None = None
         try:
-            assignments = await self._link.call(self._transport.lease(request))
-        except BaseException:
-            # However it ended: the server may have granted something that nobody here has seen.
-            self._lost_grants.add(grant)
-            raise
+            if await self._until(self._refusing, asking):
+                assignments = asking.result()
+        finally:
+            if assignments is None:
+                # However it ended: the server may have granted something that nobody here has seen.
+                self._lost_grants.add(grant)
+                await _cancelled(asking)
+        if assignments is None:
+            return
         self._lost_grants.difference_update(lost)
         for assignment in assignments:
             attempt = Attempt(assignment)
             self._running[assignment.item_id, assignment.token] = attempt
             attempt.task = asyncio.create_task(self._run(attempt))
 
-    def _free_slots(self) -> int:
-        if len(self._outbox) > BACKLOG * self._slots:
+    def _wanted(self) -> int:
+        """How many items to ask for now."""
+        if self._refusing.is_set() or len(self._outbox) > BACKLOG * self._slots:
             return 0
-        return self._slots - len(self._running) - self._executors.overdue
+        busy = len(self._running) + self._executors.overdue
+        match self._check.appetite(self._depth()):
+            case "full":
+                return self._slots - busy
+            case "probe":
+                return 0 if busy else 1
+            case _:
+                return 0
+
+    def _depth(self) -> int:
+        return len(self._running) + len(self._outbox) + self._executors.overdue
 
     def _free_a_slot(self) -> None:
         self._slot_free.set()
+
+    async def _pulse_forever(self) -> None:
+        while True:
+            due = time.monotonic() + PULSE_SECONDS
+            await asyncio.sleep(PULSE_SECONDS)
+            self._check.lag = time.monotonic() - due
+            self._review()
+
+    def _review(self) -> None:
+        """Asks for less or for more than before. A request that is parked in the server is given up for less."""
+        depth, before = self._depth(), self._appetite
+        self._appetite = self._check.appetite(depth)
+        if self._appetite != before:
+            level = logging.WARNING if self._appetite in REFUSALS else logging.INFO
+            log.log(level, "%s", self._check.in_words(depth))
+        if self._appetite in REFUSALS or (before, self._appetite) == ("full", "probe"):
+            self._refusing.set()
+        else:
+            self._refusing.clear()
+            self._slot_free.set()
 
     # Running
 
@@ -188,7 +233,7 @@ class Worker:
         except asyncio.CancelledError:
             told = self._handed_back(attempt)
         except NoHandler as error:
-            told = _release(assignment, "no_handler", str(error))
+            told = release(assignment, "no_handler", str(error))
         except SecretMissing as error:
             told = refused("invalid", "invalid_parameters", str(error))
         # A fault of an executor is a failure of this attempt, not of the worker.
@@ -207,6 +252,8 @@ class Worker:
 
     def _settle(self, attempt: Attempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
+        if isinstance(told, Outcome) and told is not attempt.verdict:
+            self._check.count(told, assignment, time.monotonic() - attempt.began)
         if isinstance(told, Release):
             self._outbox.put(self._secrets.scrub_release(told, assignment))
         else:
@@ -233,7 +280,8 @@ class Worker:
     async def _beat(self, *, leaving: bool = False) -> None:
         held = [Held(item_id, token) for item_id, token in self._running]
         lost = tuple(self._lost_grants)
-        beat = Heartbeat(self._registration.worker, (*held, *self._outbox.held()), lost, leaving)
+        who, health = self._registration, self._check.report(self._depth())
+        beat = Heartbeat(who.worker, (*held, *self._outbox.held()), lost, leaving, who.life, health)
         answer = await self._link.call(self._transport.heartbeat(beat), seconds=self._terms.lease)
         self._lost_grants.difference_update(lost)
         for revoked in answer.revoked:
@@ -241,6 +289,12 @@ class Worker:
             if attempt is not None:
                 log.warning("item %d: its lease was revoked; the attempt is ended", revoked.item_id)
                 attempt.end(refused("cancelled", "cancelled_on_request", "ended: the lease was revoked"))
+        self._check.hear(answer.health)
+        self._orders.hear(answer, stopping=self._stopping)
+        if not answer.known and not self._stopping and not self._orders.dismissed.is_set():
+            self._known.clear()
+            await self._register_once()
+            log.info("the server did not know this worker any more; it has registered again")
 
     # Stopping
 
@@ -282,16 +336,16 @@ class Worker:
                 return
 
     def _handed_back(self, attempt: Attempt) -> Release:
-        return _release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")
+        return release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")
 
-    async def _within(self, seconds: float, event: asyncio.Event, *work: Awaitable[None]) -> None:
+    async def _within(self, seconds: float, event: asyncio.Event, *work: Awaitable[object]) -> None:
         try:
             async with asyncio.timeout(seconds):
                 await self._until(event, *work)
         except TimeoutError:
             return
 
-    async def _until(self, event: asyncio.Event, *work: Awaitable[None]) -> bool:
+    async def _until(self, event: asyncio.Event, *work: Awaitable[object]) -> bool:
         """Waits for the first of them; True where that is not the event. What the work raises comes out.
 
         Coroutines are ended with the wait; tasks are their owner's.
@@ -309,13 +363,7 @@ class Worker:
             await _cancelled(waiter, *(task for task in own if not task.done()))
 
 
-def _release(assignment: Assignment, reason: Literal["draining", "no_handler"], detail: str) -> Release:
-    return Release(
-        assignment.execution_id, assignment.item_id, assignment.attempt, assignment.token, reason, detail
-    )
-
-
-async def _cancelled(*tasks: asyncio.Future[None] | asyncio.Task[bool]) -> None:
+async def _cancelled(*tasks: asyncio.Future[Any]) -> None:
     """Cancels them and waits for their end. What they had to say was heard elsewhere."""
     for task in tasks:
         task.cancel()

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
-from tenax.errors import Unreachable, UsageError
+from tenax.errors import Unreachable
 from tenax.model.wire import (
     Assignment,
     Heartbeat,
@@ -20,7 +20,8 @@ from tenax.model.wire import (
     Report,
     ReportAnswer,
 )
-from tenax.sdk.problems import check_answer, unreachable
+from tenax.sdk.problems import check_answer
+from tenax.sdk.servers import Servers
 
 T = TypeVar("T")
 
@@ -37,6 +38,8 @@ _HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
 """How long the server may take for an answer, beyond what a parked lease request waits."""
+ANSWER_SECONDS_OF_SEVERAL = 10.0
+"""The same where there are others to ask: one that hangs must not cost the worker its leases."""
 
 
 class Transport(Protocol):
@@ -62,23 +65,15 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """A server somewhere else."""
+    """A server somewhere else, or one of several (with commas between their URLs)."""
 
     def __init__(self, server_url: str, token: str | None = None) -> None:
-        self._url = server_url.rstrip("/")
         headers = {"content-type": "application/json"}
         if token:
             headers["authorization"] = f"Bearer {token}"
-        try:
-            # Proxies in the environment are for the outside world, not for the worker's own server.
-            self._http = httpx2.AsyncClient(
-                base_url=self._url,
-                headers=headers,
-                limits=httpx2.Limits(max_connections=None),
-                trust_env=False,
-            )
-        except httpx2.InvalidURL as error:
-            raise UsageError(f"{server_url!r} is not the URL of a server: {error}") from error
+        self._servers = Servers(server_url, headers=headers, limits=httpx2.Limits(max_connections=None))
+        several = len(self._servers.addresses) > 1
+        self._answer_seconds = ANSWER_SECONDS_OF_SEVERAL if several else ANSWER_SECONDS
 
     async def register(self, registration: Registration) -> RegistrationAnswer:
         return _read(
@@ -86,9 +81,9 @@ class HttpTransport:
         )
 
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
-        return _read(
-            _ASSIGNMENTS, await self._post("lease", _LEASE.dump_json(request), patience=request.wait)
-        )
+        """Not repeated by itself: what one server granted and did not say must be named as lost to the next."""
+        body = _LEASE.dump_json(request)
+        return _read(_ASSIGNMENTS, await self._post("lease", body, patience=request.wait, repeatable=False))
 
     async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
         return _read(_REPORT_ANSWERS, await self._post("report", _REPORTS.dump_json(list(reports))))
@@ -100,16 +95,13 @@ class HttpTransport:
         return _read(_HEARTBEAT_ANSWER, await self._post("heartbeat", _HEARTBEAT.dump_json(heartbeat)))
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._servers.close()
 
-    async def _post(self, verb: str, body: bytes, *, patience: float = 0.0) -> bytes:
-        limits = httpx2.Timeout(ANSWER_SECONDS + patience, connect=CONNECT_SECONDS)
-        try:
-            response = await self._http.post(f"/v1/worker/{verb}", content=body, timeout=limits)
-        except httpx2.UnsupportedProtocol as error:
-            raise UsageError(f"{self._url!r} is not the URL of a server: {error}") from error
-        except (httpx2.TransportError, httpx2.DecodingError) as error:
-            raise unreachable(self._url, error) from error
+    async def _post(self, verb: str, body: bytes, *, patience: float = 0.0, repeatable: bool = True) -> bytes:
+        limits = httpx2.Timeout(self._answer_seconds + patience, connect=CONNECT_SECONDS)
+        response = await self._servers.request(
+            "POST", f"/v1/worker/{verb}", repeatable=repeatable, content=body, timeout=limits
+        )
         return check_answer(response).content
 
 

@@ -1,7 +1,14 @@
--- Workers that have been silent for $1 seconds are gone; those that were gone for $2 are forgotten.
+-- Workers that have been silent for $1 seconds are gone; those that were gone for $2 are forgotten, with all that was known of them.
 with forgotten as (
     delete from tenax.worker
      where state = 'gone' and last_heartbeat < tenax.now() - make_interval(secs => $2::double precision)
+    returning name
+), their_windows as (
+    delete from tenax.worker_window
+     where worker in (select name from forgotten) or bucket < tenax.now() - make_interval(secs => $3::double precision)
+), their_losses as (
+    delete from tenax.worker_loss
+     where worker in (select name from forgotten) or at < tenax.now() - make_interval(secs => greatest($3, 86400))
 ), lost as (
     update tenax.worker set state = 'gone'
      where state <> 'gone' and last_heartbeat < tenax.now() - make_interval(secs => $1::double precision)

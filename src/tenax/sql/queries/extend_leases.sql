@@ -1,17 +1,14 @@
--- A heartbeat: the leases it names live on. What does not come back is no longer the worker's. A lease that someone else holds
+-- The leases that a heartbeat names live on. What does not come back is no longer the worker's. A lease that someone else holds
 -- locked is being decided on: it is not waited for (two orders of locking would clash), and the next heartbeat knows more.
-with beat as (
-    update tenax.worker set last_heartbeat = tenax.now(), state = case when state = 'gone' then 'active' else state end
-     where name = $1::text
-), named as materialized (
+with named as materialized (
     select i.id
-      from unnest($2::bigint[], $3::uuid[]) as h (id, token)
+      from unnest($1::bigint[], $2::uuid[]) as h (id, token)
       join tenax.item i on i.id = h.id and i.lease_token = h.token and i.state = 'leased'
 ), mine as (
     select i.id from tenax.item i join named n on n.id = i.id and i.state = 'leased' for update of i skip locked
 ), extended as (
     update tenax.item i
-       set lease_until = tenax.now() + make_interval(secs => $4::double precision)
+       set lease_until = tenax.now() + make_interval(secs => $3::double precision)
       from mine
      where i.id = mine.id
 )

@@ -3,12 +3,12 @@ with e as (
     insert into tenax.execution
            (id, plan_id, open_steps, submit_key, input, base_dir, retry_of, original_execution,
             created_at, deadline_at, state, finished_at, result, failure,
-            parent_id, parent_item, parent_step, parent_item_no, parent_attempt)
+            parent_id, parent_item, parent_step, parent_item_no, parent_attempt, lane)
     select x.id, x.plan_id, x.open_steps, x.submit_key, x.input, x.base_dir, x.retry_of, x.original_execution,
            $1::timestamptz, $1 + make_interval(secs => x.deadline), x.state,
            case when x.state = 'running' then null else $1 end, x.result, x.failure,
            (x.parent ->> 'execution_id')::bigint, (x.parent ->> 'item_id')::bigint, x.parent ->> 'step',
-           (x.parent ->> 'item')::integer, (x.parent ->> 'attempt')::integer
+           (x.parent ->> 'item')::integer, (x.parent ->> 'attempt')::integer, coalesce((x.parent ->> 'lane')::bigint, 0)
       from unnest($2::bigint[], $3::bigint[], $4::integer[], $5::text[], $6::jsonb[], $7::text[], $8::bigint[],
                   $9::bigint[], $10::double precision[], $11::text[], $12::jsonb[], $13::jsonb[], $14::jsonb[])
         as x (id, plan_id, open_steps, submit_key, input, base_dir, retry_of, original_execution, deadline, state, result,
@@ -18,23 +18,26 @@ with e as (
 ), i as (
     insert into tenax.item
            (execution_id, plan_id, step, state, queue, runtime, priority, labels, available_at, queue_deadline,
-            created_at, max_attempts, timeout, queue_ttl, vary)
+            created_at, max_attempts, timeout, queue_ttl, vary, lane, action_gate, action_most, key_gate, key_most)
     select x.execution_id, x.plan_id, x.step, 'queued', x.queue, x.runtime, x.priority, x.labels, $1,
-           $1 + make_interval(secs => x.queue_ttl), $1, x.max_attempts, x.timeout, x.queue_ttl, x.vary
+           $1 + make_interval(secs => x.queue_ttl), $1, x.max_attempts, x.timeout, x.queue_ttl, x.vary, x.lane,
+           x.gates ->> 'action', (x.gates ->> 'action_most')::integer, x.gates ->> 'key', (x.gates ->> 'key_most')::integer
       from unnest($15::bigint[], $16::bigint[], $17::text[], $18::text[], $19::text[], $20::smallint[], $21::jsonb[],
-                  $22::integer[], $23::double precision[], $24::double precision[], $25::jsonb[], $26::boolean[])
-        as x (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, paused)
+                  $22::integer[], $23::double precision[], $24::double precision[], $25::jsonb[], $26::bigint[], $27::jsonb[],
+                  $28::boolean[])
+        as x (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane, gates,
+              paused)
       join e on e.id = x.execution_id
 ), s as (
     insert into tenax.step (execution_id, step, state, waiting_for, attempts, result, failure, failures)
     select x.execution_id, x.step, x.state, x.waiting_for, 0, x.result, x.failure, x.failures
-      from jsonb_to_recordset($27::jsonb)
+      from jsonb_to_recordset($29::jsonb)
         as x (execution_id bigint, step text, state text, waiting_for integer, result jsonb, failure jsonb, failures jsonb)
       join e on e.id = x.execution_id
 ), l as (
     insert into tenax.log (execution_id, at, events)
     select x.execution_id, $1, x.events
-      from unnest($28::bigint[], $29::jsonb[]) as x (execution_id, events)
+      from unnest($30::bigint[], $31::jsonb[]) as x (execution_id, events)
       join e on e.id = x.execution_id
 )
 select id from e

@@ -1,12 +1,12 @@
--- Among these, the items whose lease, timeout, wait or time in the queue is over by now.
+-- Among these, the items whose lease, timeout, wait, hold or time in the queue is over by now.
 select i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.ledger, i.created_at,
        i.worker, i.started_at, i.state, i.lease_until, i.timeout_at, i.queue_ttl, i.lease_token, i.refused_by,
-       i.runtime, i.compensates, i.awaiting, i.placed
+       i.runtime, i.compensates, i.awaiting, i.placed, i.action_gate, i.key_gate
   from tenax.item i
  where i.id = any($1::bigint[])
    and (i.state = 'leased' and i.expires_at <= tenax.now()
            and tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz)
-        or i.state = 'accepted' and i.expires_at <= tenax.now()
+        or i.state in ('accepted', 'held') and i.expires_at <= tenax.now()
         or i.state in ('queued', 'retrying') and i.queue_deadline <= tenax.now())
  order by i.id
    for update of i

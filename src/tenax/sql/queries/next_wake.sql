@@ -5,11 +5,12 @@ select tenax.now() as now,
        (select min(queue_deadline) from tenax.item
          where state in ('queued', 'retrying') and queue_deadline is not null and id <> all($1::bigint[])) as queue,
        (select min(expires_at) from tenax.item where state = 'accepted' and id <> all($1::bigint[])) as wait,
+       (select min(timeout_at) from tenax.item where state = 'held' and id <> all($1::bigint[])) as hold,
        (select min(deadline_at) from tenax.execution
          where state in ('running', 'paused') and deadline_at is not null) as deadline,
        (select reap_after from tenax.service) as reap_after,
        exists (select from tenax.item
-                where queue = $2::text and priority = 5 and leasable and available_at <= tenax.now()) as server_steps,
+                where queue = $2::text and priority = 5 and leasable and common and available_at <= tenax.now()) as server_steps,
        exists (select from tenax.inbox) as messages,
        exists (select from tenax.fan f
                 where not f.closed and f.placed < f.parallelism

@@ -1,17 +1,15 @@
--- Ready items for these queues, runtimes and labels, most urgent first, as many as there are slots.
+-- The short way: ready items that any able worker may have, level by level ($5 queue, $6 priority), as many as there are slots.
 select c.id
-  from generate_series(9, 0, -1) as p (priority)
- cross join unnest($1::text[]) as q (queue)
+  from unnest($5::text[], $6::smallint[]) as l (queue, priority)
  cross join lateral (
     select i.id
       from tenax.item i
-     where i.queue = q.queue and i.priority = p.priority and i.leasable
+     where i.queue = l.queue and i.priority = l.priority and i.leasable and i.common
        and i.available_at <= tenax.now()
-       and i.runtime = any($2::text[])
-       and (i.labels is null or i.labels <@ $3::jsonb)
-       and i.refused_by is null
+       and i.runtime = any($7::text[])
+       and (i.labels is null or i.labels <@ $8::jsonb)
      order by i.available_at
-     limit cardinality($4::text[])
+     limit cardinality($1::text[])
        for update skip locked
  ) as c
- limit cardinality($4::text[])
+ limit cardinality($1::text[])

@@ -1,16 +1,44 @@
--- A worker starts, perhaps with new code: what it refused in an earlier life it may be asked for again.
-with known as (
-    insert into tenax.worker (name, state, version, runtimes, queues, labels, slots, registered_at, last_heartbeat)
-    values ($1::text, 'active', $2::text, $3::text[], $4::text[], $5::jsonb, $6::integer, tenax.now(), tenax.now())
+-- A worker starts, perhaps with new code: what it refused in an earlier life it may be asked for again. An earlier life that did
+-- not leave, and had work in its hands, counts as lost; another version begins with a clean record. A pause outlives a restart,
+-- and so does a drain by the server itself, but for another version.
+with old as (
+    select w.*, w.version is distinct from $2::text as changed, w.life is distinct from $7::uuid as over
+      from tenax.worker w
+     where w.name = $1::text
+       for update
+), known as (
+    insert into tenax.worker (name, state, version, runtimes, queues, labels, slots, registered_at, last_heartbeat, life)
+    values ($1, 'active', $2, $3::text[], $4::text[], $5::jsonb, $6::integer, tenax.now(), tenax.now(), $7)
     on conflict (name) do update
-       set state = 'active', version = excluded.version, runtimes = excluded.runtimes, queues = excluded.queues,
+       set version = excluded.version, runtimes = excluded.runtimes, queues = excluded.queues,
            labels = excluded.labels, slots = excluded.slots, registered_at = excluded.registered_at,
-           last_heartbeat = excluded.last_heartbeat
+           last_heartbeat = excluded.last_heartbeat, life = excluded.life, reported = null, reported_at = null,
+           state = (select case when o.wanted = 'paused' or o.wanted = 'draining' and o.state_actor = 'tenax' and not o.changed
+                                then o.wanted else 'active' end from old o),
+           wanted = (select case when o.wanted = 'paused' or o.wanted = 'draining' and o.state_actor = 'tenax' and not o.changed
+                                 then o.wanted else 'active' end from old o),
+           streak = case when (select changed from old) then 0 else worker.streak end,
+           health = case when (select changed from old) then 'healthy' else worker.health end,
+           health_column = case when (select changed from old) then null else worker.health_column end,
+           probe_at = case when (select changed from old) then null else worker.probe_at end
+), forgotten as (
+    delete from tenax.worker_window where worker = $1 and (select changed from old)
+), pardoned as (
+    delete from tenax.worker_loss where worker = $1 and (select changed from old)
+), lost as (
+    insert into tenax.worker_loss (worker, ended, at, items)
+    select $1, tenax.now(), tenax.now(), held.items
+      from old o
+     cross join lateral (
+        select array(select i.id from tenax.item i
+                      where i.state = 'leased' and i.worker = $1 and i.started_at >= o.registered_at
+                      order by i.id limit 1000) as items) as held
+     where o.state <> 'gone' and o.over and not o.changed and cardinality(held.items) > 0
 ), forgiven as (
-    update tenax.item set refused_by = nullif(array_remove(refused_by, $1::text), '{}')
-     where refused_by is not null and state in ('queued', 'retrying') and refused_by @> array[$1::text]
+    update tenax.item set refused_by = nullif(array_remove(refused_by, $1), '{}')
+     where refused_by is not null and state in ('queued', 'retrying') and refused_by @> array[$1]
 )
 insert into tenax.log (at, events)
 values (tenax.now(), jsonb_build_array(jsonb_build_object('type', 'worker_registered', 'data', jsonb_build_object(
-           'worker', $1::text, 'version', $2::text, 'runtimes', $3::text[], 'queues', $4::text[], 'labels', $5::jsonb,
-           'slots', $6::integer))))
+           'worker', $1, 'version', $2, 'runtimes', $3, 'queues', $4, 'labels', $5, 'slots', $6,
+           'took_over', coalesce((select o.over and o.state <> 'gone' from old o), false)))))

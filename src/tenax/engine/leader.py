@@ -1,0 +1,32 @@
+"""One server of all looks after the fleet. It is the one that holds a lease on that: a server that is killed, cut off or
+stopped loses it within seconds, which a lock held by a connection would not promise."""
+
+from __future__ import annotations
+
+import uuid
+
+from tenax.engine.core import Core
+from tenax.store import service
+
+LEASE = 4.0
+"""Seconds; it is renewed every second."""
+
+
+class Leadership:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._id = str(uuid.uuid4())
+        self.leads = False
+
+    async def renew(self) -> bool:
+        """Whether this server leads, for the next seconds."""
+        async with self._core.transaction() as tx:
+            self.leads = await service.lead(tx, self._id, LEASE)
+        return self.leads
+
+    async def resign(self) -> None:
+        """In good order: another one need not wait."""
+        if self.leads:
+            self.leads = False
+            async with self._core.transaction() as tx:
+                await service.stop_leading(tx, self._id)

@@ -1,0 +1,111 @@
+"""Nothing is ever stuck: what nobody is able to run, what nothing would wake, what waits at a limit under which there is room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+
+from tenax.engine.core import Core
+from tenax.engine.settle import EndedAttempt, settle
+from tenax.engine.wake import announce
+from tenax.model.durations import format_duration
+from tenax.model.events import event, timestamp
+from tenax.model.outcome import Facts, Outcome
+from tenax.policy.serving import Server, Want, why_unserved
+from tenax.store import fleet, queue, service, workers
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ItemRow
+
+_log = structlog.get_logger("tenax.nets")
+
+
+async def give_up_unserved(core: Core) -> int:
+    """Work that no live worker was able to run for `worker_wait`: a failure like any other, and decided on like one."""
+    wait = core.settings.worker_wait
+    if wait is None:
+        return 0
+    async with core.transaction() as tx:
+        found = await fleet.find_unserved_items(tx, wait, core.settings.lease)
+        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+        if now is None:
+            return 0
+        journal = Journal(now)
+        items = await queue.lock_items(tx, [item_id for item_id, _ in found])
+        ready = [item for item in items if item.state in ("queued", "retrying")]
+        ended = [_unserved(item, wait) for item in ready]
+        decisions = await settle(tx, core, journal, executions, ended)
+    announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+    return len(ready)
+
+
+def _unserved(item: ItemRow, wait: float) -> EndedAttempt:
+    item.attempt += 1
+    message = f"no live worker was able to run it for {format_duration(wait)} (worker_wait)"
+    facts = Facts(failure_class="worker_unavailable", reason="worker_wait_expired", message=message)
+    return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
+
+
+async def mend_stuck(core: Core) -> int:
+    """Items without a next wake-up. There must be none: each is reported."""
+    async with core.transaction() as tx:
+        mended = await fleet.repair_stuck_items(tx, core.settings.max_hold)
+        if mended:
+            journal = Journal(await service.now(tx))
+            for one in mended:
+                _log.warning("a work item that nothing would wake is repaired", item_id=one.id, why=one.why)
+                activated = event("execution_activated", one.step, item=one.item_no, data={"reason": one.why})
+                journal.log(one.execution_id, activated)
+            await journal.write(tx)
+    if mended:
+        core.hub.announce(ready=True, special=True, due_in=0.0)
+    return len(mended)
+
+
+async def reopen_gates(core: Core) -> int:
+    async with core.transaction() as tx:
+        opened = await fleet.reopen_gates(tx)
+    if opened:
+        core.hub.announce(ready=True, special=True)
+    return opened
+
+
+async def unserved_steps(tx: Connection, core: Core, execution_id: int) -> dict[str, dict[str, Any]]:
+    """Steps of an execution that have ready work which nobody is able to run, and why."""
+    kinds = await fleet.find_ready_kinds(tx, execution_id)
+    if not kinds:
+        return {}
+    rows = await workers.load_workers(tx, core.settings.health_window)
+    live = [
+        Server(row.name, tuple(row.queues), tuple(row.runtimes), row.labels, row.state, row.health)
+        for row in rows
+        if row.heartbeat_age < core.settings.lease
+    ]
+    found: dict[str, dict[str, Any]] = {}
+    for kind in kinds:
+        why = why_unserved(Want(kind.queue, kind.runtime, kind.labels), live)
+        if why is not None:
+            found.setdefault(kind.step, {"reason": why, "since": timestamp(kind.since)})
+    return found
+
+
+async def held_steps(
+    tx: Connection, execution_id: int, events: list[dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Steps of an execution that have held work: by which rule, why, and until when at most."""
+    found: dict[str, dict[str, Any]] = {}
+    for held in await fleet.find_held_items(tx, execution_id):
+        decisions = [
+            e["data"]["decision"]
+            for e in events
+            if e["step"] == held["step"] and e["type"] in ("retry_held", "compensation_retry")
+        ]
+        last = decisions[-1] if decisions else {}
+        found[held["step"]] = {
+            "rule": last.get("rule"),
+            "reason": last.get("reason") or held["last_error"],
+            "until": timestamp(held["until"]),
+            "items": held["items"],
+        }
+    return found

@@ -1,0 +1,57 @@
+"""Queues, as people see them, and the limits that people set for them."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from tenax.engine.core import Core
+from tenax.errors import UsageError
+from tenax.model.events import event, timestamp
+from tenax.store import fleet, workers
+
+_NAME = re.compile(r"[^\s:,]{1,200}")
+MOST = 1_000_000
+
+
+async def list_queues(core: Core) -> list[dict[str, Any]]:
+    async with core.transaction() as tx:
+        found = await fleet.list_queues(tx, core.settings.lease)
+    return [{**one, "oldest_at": timestamp(one["oldest_at"])} for one in found]
+
+
+async def limit_queue(
+    core: Core,
+    queue: str,
+    *,
+    concurrency: int | None,
+    rate: float | None,
+    burst: int | None,
+    actor: str,
+    reason: str | None,
+) -> dict[str, Any]:
+    """Exactly these limits; None: no such one."""
+    _check(queue, concurrency, rate, burst)
+    if rate is not None and burst is None:
+        burst = max(1, math.ceil(rate))
+    limits = {"concurrency": concurrency, "rate": rate, "burst": burst}
+    async with core.transaction() as tx:
+        await fleet.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
+        data = {"action": "queue_limit", "queue": queue, **limits, "actor": actor, "reason": reason}
+        await workers.log_fleet_events(tx, [event("operator_action", data=data)])
+    core.hub.announce(ready=True, fleet=True)
+    return {"queue": queue, **limits}
+
+
+def _check(queue: str, concurrency: int | None, rate: float | None, burst: int | None) -> None:
+    if not _NAME.fullmatch(queue):
+        raise UsageError(f"{queue!r} is not the name of a queue", remedy="`tenax queues` lists them")
+    if concurrency is not None and not 1 <= concurrency <= MOST:
+        raise UsageError(f"`concurrency` must be from 1 to {MOST}, not {concurrency}")
+    if rate is not None and not (math.isfinite(rate) and 0.001 <= rate <= MOST):
+        raise UsageError(f"`rate` must be from 0.001 to {MOST} in a second, not {rate:g}")
+    if burst is not None and rate is None:
+        raise UsageError("`burst` is how many of a `rate` may start at once: give a `rate` as well")
+    if burst is not None and not 1 <= burst <= MOST:
+        raise UsageError(f"`burst` must be from 1 to {MOST}, not {burst}")

@@ -1,0 +1,205 @@
+"""The leader watches over the fleet: the health of each worker, probes for those that may have recovered, a drain for those
+on which many items die. Judging is `policy.health`; here are its inputs, and what follows from its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+
+from tenax.engine.core import Core
+from tenax.model.durations import format_duration
+from tenax.model.events import event, timestamp
+from tenax.model.health import HealthTerms
+from tenax.policy.health import (
+    FAILURE_COLUMNS,
+    Column,
+    Seen,
+    Verdict,
+    columns,
+    judge_fleet,
+    may_be_spared,
+    may_probe,
+)
+from tenax.settings import Settings
+from tenax.store import workers
+from tenax.store.connect import Connection
+from tenax.store.workers import NewHealth, WorkerRow
+
+LABELS_KNOWN = 10
+"""Looks at the fleet between two at which labels work asks for."""
+SERVER = "tenax"
+"""Who drains a worker, where no person does."""
+_log = structlog.get_logger("tenax.fleet")
+
+
+def terms_of(settings: Settings) -> HealthTerms:
+    return HealthTerms(
+        unhealthy_silence=settings.unhealthy_silence or settings.lease,
+        degraded_failures=settings.degraded_failures,
+        unhealthy_failures=settings.unhealthy_failures,
+        degraded_depth=settings.degraded_depth,
+        unhealthy_depth=settings.unhealthy_depth,
+        degraded_rate=settings.degraded_rate,
+        unhealthy_rate=settings.unhealthy_rate,
+        window=settings.health_window,
+        min_runs=settings.health_min_runs,
+        probing=settings.probing,
+        probe_after=settings.probe_after,
+    )
+
+
+def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]] | None = None) -> Seen:
+    """A worker as it is judged. `asked`: the labels that work asks for; others keep nobody from being replaced."""
+    report = row.reported or {}
+    told = report.get("consecutive_failures", 0) if row.report_is_news else 0
+    # Of its failures the figures speak, under the floor; its own status is heard where something else is wrong with it.
+    status = report.get("status") if report.get("consecutive_failures", 0) < terms.degraded_failures else None
+    labels = row.labels if asked is None else {k: v for k, v in row.labels.items() if (k, v) in asked}
+    return Seen(
+        name=row.name,
+        runtimes=tuple(row.runtimes),
+        queues=tuple(row.queues),
+        labels=labels,
+        slots=row.slots,
+        state=row.state,
+        health=row.health,
+        heartbeat_age=max(0.0, row.heartbeat_age),
+        consecutive_failures=max(row.streak, told),
+        last_failure_age=row.last_failure_age,
+        queue_depth=max(row.depth, report.get("queue_depth", 0)),
+        runs=row.runs,
+        failures=row.failures,
+        reported_status=status,
+        recovering=_is_recovering(row, terms),
+    )
+
+
+class Watch:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._asked: frozenset[tuple[str, str]] = frozenset()
+        self._looks = 0
+
+    async def look(self) -> int:
+        """Judges every worker that is here. Returns how many verdicts changed."""
+        terms = terms_of(self._core.settings)
+        async with self._core.transaction() as tx:
+            if self._looks % LABELS_KNOWN == 0:
+                self._asked = await workers.find_asked_labels(tx)
+            self._looks += 1
+            rows = await workers.load_workers(tx, terms.window)
+            back = [row for row in rows if _has_come_back(row)]
+            if back:
+                await workers.clear_workers(tx, [row.name for row in back])
+            rows = [_recovered(row) if row in back else row for row in rows]
+            fleet = {row.name: seen_of(row, terms, self._asked) for row in rows}
+            verdicts = judge_fleet(list(fleet.values()), terms)
+            changed = await self._write(tx, rows, fleet, verdicts)
+            await self._drain(tx, rows, fleet, verdicts)
+        return changed
+
+    async def _write(
+        self,
+        tx: Connection,
+        rows: Sequence[WorkerRow],
+        fleet: Mapping[str, Seen],
+        verdicts: Mapping[str, Verdict],
+    ) -> int:
+        terms = terms_of(self._core.settings)
+        changes: list[NewHealth] = []
+        events: list[dict[str, Any]] = []
+        for row in rows:
+            verdict, table = verdicts[row.name], columns(fleet[row.name], terms)
+            probe_at = _probe_at(row, verdict, table, terms)
+            since = row.recovering_since if fleet[row.name].recovering else None
+            new = NewHealth(row.name, verdict.health, verdict.column, probe_at, since)
+            old = NewHealth(row.name, row.health, row.health_column, row.probe_at, row.recovering_since)
+            if new != old:
+                changes.append(new)
+            if verdict.health != row.health:
+                events.append(_changed(row, verdict, table, probe_at))
+        if changes:
+            await workers.change_health(tx, changes, events)
+        return len(changes)
+
+    async def _drain(
+        self,
+        tx: Connection,
+        rows: Sequence[WorkerRow],
+        fleet: Mapping[str, Seen],
+        verdicts: Mapping[str, Verdict],
+    ) -> None:
+        limit = self._core.settings.drain_after
+        for row in rows:
+            if not limit or row.losses < limit or row.state != "active":
+                continue
+            if not may_be_spared(fleet[row.name], fleet.values(), verdicts):
+                continue
+            within = format_duration(self._core.settings.health_window)
+            reason = f"it was lost {row.losses} times with work in its hands within {within}"
+            await workers.set_worker_state(tx, row.name, "draining", reason=reason, actor=SERVER)
+            data = {"worker": row.name, "reason": reason, "losses": row.losses}
+            await workers.log_fleet_events(tx, [event("worker_drained", data=data)])
+            _log.error("a worker on which many items died is drained", worker=row.name, losses=row.losses)
+            return  # the others are judged by what is left, at the next look
+
+
+def _has_come_back(row: WorkerRow) -> bool:
+    """It was unhealthy by its failures, was given one item to see, and did it."""
+    return (
+        row.health == "unhealthy"
+        and row.health_column in FAILURE_COLUMNS
+        and row.probed_at is not None
+        and row.health_since is not None
+        and row.probed_at >= row.health_since
+        and row.last_success_at is not None
+        and row.last_success_at > row.probed_at
+    )
+
+
+def _recovered(row: WorkerRow) -> WorkerRow:
+    return replace(row, streak=0, runs=0, failures=0, losses=0, recovering_since=row.now)
+
+
+def _is_recovering(row: WorkerRow, terms: HealthTerms) -> bool:
+    """Until another success, or for as long as a probe would have waited."""
+    since = row.recovering_since
+    if since is None or (row.last_success_at is not None and row.last_success_at > since):
+        return False
+    return row.now < since + timedelta(seconds=terms.probe_after)
+
+
+def _probe_at(
+    row: WorkerRow, verdict: Verdict, table: Sequence[Column], terms: HealthTerms
+) -> datetime | None:
+    """When it may be given one item. None: it has it already, or it is not its failures alone that stand against it."""
+    others = any(c.health == "unhealthy" and c.name not in FAILURE_COLUMNS for c in table)
+    if others or not may_probe(verdict.health, verdict.column, row.state, terms):
+        return None
+    after = row.now + timedelta(seconds=terms.probe_after)
+    if row.health != "unhealthy":
+        return after
+    return row.probe_at or (None if row.depth else after)
+
+
+def _changed(
+    row: WorkerRow, verdict: Verdict, table: Sequence[Column], probe_at: datetime | None
+) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "worker": row.name,
+        "from": row.health,
+        "to": verdict.health,
+        "column": verdict.column,
+        "value": verdict.value,
+        "threshold": verdict.threshold,
+        "floored": verdict.floored,
+        "columns": {column.name: column.value for column in table},
+    }
+    if probe_at is not None:
+        data["probe_at"] = timestamp(probe_at)
+    _log.info("the health of a worker changed", **{k: data[k] for k in ("worker", "from", "to", "column")})
+    return event("worker_health_changed", data=data)

@@ -1,0 +1,152 @@
+"""Workers, as they come and go, as people see them, and as people steer them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tenax.engine.core import Core
+from tenax.engine.watch import seen_of, terms_of
+from tenax.errors import Conflict, NotFound
+from tenax.model.events import event, timestamp
+from tenax.model.findings import suggest
+from tenax.model.health import WorkerState
+from tenax.model.wire import Heartbeat, HeartbeatAnswer, Registration, RegistrationAnswer
+from tenax.policy.health import columns
+from tenax.policy.transitions import check
+from tenax.store import queue, workers
+from tenax.store.workers import WorkerRow
+
+LEASES_SHOWN = 100
+EVENTS_SHOWN = 20
+_ACTIONS: Final = {"paused": "worker_pause", "draining": "worker_drain", "active": "worker_resume"}
+
+
+async def register(core: Core, who: Registration) -> RegistrationAnswer:
+    async with core.transaction() as tx:
+        await workers.register_worker(tx, who)
+    settings = core.settings
+    return RegistrationAnswer(settings.lease, settings.heartbeat, terms_of(settings))
+
+
+async def heartbeat(core: Core, beat: Heartbeat) -> HeartbeatAnswer:
+    """The leases it names live on, whichever life of the worker holds them."""
+    items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]
+    async with core.transaction() as tx:
+        extended = await queue.extend_leases(tx, items, tokens, core.settings.lease) if items else set()
+        heard = await workers.beat_worker(tx, beat)
+        if beat.leaving:
+            await workers.end_worker(tx, beat.worker, beat.life)
+    revoked = tuple(held for held in beat.holding if held.item_id not in extended)
+    if heard is None:
+        return HeartbeatAnswer(revoked, known=False)
+    return HeartbeatAnswer(
+        revoked, superseded=heard.superseded, state=heard.state, leave=heard.leave, health=heard.health
+    )
+
+
+async def list_workers(core: Core, *, gone: bool) -> list[dict[str, Any]]:
+    async with core.transaction() as tx:
+        rows = await workers.load_workers(tx, core.settings.health_window, gone=gone)
+    return [_shown(core, row) for row in rows]
+
+
+async def get_worker(core: Core, name: str) -> dict[str, Any]:
+    async with core.transaction() as tx:
+        rows = await workers.load_workers(tx, core.settings.health_window, name=name, gone=True)
+        if not rows:
+            raise _no_worker(name, await workers.list_worker_names(tx))
+        leases = await workers.list_leases(tx, name, LEASES_SHOWN)
+        events = await workers.list_worker_events(tx, name, EVENTS_SHOWN)
+    terms = terms_of(core.settings)
+    table = columns(seen_of(rows[0], terms), terms)
+    return {
+        **_shown(core, rows[0]),
+        "columns": [
+            {
+                "column": column.name,
+                "value": column.value,
+                "degraded_at": column.degraded_at,
+                "unhealthy_at": column.unhealthy_at,
+                "health": column.health,
+            }
+            for column in table
+        ],
+        "leases": [
+            {
+                "execution_id": lease["execution_id"],
+                "step": lease["step"],
+                "item": lease["item_no"],
+                "attempt": lease["attempt"],
+                "started_at": timestamp(lease["started_at"]),
+                "lease_until": timestamp(lease["lease_until"]),
+            }
+            for lease in leases
+        ],
+        "leases_total": leases[0]["total"] if leases else 0,
+        "events": [{**one, "at": timestamp(one["at"])} for one in events],
+    }
+
+
+def _shown(core: Core, row: WorkerRow) -> dict[str, Any]:
+    terms = terms_of(core.settings)
+    seen = seen_of(row, terms)
+    rate = next(column.value for column in columns(seen, terms) if column.name == "failure_rate")
+    gone = row.state == "gone"
+    return {
+        "name": row.name,
+        "state": row.state,
+        "state_reason": row.state_reason,
+        "state_actor": row.state_actor,
+        "state_since": timestamp(row.state_since),
+        "health": row.health,
+        "health_column": row.health_column,
+        "health_since": timestamp(row.health_since),
+        "version": row.version,
+        "runtimes": row.runtimes,
+        "queues": row.queues,
+        "labels": row.labels,
+        "slots": row.slots,
+        "queue_depth": row.depth if gone else seen.queue_depth,
+        "consecutive_failures": seen.consecutive_failures,
+        "failure_rate": rate,
+        "runs": row.runs,
+        "failures": row.failures,
+        "losses": row.losses,
+        "probe_at": timestamp(row.probe_at),
+        "registered_at": timestamp(row.registered_at),
+        "last_heartbeat": timestamp(row.last_heartbeat),
+        "heartbeat_age": round(seen.heartbeat_age, 3),
+        "reported": row.reported,
+    }
+
+
+async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason: str | None) -> bool:
+    """Pauses, drains or resumes a worker. False: it was so already."""
+    async with core.transaction() as tx:
+        known = await workers.lock_worker(tx, name)
+        if known is None:
+            raise _no_worker(name, await workers.list_worker_names(tx))
+        if known.state == "gone" and known.wanted == "active":
+            raise Conflict(
+                f"worker {name} is gone",
+                remedy="a worker that starts under its name is active; `tenax workers` lists those that are here",
+            )
+        is_fresh = state == "active" and known.health != "healthy"
+        if known.wanted == state and not is_fresh:
+            return False
+        if known.state not in (state, "gone"):
+            check("worker", known.state, state)
+        await workers.set_worker_state(tx, name, state, reason=reason, actor=actor)
+        if state == "active":
+            await workers.clear_workers(tx, [name])
+        data = {"action": _ACTIONS[state], "worker": name, "actor": actor, "reason": reason}
+        await workers.log_fleet_events(tx, [event("operator_action", data=data)])
+    core.hub.announce(ready=True, fleet=True)
+    return True
+
+
+def _no_worker(name: str, known: Sequence[str]) -> NotFound:
+    return NotFound(
+        f"there is no worker {name!r}{suggest(name, known)}", remedy="`tenax workers --all` lists them"
+    )

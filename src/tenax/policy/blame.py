@@ -1,0 +1,37 @@
+"""Which failures speak of the worker, rather than of the work or of what it talked to."""
+
+from __future__ import annotations
+
+import re
+
+from tenax.model.outcome import Failure
+
+_CRASH = re.compile(r"oom_killed|signal_\d+|exit_code_12[67]|exception_\w+|unclassified", re.ASCII)
+"""126 and 127 are the shell's words for a command that cannot be run, or is not there."""
+
+_DEADLINES = frozenset({"execution_deadline", "until_limit", "wait_deadline", "callback_deadline"})
+"""Time that ran out for something larger than one attempt on one worker."""
+
+
+def speaks_of_worker(failure: Failure, *, runtime: str, dependency: str | None) -> bool:
+    """Whether it counts against the worker that ran it; `dependency` is what the step names."""
+    match failure.failure_class:
+        case "worker_lost":
+            return True
+        case "timeout":
+            return failure.reason not in _DEADLINES and not _talked(failure, runtime, dependency)
+        case "transient":
+            return _CRASH.fullmatch(failure.reason) is not None and not _talked(failure, runtime, dependency)
+        case _:
+            return False
+
+
+def _talked(failure: Failure, runtime: str, dependency: str | None) -> bool:
+    """Whether someone else had a part in it. One dependency that answers 503 must not stop the fleet."""
+    evidence = failure.evidence
+    return (
+        runtime == "http"
+        or bool(dependency or evidence.get("dependency"))
+        or evidence.get("status_code") is not None
+        or evidence.get("connection") is not None
+    )

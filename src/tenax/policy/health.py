@@ -1,0 +1,183 @@
+"""How healthy each worker is: the contract's table, and the floor that keeps enough of those able at work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tenax.model.health import HEALTHS, Health, HealthTerms, WorkerState
+
+Value = float | str | None
+"""A number, a health, a truth, or nothing known."""
+
+FAILURE_COLUMNS = frozenset({"consecutive_failures", "failure_rate"})
+"""The columns that speak of failed work. They are under the floor, and a probe may clear them."""
+
+_Group = tuple[str, str, tuple[str, str] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the server knows of a worker, from its own eyes and from the worker's reports."""
+
+    name: str
+    runtimes: tuple[str, ...]
+    queues: tuple[str, ...]
+    labels: Mapping[str, str]
+    slots: int
+    state: WorkerState
+    health: Health
+    """The verdict that stands."""
+    heartbeat_age: float
+    consecutive_failures: int
+    last_failure_age: float | None
+    queue_depth: int
+    runs: int
+    failures: int
+    """Both in the window."""
+    reported_status: Health | None
+    recovering: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the table: its value, and from where on it is bad. None: it never is that bad."""
+
+    name: str
+    value: Value
+    degraded_at: Value
+    unhealthy_at: Value
+    health: Health
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The health of a worker, and the column that decided: the first of the worst."""
+
+    health: Health
+    column: str | None = None
+    value: Value = None
+    threshold: Value = None
+    floored: bool = False
+    """Its failures would make it unhealthy, but too few others could do its work."""
+
+
+def columns(seen: Seen, terms: HealthTerms) -> tuple[Column, ...]:
+    """The table for one worker. What is listed first is named first where several are as bad."""
+    return (
+        _graded("heartbeat_age", seen.heartbeat_age, None, terms.unhealthy_silence),
+        _streak(seen, terms),
+        _graded(
+            "queue_depth",
+            seen.queue_depth,
+            max(terms.degraded_depth, seen.slots + 1),
+            max(terms.unhealthy_depth, 2 * seen.slots),
+        ),
+        _graded("failure_rate", _rate(seen, terms), terms.degraded_rate, terms.unhealthy_rate),
+        Column(
+            "reported_status",
+            seen.reported_status,
+            "degraded",
+            "unhealthy",
+            seen.reported_status or "healthy",
+        ),
+        Column("recovering", seen.recovering, True, None, "degraded" if seen.recovering else "healthy"),
+    )
+
+
+def judge(seen: Seen, terms: HealthTerms) -> Verdict:
+    """The worst column decides. The floor is not looked at here."""
+    return _verdict(columns(seen, terms))
+
+
+def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]:
+    """All workers, by name. Failures make at most half of those able to do the same work unhealthy.
+
+    Where that spares some, those stay unhealthy who are so already, then the worse ones.
+    """
+    verdicts: dict[str, Verdict] = {}
+    able: Counter[_Group] = Counter()
+    failing: list[Seen] = []
+    for seen in fleet:
+        table = columns(seen, terms)
+        verdicts[seen.name] = verdict = _verdict(table)
+        if seen.state == "active" and not _is_out_of_reach(table):
+            able.update(_groups(seen))
+            if verdict.health == "unhealthy":
+                failing.append(seen)
+    taken: Counter[_Group] = Counter()
+    for seen in sorted(failing, key=lambda one: _worst_first(one, terms)):
+        groups = list(_groups(seen))
+        if all(taken[group] < able[group] // 2 for group in groups):
+            taken.update(groups)
+        else:
+            verdicts[seen.name] = replace(verdicts[seen.name], health="degraded", floored=True)
+    return verdicts
+
+
+def may_be_spared(seen: Seen, fleet: Iterable[Seen], verdicts: Mapping[str, Verdict]) -> bool:
+    """Whether someone else is there for all that it can do."""
+    there = {
+        group
+        for one in fleet
+        if one.name != seen.name and one.state == "active" and verdicts[one.name].health != "unhealthy"
+        for group in _groups(one)
+    }
+    return there.issuperset(_groups(seen))
+
+
+def may_probe(health: Health, column: str | None, state: WorkerState, terms: HealthTerms) -> bool:
+    """Whether one item, after a while, shows if the worker has recovered."""
+    return terms.probing and state == "active" and health == "unhealthy" and column in FAILURE_COLUMNS
+
+
+def _graded(name: str, value: float | None, degraded_at: float | None, unhealthy_at: float) -> Column:
+    health: Health = "healthy"
+    if value is not None and value >= unhealthy_at:
+        health = "unhealthy"
+    elif value is not None and degraded_at is not None and value >= degraded_at:
+        health = "degraded"
+    return Column(name, value, degraded_at, unhealthy_at, health)
+
+
+def _streak(seen: Seen, terms: HealthTerms) -> Column:
+    """Failures in a row. A few of them are forgotten once the last is older than the window."""
+    column = _graded(
+        "consecutive_failures", seen.consecutive_failures, terms.degraded_failures, terms.unhealthy_failures
+    )
+    is_old = seen.last_failure_age is not None and seen.last_failure_age > terms.window
+    return replace(column, health="healthy") if is_old and column.health == "degraded" else column
+
+
+def _rate(seen: Seen, terms: HealthTerms) -> float | None:
+    return seen.failures / seen.runs if seen.runs >= max(terms.min_runs, 1) else None
+
+
+def _verdict(table: Sequence[Column]) -> Verdict:
+    worst = max(table, key=lambda column: HEALTHS.index(column.health))
+    match worst.health:
+        case "healthy":
+            return Verdict("healthy")
+        case "degraded":
+            return Verdict("degraded", worst.name, worst.value, worst.degraded_at)
+        case "unhealthy":
+            return Verdict("unhealthy", worst.name, worst.value, worst.unhealthy_at)
+
+
+def _is_out_of_reach(table: Sequence[Column]) -> bool:
+    """Whether it could do no work just now, whatever its failures say."""
+    return any(column.health == "unhealthy" and column.name not in FAILURE_COLUMNS for column in table)
+
+
+def _groups(seen: Seen) -> Iterator[_Group]:
+    """The kinds of work that it can do, for each of which enough workers must stay."""
+    for queue in set(seen.queues):
+        for runtime in set(seen.runtimes):
+            yield queue, runtime, None
+            for label in seen.labels.items():
+                yield queue, runtime, label
+
+
+def _worst_first(seen: Seen, terms: HealthTerms) -> tuple[bool, int, float, str]:
+    return seen.health != "unhealthy", -seen.consecutive_failures, -(_rate(seen, terms) or 0.0), seen.name

@@ -1,0 +1,210 @@
+"""Who gets which item: standing offers of free slots against the items that wait, in the order of both."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
+
+from tenax.model.definition import PRIORITIES
+
+T = TypeVar("T")
+
+PROBE, HEALTHY, DEGRADED = range(3)
+"""The ranks of offers, in the order in which they are served. The unhealthy are not offered anything."""
+
+CROWD_SHARE = 8
+"""Of so many slots one goes to crowds, while others wait too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Able:
+    """What a worker is able to run."""
+
+    queues: frozenset[str]
+    runtimes: frozenset[str]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The free slots of one lease request. A probe has one slot."""
+
+    request_no: int
+    able: Able
+    worker: str
+    slots: int
+    depth: int
+    """What is leased to the worker now: the same in all of its offers."""
+    rank: int = HEALTHY
+    suspects: bool = False
+    """The worker runs a suspect now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A ready item, and who may have it."""
+
+    id: int
+    queue: str
+    runtime: str
+    labels: Mapping[str, str] | None = None
+    refused_by: tuple[str, ...] = ()
+    suspect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A limit that items share by its name: so many of them may run at once."""
+
+    name: str
+    most: int
+
+
+def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
+    """The request of each slot, in the order of serving: rank, depth (each slot given adds one), order."""
+    slots = _Slots(offers)
+    heap = slots.heap(range(len(offers)))
+    order: list[int] = []
+    while len(order) < limit and (n := slots.best(heap)) is not None:
+        slots.take(n)
+        order.append(offers[n].request_no)
+    return order
+
+
+def assign(candidates: Sequence[Candidate], offers: Sequence[Offer]) -> list[tuple[int, int]]:
+    """(item, request) for each candidate that someone able has a slot for, best by rank, depth and order.
+
+    Candidates that ask for the same share a heap of those able. A worker's depth only grows meanwhile, so that an
+    entry that is out of date stands too far in front, and is put right when it comes up.
+    """
+    slots = _Slots(offers)
+    heaps: dict[_Ask, list[_Place]] = {}
+    pairs: list[tuple[int, int]] = []
+    for candidate in candidates:
+        ask = _asked(candidate)
+        if (heap := heaps.get(ask)) is None:
+            heap = heaps[ask] = slots.heap(n for n, offer in enumerate(offers) if _is_able(offer.able, ask))
+        n = slots.best(heap, candidate.refused_by, suspect=candidate.suspect)
+        if n is not None:
+            slots.take(n, suspect=candidate.suspect)
+            pairs.append((candidate.id, offers[n].request_no))
+    return pairs
+
+
+def merge_crowds(
+    common: Sequence[T], crowd: Sequence[T], since_crowd: int, share: int = CROWD_SHARE
+) -> list[T]:
+    """Both in one row: of `share` in a row one is of the crowd, while both last.
+
+    `since_crowd`: how many common ones went since the last one of a crowd.
+    """
+    commons, crowds = iter(common), iter(crowd)
+    merged = list(islice(commons, max(share - 1 - since_crowd, 0)))
+    for one in crowds:
+        merged.append(one)
+        merged.extend(islice(commons, share - 1))
+    merged.extend(commons)
+    return merged
+
+
+def level_order(
+    heads: Mapping[tuple[str, int], float], queues: Sequence[str], ageing: float
+) -> list[tuple[str, int]]:
+    """All levels (queue, priority), most urgent first: waiting for `ageing` seconds raises one by one priority.
+
+    `heads`: how long the oldest ready item of a level has waited. Ageing 0: priorities are strict.
+    """
+
+    def urgency(level: tuple[str, int]) -> tuple[float, int]:
+        aged = heads.get(level, 0.0) / ageing if ageing > 0 else 0.0
+        return -(level[1] + aged), -level[1]
+
+    return sorted(((queue, priority) for queue in queues for priority in PRIORITIES), key=urgency)
+
+
+def admit(
+    wanted: Sequence[tuple[int, tuple[Gate, ...], str]], running: Mapping[str, int], quotas: Mapping[str, int]
+) -> tuple[list[int], list[int]]:
+    """Those of (item, gates, queue) that may run now, in order; and those that a gate (not a quota) turned away."""
+    inside, left = dict(running), dict(quotas)
+    admitted: list[int] = []
+    blocked: list[int] = []
+    for item, gates, queue in wanted:
+        if any(inside.get(gate.name, 0) >= gate.most for gate in gates):
+            blocked.append(item)
+        elif left.get(queue, 1) > 0:
+            admitted.append(item)
+            for name in {gate.name for gate in gates}:
+                inside[name] = inside.get(name, 0) + 1
+            if queue in left:
+                left[queue] -= 1
+    return admitted, blocked
+
+
+_Place = tuple[int, int, int]
+"""Rank, depth, number of the offer: the order in which offers are served."""
+
+_Ask = tuple[str, str, frozenset[tuple[str, str]], bool]
+"""Queue, runtime, labels, and whether it is a suspect (who runs one drops out of such a heap for good)."""
+
+
+def _asked(candidate: Candidate) -> _Ask:
+    labels = frozenset((candidate.labels or {}).items())
+    return candidate.queue, candidate.runtime, labels, candidate.suspect
+
+
+def _is_able(able: Able, ask: _Ask) -> bool:
+    queue, runtime, labels, _ = ask
+    return queue in able.queues and runtime in able.runtimes and labels <= able.labels.items()
+
+
+class _Slots:
+    """The free slots of all offers, as they are given away."""
+
+    def __init__(self, offers: Sequence[Offer]) -> None:
+        self._offers = offers
+        self._free = [offer.slots for offer in offers]
+        self._depth: dict[str, int] = {}
+        for offer in offers:
+            self._depth[offer.worker] = max(offer.depth, self._depth.get(offer.worker, 0))
+        self._suspects = {offer.worker for offer in offers if offer.suspects}
+
+    def heap(self, numbers: Iterable[int]) -> list[_Place]:
+        heap = [self._place(n) for n in numbers]
+        heapq.heapify(heap)
+        return heap
+
+    def best(
+        self, heap: list[_Place], refused_by: Sequence[str] = (), *, suspect: bool = False
+    ) -> int | None:
+        """The first offer in the heap that can take one more. It stays there."""
+        refused: list[_Place] = []
+        found: int | None = None
+        while heap and found is None:
+            n = heap[0][2]
+            worker = self._offers[n].worker
+            if self._free[n] <= 0 or (suspect and worker in self._suspects):
+                heapq.heappop(heap)
+            elif heap[0] != self._place(n):
+                heapq.heapreplace(heap, self._place(n))
+            elif worker in refused_by:
+                refused.append(heapq.heappop(heap))
+            else:
+                found = n
+        for place in refused:
+            heapq.heappush(heap, place)
+        return found
+
+    def take(self, n: int, *, suspect: bool = False) -> None:
+        worker = self._offers[n].worker
+        self._free[n] -= 1
+        self._depth[worker] += 1
+        if suspect:
+            self._suspects.add(worker)
+
+    def _place(self, n: int) -> _Place:
+        offer = self._offers[n]
+        return offer.rank, self._depth[offer.worker], n

@@ -1,0 +1,49 @@
+"""Why nobody takes an item: what of its wants no worker that is here can meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tenax.model.health import Health, WorkerState
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A worker that is alive."""
+
+    name: str
+    queues: tuple[str, ...]
+    runtimes: tuple[str, ...]
+    labels: Mapping[str, str]
+    state: WorkerState
+    health: Health
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What an item asks for."""
+
+    queue: str
+    runtime: str
+    labels: Mapping[str, str]
+
+
+def why_unserved(want: Want, live: Sequence[Server]) -> str | None:
+    """In plain words; None: someone able is there."""
+    if not live:
+        return "no worker is live"
+    with_runtime = [w for w in live if want.runtime in w.runtimes]
+    if not with_runtime:
+        return f"no live worker has the runtime {want.runtime} (queue {want.queue})"
+    of_queue = [w for w in with_runtime if want.queue in w.queues]
+    if not of_queue:
+        return f"no live worker with the runtime {want.runtime} serves the queue {want.queue}"
+    able = [w for w in of_queue if want.labels.items() <= w.labels.items()]
+    if not able:
+        labels = ", ".join(f"{name}={value}" for name, value in sorted(want.labels.items()))
+        return f"no live worker of the queue {want.queue} with the runtime {want.runtime} has the labels {labels}"
+    if any(w.state == "active" and w.health != "unhealthy" for w in able):
+        return None
+    how = ", ".join(f"{w.name} is {w.state if w.state != 'active' else w.health}" for w in able[:5])
+    return f"no worker that is able to run it takes work: {how}"

@@ -1,0 +1,12 @@
+-- A heartbeat. That of an earlier life ($2 is not the name's any more) is answered, and changes nothing.
+with beat as (
+    update tenax.worker
+       set last_heartbeat = tenax.now(), state = case when state = 'gone' then wanted else state end,
+           reported = coalesce($3::jsonb, reported), reported_at = case when $3 is null then reported_at else tenax.now() end
+     where name = $1::text and (life is null or $2::uuid is null or life = $2)
+)
+select case when state = 'gone' then wanted else state end as state, health,
+       state = 'draining' and state_actor is distinct from 'tenax' as leave,
+       coalesce(life <> $2, false) as superseded
+  from tenax.worker
+ where name = $1

@@ -1,0 +1,7 @@
+-- These workers begin with a clean record.
+with windows as (
+    delete from tenax.worker_window where worker = any($1::text[])
+), losses as (
+    delete from tenax.worker_loss where worker = any($1::text[])
+)
+update tenax.worker set streak = 0 where name = any($1::text[])

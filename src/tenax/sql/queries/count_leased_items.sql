@@ -1,0 +1,2 @@
+-- How many items of each of these queues are leased.
+select queue, count(*) as running from tenax.item where state = 'leased' and queue = any($1::text[]) group by queue

@@ -1,0 +1,1 @@
+select queue from tenax.queue_limit

@@ -1,0 +1,33 @@
+-- As find_common_items, for what is not common: crowds, each with its share of a level, the one after lane $8 first; and (lane 0)
+-- what some worker has refused, what is suspect, what is limited. $7: the workers that ask.
+with recursive lanes as (
+    select l.queue, l.priority, l.most, l.n,
+           (select min(i.lane) from tenax.item i
+             where i.queue = l.queue and i.priority = l.priority and i.leasable and not i.common) as lane
+      from unnest($1::text[], $2::smallint[], $3::integer[]) with ordinality as l (queue, priority, most, n)
+    union all
+    select p.queue, p.priority, p.most, p.n,
+           (select min(i.lane) from tenax.item i
+             where i.queue = p.queue and i.priority = p.priority and i.leasable and not i.common and i.lane > p.lane)
+      from lanes p
+     where p.lane is not null
+), shares as materialized (
+    select l.*, ceil(l.most::numeric / count(*) over (partition by l.n))::integer as share
+      from lanes l
+     where l.lane is not null
+)
+select c.id, c.queue, c.priority, c.runtime, c.labels, c.refused_by, c.suspect, c.lane, c.action_gate, c.action_most, c.key_gate, c.key_most
+  from (select * from shares order by n, lane <= $8::bigint and lane > 0, lane) as l
+ cross join lateral (
+    select i.id, i.queue, i.priority, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+      from tenax.item i
+     where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
+       and i.available_at <= tenax.now()
+       and i.runtime = any($4::text[])
+       and (i.labels is null or i.labels <@ $5::jsonb)
+       and (i.refused_by is null or not i.refused_by @> $7::text[])
+     order by i.available_at
+     limit case when l.lane = 0 then l.most else l.share end
+       for update skip locked
+ ) as c
+ limit $6::integer

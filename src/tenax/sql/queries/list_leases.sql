@@ -1,0 +1,6 @@
+-- What is leased to a worker, the longest first.
+select execution_id, step, item_no, attempt, started_at, lease_until, count(*) over () as total
+  from tenax.item
+ where state = 'leased' and worker = $1::text
+ order by started_at
+ limit $2::integer

@@ -1,0 +1,1 @@
+select name from tenax.worker order by last_heartbeat desc limit 1000

@@ -1,0 +1,6 @@
+-- Each worker that is here, as far as it matters to who gets work.
+select w.name, w.life::text as life, w.state, w.health, coalesce(w.probe_at <= tenax.now(), false) as probe,
+       coalesce(l.n, 0)::integer as depth
+  from tenax.worker w
+  left join (select worker, count(*) as n from tenax.item where state = 'leased' group by worker) as l on l.worker = w.name
+ where w.state <> 'gone'

@@ -1,0 +1,27 @@
+-- The workers with all that their health is judged by. $1: this one only; $2: those that are gone too; $3: the window, in seconds.
+select w.name, w.runtimes, w.queues, w.labels, w.slots, w.state, w.version, w.health, w.health_column, w.health_since,
+       w.state_reason, w.state_actor, w.state_since, w.registered_at, w.last_heartbeat, w.reported,
+       coalesce(w.reported_at > coalesce(w.last_success_at, '-infinity'), false) as report_is_news,
+       w.probe_at, w.probed_at, w.recovering_since, w.last_success_at,
+       extract(epoch from tenax.now() - w.last_heartbeat)::double precision as heartbeat_age,
+       (w.streak + s.lost_since)::integer as streak,
+       extract(epoch from tenax.now() - greatest(w.last_failure_at, s.last_lost_at))::double precision as last_failure_age,
+       coalesce(d.n, 0)::integer as depth,
+       (coalesce(o.runs, 0) + s.losses)::integer as runs, (coalesce(o.failures, 0) + s.losses)::integer as failures,
+       s.losses::integer as losses, tenax.now() as now
+  from tenax.worker w
+  left join (select worker, count(*) as n from tenax.item where state = 'leased' group by worker) as d on d.worker = w.name
+ cross join lateral (
+    select count(*) filter (where l.at > coalesce(w.last_success_at, '-infinity')) as lost_since,
+           count(*) filter (where l.at > tenax.now() - make_interval(secs => $3::double precision)) as losses,
+           max(l.at) as last_lost_at
+      from tenax.worker_loss l
+     where l.worker = w.name
+ ) as s
+ cross join lateral (
+    select sum(b.runs) as runs, sum(b.failures) as failures
+      from tenax.worker_window b
+     where b.worker = w.name and b.bucket > tenax.now() - make_interval(secs => $3)
+ ) as o
+ where ($1::text is null or w.name = $1) and ($2::boolean or w.state <> 'gone')
+ order by w.name

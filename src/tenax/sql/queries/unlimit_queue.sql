@@ -1,0 +1,1 @@
+delete from tenax.queue_limit where queue = $1::text

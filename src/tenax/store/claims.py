@@ -1,0 +1,198 @@
+"""Ready items: looked for, counted against limits, leased."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tenax.store.connect import Connection
+from tenax.store.json_text import decode
+from tenax.store.rows import LeasedItem
+from tenax.store.statements import sql
+
+Level = tuple[str, int]
+"""A queue and a priority."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long a lease lasts, and what is added to an attempt's timeout before the server ends it."""
+
+    lease: float
+    grace: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Requests of workers that are able to run the same things."""
+
+    queues: tuple[str, ...]
+    runtimes: tuple[str, ...]
+    labels: str
+    workers: tuple[str, ...]
+    slots: int
+    execution_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A ready item, locked, with what decides on who may have it and when."""
+
+    id: int
+    queue: str
+    priority: int
+    runtime: str
+    labels: Mapping[str, str] | None
+    refused_by: tuple[str, ...]
+    suspect: bool
+    lane: int
+    gates: tuple[tuple[str, int], ...]
+
+
+@cache
+def _leasing(pick: str) -> str:
+    """Which items, and what is done with them, as one statement."""
+    return "with picked as materialized (\n" + pick + "),\n" + sql("lease_picked_items")
+
+
+async def lease_ready(
+    tx: Connection, asking: Asking, levels: Sequence[Level], slots: Sequence[tuple[str, str]], terms: Terms
+) -> list[LeasedItem]:
+    """The short way: common items, the n-th to the n-th slot (a worker and its grant)."""
+    rows = await tx.fetch(
+        _leasing(sql("pick_ready_items")),
+        *_slots(slots, terms),
+        [queue for queue, _ in levels],
+        [priority for _, priority in levels],
+        asking.runtimes,
+        asking.labels,
+    )
+    return [LeasedItem(*row) for row in rows]
+
+
+async def lease_chosen(
+    tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: Terms
+) -> list[LeasedItem]:
+    rows = await tx.fetch(_leasing(sql("pick_chosen_items")), *_slots(slots, terms), items)
+    return [LeasedItem(*row) for row in rows]
+
+
+def _slots(slots: Sequence[tuple[str, str]], terms: Terms) -> tuple[Any, ...]:
+    return [worker for worker, _ in slots], [grant for _, grant in slots], terms.lease, terms.grace
+
+
+async def find_common(tx: Connection, asking: Asking, levels: Mapping[Level, int], limit: int) -> list[Found]:
+    """Candidates of these levels, of each up to its number."""
+    rows = await tx.fetch(sql("find_common_items"), *_levels(levels), asking.runtimes, asking.labels, limit)
+    return [_found(row) for row in rows]
+
+
+async def find_special(
+    tx: Connection, asking: Asking, levels: Mapping[Level, int], limit: int, after_lane: int
+) -> list[Found]:
+    rows = await tx.fetch(
+        sql("find_special_items"),
+        *_levels(levels),
+        asking.runtimes,
+        asking.labels,
+        limit,
+        asking.workers,
+        after_lane,
+    )
+    return [_found(row) for row in rows]
+
+
+async def find_own(tx: Connection, asking: Asking) -> list[Found]:
+    rows = await tx.fetch(
+        sql("find_own_items"), asking.execution_id, asking.runtimes, asking.workers, asking.slots
+    )
+    return [_found(row) for row in rows]
+
+
+def _levels(levels: Mapping[Level, int]) -> tuple[list[str], list[int], list[int]]:
+    return [queue for queue, _ in levels], [priority for _, priority in levels], list(levels.values())
+
+
+def _found(row: Any) -> Found:
+    id_, queue, priority, runtime, labels, refused_by, suspect, lane, *gates = row
+    action, action_most, key, key_most = gates
+    named = ((action, action_most), (key, key_most))
+    return Found(
+        id_, queue, priority, runtime, decode(labels), tuple(refused_by or ()), suspect, lane,
+        tuple((gate, most) for gate, most in named if gate is not None),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One level of a queue."""
+
+    queue: str
+    priority: int
+    waited: float | None
+    """Seconds, the oldest ready item; None: there is none."""
+    special: bool
+    """There are others than common ones."""
+
+
+async def look_at_queues(tx: Connection, queues: Sequence[str]) -> list[Head]:
+    return [Head(*row) for row in await tx.fetch(sql("look_at_queues"), queues)]
+
+
+async def count_gates(tx: Connection, gates: Sequence[str]) -> dict[str, int]:
+    """How many run under each limit. From here to the end of the transaction nobody else adds to any."""
+    await tx.execute(sql("lock_gates"))
+    return {row["gate"]: row["running"] for row in await tx.fetch(sql("count_gates"), gates)}
+
+
+async def block_items(tx: Connection, items: Sequence[int]) -> None:
+    await tx.execute(sql("block_items"), items)
+
+
+async def find_suspecting_workers(tx: Connection, workers: Sequence[str]) -> set[str]:
+    return {row["worker"] for row in await tx.fetch(sql("find_suspecting_workers"), workers)}
+
+
+async def take_probes(tx: Connection, workers: Sequence[str]) -> None:
+    await tx.execute(sql("take_probes"), workers)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimit:
+    """A limited queue, locked."""
+
+    queue: str
+    concurrency: int | None
+    rate: float | None
+    burst: int | None
+    tokens: float
+    running: int
+
+    @property
+    def quota(self) -> int:
+        """How many may start now."""
+        by_rate = int(self.tokens + 1e-9) if self.rate is not None else None
+        by_count = max(0, self.concurrency - self.running) if self.concurrency is not None else None
+        return min(n for n in (by_rate, by_count, 1_000_000) if n is not None)
+
+    @property
+    def next_token(self) -> float | None:
+        """Seconds until another may start by the rate, where none may now."""
+        if self.rate is None or self.tokens + 1e-9 >= 1:
+            return None
+        return (1 - self.tokens) / self.rate
+
+
+async def lock_queue_limits(tx: Connection, queues: Sequence[str]) -> dict[str, QueueLimit]:
+    """From here to the end of the transaction nobody else leases from them. They are counted once they are locked."""
+    rows = await tx.fetch(sql("lock_queue_limits"), queues)
+    counted = [row["queue"] for row in rows if row["concurrency"] is not None]
+    counts = await tx.fetch(sql("count_leased_items"), counted) if counted else []
+    running = {row["queue"]: row["running"] for row in counts}
+    return {row["queue"]: QueueLimit(**row, running=running.get(row["queue"], 0)) for row in rows}
+
+
+async def spend_tokens(tx: Connection, tokens: Mapping[str, float]) -> None:
+    await tx.execute(sql("spend_tokens"), list(tokens), list(tokens.values()))

@@ -1,0 +1,73 @@
+"""Queues and their limits; and work that nobody takes, or that nothing would wake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tenax.store.connect import Connection
+from tenax.store.journal import SERVER_QUEUE
+from tenax.store.json_text import decode
+from tenax.store.statements import sql
+
+
+async def list_queues(tx: Connection, alive_within: float) -> list[dict[str, Any]]:
+    return [dict(row) for row in await tx.fetch(sql("list_queues"), alive_within, SERVER_QUEUE)]
+
+
+async def limit_queue(
+    tx: Connection, queue: str, *, concurrency: int | None, rate: float | None, burst: int | None
+) -> None:
+    if concurrency is None and rate is None:
+        await tx.execute(sql("unlimit_queue"), queue)
+    else:
+        await tx.execute(sql("limit_queue"), queue, concurrency, rate, burst)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyKind:
+    """What ready items of a step ask for."""
+
+    step: str
+    queue: str
+    runtime: str
+    labels: dict[str, str]
+    since: datetime
+
+
+async def find_ready_kinds(tx: Connection, execution_id: int) -> list[ReadyKind]:
+    rows = await tx.fetch(sql("find_ready_kinds"), execution_id, SERVER_QUEUE)
+    return [
+        ReadyKind(row["step"], row["queue"], row["runtime"], decode(row["labels"]) or {}, row["since"])
+        for row in rows
+    ]
+
+
+async def find_held_items(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
+    return [dict(row) for row in await tx.fetch(sql("find_held_items"), execution_id)]
+
+
+async def find_unserved_items(
+    tx: Connection, worker_wait: float, alive_within: float
+) -> list[tuple[int, int]]:
+    """Items and their executions."""
+    rows = await tx.fetch(sql("find_unserved_items"), worker_wait, alive_within, SERVER_QUEUE)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    id: int
+    execution_id: int
+    step: str
+    item_no: int | None
+    why: str
+
+
+async def repair_stuck_items(tx: Connection, max_hold: float) -> list[Mended]:
+    return [Mended(*row) for row in await tx.fetch(sql("repair_stuck_items"), max_hold)]
+
+
+async def reopen_gates(tx: Connection) -> int:
+    return len(await tx.fetch(sql("reopen_gates")))

@@ -1,0 +1,149 @@
+"""How the worker finds itself: what it reports with its heartbeats, and how much work it may ask for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Literal
+
+from tenax.model.exceptions import CONNECTION_ERRORS, PERMISSION_ERROR, PROGRAMMING_ERRORS, VALIDATION_ERROR
+from tenax.model.health import Health, HealthReport, HealthTerms
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment
+from tenax.sdk.outcomes import Retry
+
+Appetite = Literal["full", "probe", "overloaded", "deep", "failing"]
+"""What the worker asks for: as much as it has slots for, one item to see whether it works again, or nothing."""
+REFUSALS: frozenset[Appetite] = frozenset({"overloaded", "deep", "failing"})
+
+_RETRY = f"{Retry.__module__}.{Retry.__qualname__}"
+_CANNOT_BE_RUN = frozenset({126, 127})
+"""The shell's words for a command that it may not run, or cannot find."""
+
+
+class SelfCheck:
+    """Counts how attempts end, over the whole life of the worker, and draws the conclusions.
+
+    Failures alone never make it call itself unhealthy: only the server knows whether others could do the work.
+    Where the server says so too, it stops asking.
+    """
+
+    def __init__(
+        self, slots: int, overload_lag: float, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.terms = HealthTerms()
+        self.lag = 0.0
+        """How late the event loop last woke, in seconds."""
+        self.failures_in_a_row = 0
+        self._slots = slots
+        self._overload_lag = overload_lag
+        self._clock = clock
+        self._last_failure = 0.0
+        self._verdict: Health = "healthy"
+        self._total = 0
+        self._failed = 0
+        self._seconds = 0.0
+
+    def count(self, outcome: Outcome, assignment: Assignment, seconds: float) -> None:
+        """An attempt ended by itself. One that was handed back or revoked says nothing of the worker."""
+        self._total += 1
+        self._seconds += seconds
+        self._failed += outcome.status == "failed"
+        if speaks_of_worker(outcome, assignment):
+            self.failures_in_a_row += 1
+            self._last_failure = self._clock()
+        else:
+            self.failures_in_a_row = 0
+
+    def hear(self, verdict: Health) -> None:
+        """The server's verdict. Where it was worse before, the failures are forgiven: someone resumed the worker."""
+        if verdict == "healthy" and self._verdict != "healthy":
+            self.failures_in_a_row = 0
+        self._verdict = verdict
+
+    def appetite(self, depth: int) -> Appetite:
+        if self.lag >= self._overload_lag:
+            return "overloaded"
+        if depth >= self._unhealthy_depth:
+            return "deep"
+        if self._verdict != "unhealthy" or self.failures_in_a_row < self.terms.unhealthy_failures:
+            return "full"
+        rested = self._clock() - self._last_failure >= self.terms.probe_after
+        return "probe" if self.terms.probing and rested else "failing"
+
+    def report(self, depth: int) -> HealthReport:
+        average = 1000 * self._seconds / self._total if self._total else 0.0
+        return HealthReport(
+            status=self._status(depth),
+            last_check=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            consecutive_failures=self.failures_in_a_row,
+            total_executions=self._total,
+            failed_executions=self._failed,
+            average_execution_time_ms=round(average, 3),
+            queue_depth=depth,
+        )
+
+    def in_words(self, depth: int) -> str:
+        """What it asks for now, and why, for the log."""
+        match self.appetite(depth):
+            case "overloaded":
+                late = (
+                    f"the event loop wakes {self.lag:.1f} s late (overload_lag is {self._overload_lag:g} s)"
+                )
+                return f"asking for no more work: {late}"
+            case "deep":
+                most = f"from {self._unhealthy_depth} on it asks for no more"
+                return f"asking for no more work: {depth} work items are not reported yet, and {most}"
+            case "failing":
+                return f"asking for no more work: {self.failures_in_a_row} attempts in a row failed here"
+            case "probe":
+                return "asking for one work item, to see whether it fails again"
+            case "full":
+                return "asking for work again"
+
+    def _status(self, depth: int) -> Health:
+        if self.lag >= self._overload_lag or depth >= self._unhealthy_depth:
+            return "unhealthy"
+        if depth >= max(self.terms.degraded_depth, self._slots + 1):
+            return "degraded"
+        return "degraded" if self.failures_in_a_row >= self.terms.degraded_failures else "healthy"
+
+    @property
+    def _unhealthy_depth(self) -> int:
+        return max(self.terms.unhealthy_depth, 2 * self._slots)
+
+
+def speaks_of_worker(outcome: Outcome, assignment: Assignment) -> bool:
+    """Whether the failure may be the worker's own: the server's `policy.blame`, from the facts alone."""
+    facts = outcome.facts or Facts()
+    if outcome.status != "failed" or facts.failure_class is not None:
+        return False
+    if assignment.runtime == "http" or assignment.dependency or _talked(facts):
+        return False
+    if facts.timed_out:
+        return True
+    if facts.fatal or facts.result_file in ("failed", "budget_exceeded"):
+        return False
+    if facts.oom_killed or facts.signal is not None:
+        return True
+    if facts.exit_code:
+        return facts.exit_code < 0 or facts.exit_code in _CANNOT_BE_RUN
+    if facts.result_file == "unreadable" or (facts.result_file == "missing" and facts.exit_code == 0):
+        return False
+    return facts.exception is None or _is_unexpected(facts.exception, facts.exception_bases)
+
+
+def _talked(facts: Facts) -> bool:
+    return bool(facts.dependency) or facts.status_code is not None or facts.connection is not None
+
+
+def _is_unexpected(exception: str, bases: tuple[str, ...]) -> bool:
+    """It says neither what is wrong with the work, nor that someone else did not answer."""
+    lineage = (exception, *bases)
+    expected = {_RETRY, PERMISSION_ERROR, *CONNECTION_ERRORS}
+    return (
+        exception not in PROGRAMMING_ERRORS
+        and expected.isdisjoint(lineage)
+        and not any(ancestor.endswith(VALIDATION_ERROR) for ancestor in lineage)
+    )

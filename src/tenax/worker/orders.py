@@ -1,0 +1,57 @@
+"""What the server asks of the worker in its answers to heartbeats. Each change is logged once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from tenax.errors import Conflict
+from tenax.model.health import WorkerState
+from tenax.model.wire import HeartbeatAnswer
+
+log = logging.getLogger("tenax.worker")
+
+
+class Orders:
+    """Whether the worker is to go on, and what its operators want of it."""
+
+    def __init__(self, worker: str) -> None:
+        self.dismissed = asyncio.Event()
+        """Set when the worker is to finish what is running, and to end."""
+        self.superseded = False
+        self._worker = worker
+        self._state: WorkerState = "active"
+
+    def hear(self, answer: HeartbeatAnswer, *, stopping: bool) -> None:
+        if answer.superseded:
+            if not self.superseded:
+                # A worker that stops anyway is taken over by the one that follows it: so it should be.
+                level = logging.INFO if stopping else logging.ERROR
+                log.log(level, "%s; no more work is asked for", self.conflict().message)
+            self.superseded = True
+            self.dismissed.set()
+            return
+        if answer.leave and not self.dismissed.is_set():
+            log.warning("an operator drains this worker: it finishes what is running, and ends")
+            self.dismissed.set()
+        elif answer.state != self._state and not self.dismissed.is_set():
+            self._tell(answer.state)
+        self._state = answer.state
+
+    def conflict(self) -> Conflict:
+        return Conflict(
+            f"another worker has taken over the name {self._worker}",
+            remedy="give each worker its own name (--name or TENAX_WORKER_NAME)",
+        )
+
+    def _tell(self, state: WorkerState) -> None:
+        resume = f"`tenax workers resume {self._worker}`"
+        match state:
+            case "paused":
+                log.warning("an operator has paused this worker: it gets no new work until %s", resume)
+            case "draining":
+                log.warning("the server drains this worker: it gets no new work until %s", resume)
+            case "active":
+                log.info("this worker gets work again")
+            case "gone":
+                log.warning("the server has given up this worker; it registers again")

@@ -1,0 +1,156 @@
+"""Several servers behind one client, all of them real: which one is asked, and what is not asked twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tenax.errors import NotFound, Unreachable, UsageError
+from tenax.model.wire import Submission
+from tenax.sdk.client import SyncClient
+from tenax.sdk.servers import Servers
+
+HANGS_UP = None
+OK = (200, {"id": 1, "created": True})
+STOPPING = (503, {"type": "tenax:unreachable", "title": "the server is stopping"})
+
+
+class One:
+    """Answers in turn with what it was given; `HANGS_UP` reads the request and closes the connection."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = 0
+        one = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self):
+                self.rfile.read(int(self.headers.get("content-length", 0)))
+                one.asked += 1
+                answer = one.answers.pop(0)
+                if answer is HANGS_UP:
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    return
+                text = json.dumps(answer[1]).encode()
+                self.send_response(answer[0])
+                self.send_header("content-length", str(len(text)))
+                self.send_header("tenax-version", "0.1.0")
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = answer  # noqa: N815 - the names that http.server calls
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def start():
+    made = []
+
+    def one(*answers):
+        made.append(One(*answers))
+        return made[-1]
+
+    yield one
+    for server in made:
+        server.close()
+
+
+@pytest.fixture
+def nobody():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+def client(*servers):
+    return SyncClient(",".join(getattr(server, "url", server) for server in servers))
+
+
+def test_the_first_that_answers_is_kept(start, nobody):
+    first, second = start(OK, OK), start()
+    with client(nobody, first, second) as asked:
+        asked.get(1)
+        asked.get(1)
+    assert (first.asked, second.asked) == (2, 0)
+
+
+@pytest.mark.parametrize("trouble", [HANGS_UP, STOPPING, (502, "a proxy")])
+def test_what_may_be_asked_twice_goes_on_to_the_next(start, trouble):
+    first, second = start(trouble), start(OK, OK, (200, [OK[1]]))
+    with client(first, second) as asked:
+        asked.get(1)
+        asked.submit(Submission(workflow="w", key="k"))
+        asked.submit_many([Submission(workflow="w", key="k")])
+    assert (first.asked, second.asked) == (1, 3)
+
+
+@pytest.mark.parametrize("trouble", [HANGS_UP, STOPPING])
+def test_what_may_have_been_done_is_not_done_again_elsewhere(start, trouble):
+    first, second = start(trouble), start(OK)
+    with client(first, second) as asked:
+        with pytest.raises(Unreachable) as raised:
+            asked.submit(Submission(workflow="w"))
+        assert second.asked == 0
+        assert second.url not in raised.value.message
+        asked.submit(Submission(workflow="w"))
+    assert (first.asked, second.asked) == (1, 1), "the next request begins with the next server"
+
+
+def test_what_nobody_heard_goes_on_whatever_it_is(start, nobody):
+    second = start(OK)
+    with client(nobody, second) as asked:
+        asked.submit(Submission(workflow="w"))
+    assert second.asked == 1
+
+
+def test_an_answer_is_an_answer(start):
+    first, second = start((404, {"type": "tenax:not_found", "title": "no execution 5"})), start()
+    with client(first, second) as asked, pytest.raises(NotFound):
+        asked.get(5)
+    assert second.asked == 0
+
+
+def test_none_of_them(start, nobody):
+    first = start(STOPPING, OK)
+    with client(first, nobody) as asked:
+        with pytest.raises(Unreachable) as raised:
+            asked.get(1)
+        assert raised.value.message == (
+            f"none of the servers can be used: {first.url}: the server is stopping; "
+            f"cannot reach the server at {nobody}: connection refused"
+        )
+        assert "TENAX_SERVER" in raised.value.remedy
+        asked.get(1)
+    assert first.asked == 2, "it begins again with the first"
+
+
+def test_one_that_comes_back_is_there_for_the_next_failure(start):
+    first, second = start(STOPPING, OK), start(OK, HANGS_UP)
+    with client(first, second) as asked:
+        asked.get(1)
+        asked.get(1)
+    assert (first.asked, second.asked) == (2, 2)
+
+
+@pytest.mark.parametrize("addresses", ["", " , ", "http://a:b"])
+def test_addresses_that_are_none(addresses):
+    async def go():
+        Servers(addresses, headers={})
+
+    with pytest.raises(UsageError, match="is not the URL of a server"):
+        asyncio.run(go())
