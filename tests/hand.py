@@ -17,6 +17,7 @@ from tenax.store.connect import Database
 from tenax.store.fake_clock import FakeClock
 from tenax.store.session import transaction
 
+RUNTIMES = ("python", "http", "process")
 ONE_STEP = """
 name: one
 workflow:
@@ -38,12 +39,14 @@ class Hand:
         [submitted] = await self.engine.submit([Submission(source=source, **more)])
         return submitted.id
 
-    async def lease(self, worker: str = "w1", slots: int = 10, **more: Any) -> list[Assignment]:
-        request = LeaseRequest(worker, str(uuid.uuid4()), slots, ("python", "http", "process"), **more)
+    async def lease(
+        self, worker: str = "w1", slots: int = 10, *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
+    ) -> list[Assignment]:
+        request = LeaseRequest(worker, str(uuid.uuid4()), slots, runtimes, **more)
         return await self.engine.dispatcher.lease_now(request)
 
-    async def lease_one(self, worker: str = "w1") -> Assignment:
-        [assignment] = await self.lease(worker)
+    async def lease_one(self, worker: str = "w1", **more: Any) -> Assignment:
+        [assignment] = await self.lease(worker, **more)
         return assignment
 
     async def report(self, assignment: Assignment, outcome: Outcome) -> Any:
@@ -60,13 +63,19 @@ class Hand:
         facts = facts or {"status_code": 503, "message": "503 Service Unavailable"}
         return await self.report(assignment, Outcome("failed", facts=Facts(**facts)))
 
-    async def register(self, worker: str = "w1") -> None:
-        await self.engine.register(Registration(worker, ("python", "http", "process")))
+    async def register(
+        self, worker: str = "w1", *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
+    ) -> None:
+        await self.engine.register(Registration(worker, runtimes, **more))
 
-    async def beat(self, *assignments: Assignment, worker: str = "w1") -> Any:
+    async def beat(self, *assignments: Assignment, worker: str = "w1", **more: Any) -> Any:
         return await self.engine.heartbeat(
-            Heartbeat(worker, tuple(Held(a.item_id, a.token) for a in assignments))
+            Heartbeat(worker, tuple(Held(a.item_id, a.token) for a in assignments), **more)
         )
+
+    async def look(self) -> None:
+        """What the server does every second: it learns how workers stand, and judges them."""
+        await self.engine.look_after_fleet()
 
     async def settle_down(self) -> None:
         """What the server's own loops would do now: start its steps, deliver messages, hand out places, reap."""

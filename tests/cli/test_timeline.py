@@ -270,6 +270,10 @@ def test_a_step_that_nobody_can_run_says_so_and_how_to_help():
         "s", "queued", "-", "no live worker has the runtime process (queue gpu)",
         "start a worker: tenax worker (those there are: tenax workers)",
     ]  # fmt: skip
+    with_labels = UNSERVED | {"queue": "gpu", "labels": {"zone": "a"}}
+    assert "start a worker: tenax worker --queue gpu --label zone=a (" in drawn(
+        execution("step_enqueued", step={"unserved": with_labels})
+    )
     narrow = " ".join(drawn(body, width=60).split())
     assert "no live worker has the runtime process (queue gpu), start a worker: tenax worker" in narrow
 

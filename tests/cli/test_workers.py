@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from hand import hand_on
 from waiting import eventually
 
 GPU = """
@@ -198,6 +200,46 @@ def test_show_says_at_once_that_nobody_can_run_a_step(tenax, server):
     reason = tenax("show", number, "--json").json["steps"]["render"]["unserved"]["reason"]
     assert "gpu" in reason
     shown = tenax("show", number).out
-    assert f"{reason}  start a worker: tenax worker (those there are: tenax workers)" in shown
+    assert f"{reason}  start a worker: tenax worker " in shown
+    assert "(those there are: tenax workers)" in shown
     register(server, "w2", queues=["gpu"])
     assert reason not in tenax("show", number).out
+
+
+POISON = """
+name: poison
+workflow:
+  - {step: kills, type: process, command: "true", retry: {max_attempts: 9, backoff: none}}
+"""
+
+
+def test_show_says_why_a_step_is_held_and_how_to_release_it(command, database_url, tmp_path):
+    async def lose_three_workers() -> int:
+        async with hand_on(database_url, tmp_path) as hand:
+            number = await hand.submit(POISON)
+            for name in ("a", "b", "c"):
+                await hand.register(name)
+                await hand.lease_one(name)
+                await hand.pass_time(40)
+                await hand.engine.reap()
+            return number
+
+    number = str(asyncio.run(lose_three_workers()))
+
+    def tenax(*arguments: str) -> str:
+        ended = command(*arguments, TENAX_DATABASE_URL=database_url)
+        assert (ended.code, ended.err) == (0, "")
+        return ended.out
+
+    shown = tenax("show", number)
+    line = re.search(r"^kills +held +3 of 9 +(.*)$", shown, re.MULTILINE)
+    assert line is not None, shown
+    assert re.search(
+        rf"it has cost 3 workers their lease .*  fails in .*; release it: tenax retry {number}$",
+        line.group(1),
+    )
+    assert re.search(r"held: it has cost several workers their lease$", shown, re.MULTILINE)
+    assert "kills held, attempt 3 of 9" in tenax("list")
+    assert "the retry is held back: it has cost 3 workers their lease (a, b, c)" in tenax("events", number)
+    assert tenax("retry", number) == f"execution {number}: kills will be tried again now\n"
+    assert "release it" not in tenax("show", number)

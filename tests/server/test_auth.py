@@ -48,6 +48,13 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/workflows", {"source": SOURCE}, OPERATORS),
     ("GET", "/v1/workflows", None, READERS),
     ("POST", CALLBACK, {}, EVERYONE),
+    ("GET", "/v1/workers", None, READERS),
+    ("GET", "/v1/workers/{name}", None, READERS),
+    ("POST", "/v1/workers/{name}/pause", {}, OPERATORS),
+    ("POST", "/v1/workers/{name}/drain", {}, OPERATORS),
+    ("POST", "/v1/workers/{name}/resume", {}, OPERATORS),
+    ("GET", "/v1/queues", None, READERS),
+    ("PUT", "/v1/queues/{queue}/limits", {"rate": 5}, OPERATORS),
     ("POST", "/v1/worker/register", {"worker": "w", "runtimes": ["python"]}, WORKERS),
     (
         "POST",

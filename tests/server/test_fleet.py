@@ -191,24 +191,6 @@ def test_a_report_beyond_all_bounds_is_bent_and_not_refused(server):
         assert (said["total_executions"], said["consecutive_failures"]) == (2**31 - 1, 0)
 
 
-def test_who_may_do_what(server):
-    roles = {role: server.token(role) for role in ("admin", "operator", "viewer", "worker")}
-    with server.http(roles["admin"]) as http:
-        register(http)
-
-    def asked(role: str, method: str, path: str, **more: Any) -> int:
-        with server.http(roles[role]) as http:
-            return http.request(method, path, **more).status_code
-
-    for path in ("/v1/workers", "/v1/workers/w1", "/v1/queues"):
-        assert [asked(role, "GET", path) for role in roles] == [200, 200, 200, 403], path
-    for verb in ("pause", "resume", "drain"):
-        path = f"/v1/workers/w1/{verb}"
-        assert [asked(role, "POST", path) for role in roles] == [200, 200, 403, 403], path
-    limits = "/v1/queues/default/limits"
-    assert [asked(role, "PUT", limits, json={"rate": 5}) for role in roles] == [200, 200, 403, 403]
-
-
 def test_queues_and_their_limits(server):
     with server.http() as http:
         submit(http, "gpu")

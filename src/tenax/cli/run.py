@@ -161,7 +161,8 @@ async def _own_worker(
 
     worker = Worker(
         LocalTransport(engine),
-        name=settings.worker_name or f"run-{socket.gethostname()}-{os.getpid()}",
+        name=f"{settings.worker_name or f'run-{socket.gethostname()}'}-{os.getpid()}",
+        overload_lag=settings.overload_lag,
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,

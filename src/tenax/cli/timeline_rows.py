@@ -26,6 +26,7 @@ from tenax.cli.fan_outs import compensation_words, counts_words
 from tenax.cli.flags import Where, worker_command
 from tenax.cli.live import STYLES
 from tenax.cli.output import one_line, printable
+from tenax.model.definition import DEFAULT_QUEUE
 
 Body = Mapping[str, Any]
 
@@ -246,9 +247,9 @@ def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
         return Text()
     if held:
         return Text(printable(_release(held, execution, where)), style=STYLES["held"])
-    if work.get("unserved"):
-        start, who = worker_command(where), where.command("workers")
-        return Text(printable(f"start a worker: {start} (those there are: {who})"), style="yellow")
+    if unserved := work.get("unserved"):
+        due = [words for words in (_until_next(work, execution).plain,) if words]
+        return Text(printable("; ".join([*due, _serve(unserved, where)])), style="yellow")
     if not waiting:
         return _until_next(work, execution)
     how = how_to_answer(waiting, execution["id"], step, work.get("item", waiting.get("item")), where)
@@ -258,6 +259,14 @@ def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
     elif waiting["for"] == "child":
         how = _child(work)
     return Text(printable(how), style="yellow")
+
+
+def _serve(unserved: Body, where: Where) -> str:
+    """How to start a worker that is able to run it."""
+    queue, labels = unserved.get("queue"), unserved.get("labels") or {}
+    flags = [] if queue in (None, DEFAULT_QUEUE) else ["--queue", queue]
+    flags += [part for name, value in sorted(labels.items()) for part in ("--label", f"{name}={value}")]
+    return f"start a worker: {worker_command(where, *flags)} (those there are: {where.command('workers')})"
 
 
 def _release(held: Body, execution: Body, where: Where) -> str:

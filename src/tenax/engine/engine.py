@@ -5,26 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import structlog
 
-from tenax.engine import callbacks, control, definitions, family, nets, queues, views, waiting, workers
+from tenax.engine import callbacks, control, definitions, family, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
+from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
 from tenax.engine.inbox import Postman
-from tenax.engine.leader import Leadership
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
-from tenax.engine.recover import Recovery
-from tenax.engine.report import give_up_unwanted, release, release_grants, report
+from tenax.engine.report import release, release_grants, report
 from tenax.engine.server_steps import ServerSteps
 from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
-from tenax.engine.watch import Watch
-from tenax.errors import Unreachable, UsageError
+from tenax.errors import UsageError
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
 from tenax.model.wire import (
@@ -41,16 +39,9 @@ from tenax.model.wire import (
     Submitted,
 )
 from tenax.settings import Settings
-from tenax.store import queue, service
+from tenax.store import service
 from tenax.store.connect import Database
-from tenax.store.workers import end_lost_workers
 
-SWEPT_AT_ONCE = 10_000
-"""Open executions that one sweep looks at; the next goes on from there."""
-FLEET_LOOK = 1.0
-"""Seconds between two looks at the fleet."""
-WORKER_REMEMBERED = 7 * 86400.0
-"""Seconds for which a worker that is gone is still listed."""
 _log = structlog.get_logger("tenax.engine")
 
 
@@ -67,12 +58,8 @@ class Engine:
         self.server_steps = ServerSteps(self.core)
         self.postman = Postman(self.core)
         self._reaper = Reaper(self.core)
-        self._recovery = Recovery(self.core)
         self.timers = Timers(self.core, self._reaper)
-        self.leadership = Leadership(self.core)
-        self._watch = Watch(self.core)
-        self._fleet_news = asyncio.Event()
-        self.core.hub.on_fleet = self._fleet_news.set
+        self.housekeeping = Housekeeping(self.core, self.dispatcher)
         self._loops: list[asyncio.Task[None]] = []
 
     @contextlib.asynccontextmanager
@@ -87,9 +74,7 @@ class Engine:
             self.timers.run,
             hub.send,
             hub.receive,
-            self._beat,
-            self._sweep,
-            self._look_after_fleet,
+            *self.housekeeping.loops,
         )
         self._loops = [asyncio.create_task(_forever(loop)) for loop in loops]
         try:
@@ -97,7 +82,7 @@ class Engine:
         finally:
             await self._report.close()
             await self._submit.close()
-            await self._safely(self.leadership.resign())
+            await self.housekeeping.close()
             for loop in self._loops:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
@@ -326,67 +311,21 @@ class Engine:
 
     async def recover(self, most: int = SWEPT_AT_ONCE) -> Sequence[int]:
         """Repairs open executions that lack a work item. Returns their ids."""
-        return await self._recovery.sweep(most)
+        return await self.housekeeping.recover(most)
 
     async def sweep(self) -> None:
-        """What is looked after now and then: work that was left behind, workers that went away, room in the log."""
-        await self.core.database.look_after()
-        await self.recover()
-        await self._recovery.repair_waits()
-        await nets.mend_stuck(self.core)
-        await give_up_unwanted(self.core)
-        async with self.core.transaction() as tx:
-            settings = self.core.settings
-            await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
-            await service.ensure_log_partitions(tx)
+        await self.housekeeping.sweep()
 
     async def look_after_fleet(self) -> None:
-        """What is looked at every second: how workers stand; and, by the one server that leads, how healthy they are."""
-        fleet = self.dispatcher.fleet
-        await fleet.catch_up()
-        if await self.leadership.renew():
-            changed = await self._watch.look()
-            await nets.give_up_unserved(self.core)
-            await nets.reopen_gates(self.core)
-            if changed:
-                await fleet.catch_up()
-                self.core.hub.announce(fleet=True)
-        self.dispatcher.wake()
+        await self.housekeeping.look_after_fleet()
 
     async def beat(self) -> None:
-        """Says that a server is alive; after a gap, no lease expires for a full lease."""
-        lease = self.core.settings.lease
-        async with self.core.transaction() as tx:
-            await queue.beat_service(tx, lease / 2, lease)
+        await self.housekeeping.beat()
 
     async def ready(self) -> None:
         """Raises `Unreachable` where the database cannot be had."""
         async with self.core.transaction() as tx:
             await service.secret(tx)
-
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(self.core.settings.lease / 6)
-            await self._safely(self.beat())
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(self.core.settings.sweep)
-            await self._safely(self.sweep())
-
-    async def _look_after_fleet(self) -> None:
-        while True:
-            await self._safely(self.look_after_fleet())
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(FLEET_LOOK):
-                    await self._fleet_news.wait()
-            self._fleet_news.clear()
-
-    async def _safely(self, work: Coroutine[Any, Any, object]) -> None:
-        try:
-            await work
-        except Unreachable as error:
-            _log.warning("the database is away", error=str(error))
 
 
 async def _forever(loop: Callable[[], Awaitable[None]]) -> None:

@@ -9,6 +9,7 @@ from tenax.model.outcome import Failure
 _CRASH = re.compile(r"oom_killed|signal_\d+|exit_code_12[67]|exception_\w+|unclassified", re.ASCII)
 """126 and 127 are the shell's words for a command that cannot be run, or is not there."""
 
+_RETRY = "tenax.sdk.outcomes.Retry"
 _DEADLINES = frozenset({"execution_deadline", "until_limit", "wait_deadline", "callback_deadline"})
 """Time that ran out for something larger than one attempt on one worker."""
 
@@ -21,9 +22,16 @@ def speaks_of_worker(failure: Failure, *, runtime: str, dependency: str | None) 
         case "timeout":
             return failure.reason not in _DEADLINES and not _talked(failure, runtime, dependency)
         case "transient":
-            return _CRASH.fullmatch(failure.reason) is not None and not _talked(failure, runtime, dependency)
+            crashed = _CRASH.fullmatch(failure.reason) is not None
+            return crashed and not _asked(failure) and not _talked(failure, runtime, dependency)
         case _:
             return False
+
+
+def _asked(failure: Failure) -> bool:
+    """Whether the handler itself wants another attempt: then it runs as it should."""
+    evidence = failure.evidence
+    return _RETRY in (evidence.get("exception"), *evidence.get("exception_bases", ()))
 
 
 def _talked(failure: Failure, runtime: str, dependency: str | None) -> bool:

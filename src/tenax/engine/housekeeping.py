@@ -1,0 +1,107 @@
+"""What is done every few seconds, whether or not anyone asks: by every server for itself, and by the one that leads for all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import structlog
+
+from tenax.engine import nets
+from tenax.engine.core import Core
+from tenax.engine.leader import Leadership
+from tenax.engine.lease import Dispatcher
+from tenax.engine.recover import Recovery
+from tenax.engine.report import give_up_unwanted
+from tenax.engine.watch import Watch
+from tenax.errors import Unreachable
+from tenax.store import queue, service
+from tenax.store.workers import end_lost_workers
+
+SWEPT_AT_ONCE = 10_000
+"""Open executions that one sweep looks at; the next goes on from there."""
+FLEET_LOOK = 1.0
+"""Seconds between two looks at the fleet."""
+WORKER_REMEMBERED = 7 * 86400.0
+"""Seconds for which a worker that is gone is still listed."""
+_log = structlog.get_logger("tenax.engine")
+
+
+class Housekeeping:
+    def __init__(self, core: Core, dispatcher: Dispatcher) -> None:
+        self._core = core
+        self._dispatcher = dispatcher
+        self._recovery = Recovery(core)
+        self._watch = Watch(core)
+        self._news = asyncio.Event()
+        self.leadership = Leadership(core)
+        core.hub.on_fleet = self._news.set
+
+    @property
+    def loops(self) -> tuple[Callable[[], Awaitable[None]], ...]:
+        return self._beating, self._sweeping, self._looking
+
+    async def close(self) -> None:
+        await _safely(self.leadership.resign())
+
+    async def beat(self) -> None:
+        """Says that a server is alive; after a gap, no lease expires for a full lease."""
+        lease = self._core.settings.lease
+        async with self._core.transaction() as tx:
+            await queue.beat_service(tx, lease / 2, lease)
+
+    async def look_after_fleet(self) -> None:
+        """How workers stand; and, by the one server that leads, how healthy they are, and what waits in vain."""
+        fleet = self._dispatcher.fleet
+        await fleet.catch_up()
+        if await self.leadership.renew():
+            changed = await self._watch.look()
+            await nets.give_up_unserved(self._core)
+            await nets.reopen_gates(self._core)
+            if changed:
+                await fleet.catch_up()
+                self._core.hub.announce(fleet=True)
+        self._dispatcher.wake()
+
+    async def recover(self, most: int = SWEPT_AT_ONCE) -> list[int]:
+        return await self._recovery.sweep(most)
+
+    async def sweep(self) -> None:
+        """Work that was left behind, workers that went away, room in the log."""
+        await self.recover()
+        await self._recovery.repair_waits()
+        await nets.mend_stuck(self._core)
+        await give_up_unwanted(self._core)
+        settings = self._core.settings
+        async with self._core.transaction() as tx:
+            await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
+            await service.ensure_log_partitions(tx)
+
+    async def _beating(self) -> None:
+        while True:
+            await asyncio.sleep(self._core.settings.lease / 6)
+            await _safely(self.beat())
+
+    async def _sweeping(self) -> None:
+        while True:
+            await asyncio.sleep(self._core.settings.sweep)
+            await _safely(self._core.database.look_after())
+            if self.leadership.leads:
+                await _safely(self.sweep())
+
+    async def _looking(self) -> None:
+        while True:
+            await _safely(self.look_after_fleet())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FLEET_LOOK):
+                    await self._news.wait()
+            self._news.clear()
+
+
+async def _safely(work: Coroutine[Any, Any, object]) -> None:
+    try:
+        await work
+    except Unreachable as error:
+        _log.warning("the database is away", error=str(error))
