@@ -6,13 +6,15 @@ the health of one costs no attempt anything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from tenax.engine.core import Core
 from tenax.model.wire import LeaseRequest
 from tenax.policy.offers import DEGRADED, HEALTHY, PROBE, Able, Offer
 from tenax.store import workers
+from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import LeasedItem, Run
 from tenax.store.workers import Standing, Tally
@@ -25,9 +27,7 @@ class Fleet:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._known: dict[str, Standing] = {}
-        self._tallies: dict[str, Tally] = {}
-        self._lost: list[Run] = []
-        self._pardons: list[int] = []
+        self._seen = _Observed()
         self.limited: frozenset[str] = frozenset()
         """Queues that have a limit."""
         core.hub.on_settled = self.note_settled
@@ -61,26 +61,57 @@ class Fleet:
             known = self._known.get(run.worker)
             if known is not None and known.depth > 0:
                 known.depth -= 1
-            if run.outcome == "lost":
-                self._lost.append(run)
-            elif run.outcome != "released":
-                self._tallies.setdefault(run.worker, Tally()).add(failed=run.outcome == "failed")
-        self._pardons += journal.pardons
+        self._seen.add(journal)
 
-    async def catch_up(self) -> None:
-        """Tells the database what was seen here, and learns how everyone stands."""
-        tallies, self._tallies = self._tallies, {}
-        lost, self._lost = self._lost, []
-        pardons, self._pardons = self._pardons, []
-        async with self._core.transaction() as tx:
-            if tallies:
-                await workers.note_runs(tx, tallies, self._core.settings.health_window)
-            if lost:
-                await workers.note_losses(tx, lost)
-            if pardons:
-                await workers.pardon_workers(tx, pardons)
-            self._known = await workers.load_standings(tx)
-            self.limited = await workers.find_limited_queues(tx)
+    async def catch_up(self) -> bool:
+        """Tells the database what was seen here, and learns how everyone stands. True: that has changed who gets work."""
+        seen, self._seen = self._seen, _Observed()
+        try:
+            async with self._core.transaction() as tx:
+                await seen.write(tx, self._core.settings.health_window)
+                known = await workers.load_standings(tx)
+                limited = await workers.find_limited_queues(tx)
+        except BaseException:
+            self._seen = seen.then(self._seen)
+            raise
+        changed = limited != self.limited or _who_gets_work(known) != _who_gets_work(self._known)
+        self._known, self.limited = known, limited
+        return changed
+
+
+@dataclass(slots=True)
+class _Observed:
+    """What attempts came to since the database was last told."""
+
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    lost: list[Run] = field(default_factory=list)
+    pardons: list[int] = field(default_factory=list)
+
+    def add(self, journal: Journal) -> None:
+        for run in journal.runs:
+            if run.outcome == "lost":
+                self.lost.append(run)
+            elif run.outcome != "released":
+                self.tallies.setdefault(run.worker, Tally()).add(failed=run.outcome == "failed")
+        self.pardons += journal.pardons
+
+    def then(self, later: _Observed) -> _Observed:
+        tallies = self.tallies | {
+            name: self.tallies.get(name, Tally()).then(tally) for name, tally in later.tallies.items()
+        }
+        return _Observed(tallies, self.lost + later.lost, self.pardons + later.pardons)
+
+    async def write(self, tx: Connection, window: float) -> None:
+        if self.tallies:
+            await workers.note_runs(tx, self.tallies, window)
+        if self.lost:
+            await workers.note_losses(tx, self.lost)
+        if self.pardons:
+            await workers.pardon_workers(tx, self.pardons)
+
+
+def _who_gets_work(known: Mapping[str, Standing]) -> set[tuple[str, str | None, str, str, bool]]:
+    return {(s.name, s.life, s.state, s.health, s.probe) for s in known.values()}
 
 
 def _is_over(known: Standing, request: LeaseRequest) -> bool:

@@ -55,15 +55,16 @@ class Housekeeping:
     async def look_after_fleet(self) -> None:
         """How workers stand; and, by the one server that leads, how healthy they are, and what waits in vain."""
         fleet = self._dispatcher.fleet
-        await fleet.catch_up()
+        news = await fleet.catch_up()
         if await self.leadership.renew():
             changed = await self._watch.look()
             await nets.give_up_unserved(self._core)
             await nets.reopen_gates(self._core)
             if changed:
-                await fleet.catch_up()
+                news |= await fleet.catch_up()
                 self._core.hub.announce(fleet=True)
-        self._dispatcher.wake()
+        if news:
+            self._dispatcher.wake()
 
     async def recover(self, most: int = SWEPT_AT_ONCE) -> list[int]:
         return await self._recovery.sweep(most)

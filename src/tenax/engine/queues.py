@@ -11,7 +11,7 @@ from tenax.errors import UsageError
 from tenax.model.events import event, timestamp
 from tenax.store import fleet, workers
 
-_NAME = re.compile(r"[^\s:,]{1,200}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 MOST = 1_000_000
 
 
@@ -46,7 +46,7 @@ async def limit_queue(
 
 def _check(queue: str, concurrency: int | None, rate: float | None, burst: int | None) -> None:
     if not _NAME.fullmatch(queue):
-        raise UsageError(f"{queue!r} is not the name of a queue", remedy="`tenax queues` lists them")
+        raise UsageError(f"{queue!r} is not the name of a queue: use letters, digits, _ and - (not first)")
     if concurrency is not None and not 1 <= concurrency <= MOST:
         raise UsageError(f"`concurrency` must be from 1 to {MOST}, not {concurrency}")
     if rate is not None and not (math.isfinite(rate) and 0.001 <= rate <= MOST):

@@ -182,7 +182,7 @@ create index item_action_gate on tenax.item (action_gate)
 create index item_key_gate on tenax.item (key_gate) where key_gate is not null and state in ('leased', 'accepted');
 create index item_blocked_action on tenax.item (action_gate, available_at) where blocked and action_gate is not null;
 create index item_blocked_key on tenax.item (key_gate, available_at) where blocked and key_gate is not null;
-create index item_labels on tenax.item (labels) where labels is not null;
+create index item_labelled on tenax.item (id) where labels is not null;
 create index item_suspect on tenax.item (worker) where suspect and state = 'leased';
 create index item_due on tenax.item (available_at) where state = 'retrying';
 create index item_expiry on tenax.item (expires_at) where state = 'leased';

@@ -102,6 +102,15 @@ class Tally:
     """Failures since the last success."""
     succeeded: bool = False
 
+    def then(self, later: Tally) -> Tally:
+        """Both, one after the other."""
+        return Tally(
+            self.runs + later.runs,
+            self.failures + later.failures,
+            later.tail if later.succeeded else self.tail + later.tail,
+            self.succeeded or later.succeeded,
+        )
+
     def add(self, *, failed: bool) -> None:
         self.runs += 1
         self.failures += failed
