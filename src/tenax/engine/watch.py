@@ -184,7 +184,7 @@ def _probe_at(
     after = row.now + timedelta(seconds=terms.probe_after)
     if row.health != "unhealthy":
         return after
-    return row.probe_at or (None if row.depth else after)
+    return row.probe_at or (None if row.given_work else after)
 
 
 def _changed(

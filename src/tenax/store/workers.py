@@ -175,6 +175,8 @@ class WorkerRow:
     """Failures and losses since the last success."""
     last_failure_age: float | None
     depth: int
+    given_work: bool
+    """Something runs that it was given since its health last changed: to one that is unhealthy, as a probe."""
     runs: int
     failures: int
     """Both in the window, with losses."""

@@ -6,11 +6,11 @@ select w.name, w.runtimes, w.queues, w.labels, w.slots, w.state, w.version, w.he
        extract(epoch from tenax.now() - w.last_heartbeat)::double precision as heartbeat_age,
        (w.streak + s.lost_since)::integer as streak,
        extract(epoch from tenax.now() - greatest(w.last_failure_at, s.last_lost_at))::double precision as last_failure_age,
-       coalesce(d.n, 0)::integer as depth,
+       coalesce(d.n, 0)::integer as depth, coalesce(d.latest > w.health_since, false) as given_work,
        (coalesce(o.runs, 0) + s.losses)::integer as runs, (coalesce(o.failures, 0) + s.losses)::integer as failures,
        s.losses::integer as losses, tenax.now() as now
   from tenax.worker w
-  left join (select worker, count(*) as n from tenax.item where state = 'leased' group by worker) as d on d.worker = w.name
+  left join (select worker, count(*) as n, max(started_at) as latest from tenax.item where state = 'leased' group by worker) as d on d.worker = w.name
  cross join lateral (
     select count(*) filter (where l.at > coalesce(w.last_success_at, '-infinity')) as lost_since,
            count(*) filter (where l.at > tenax.now() - make_interval(secs => $3::double precision)) as losses,

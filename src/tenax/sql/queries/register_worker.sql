@@ -2,7 +2,9 @@
 -- not leave, and had work in its hands, counts as lost; another version begins with a clean record. A pause outlives a restart,
 -- and so does a drain by the server itself, but for another version.
 with old as (
-    select w.*, w.version is distinct from $2::text as changed, w.life is distinct from $7::uuid as over
+    select w.*, w.version is distinct from $2::text as changed, w.life is distinct from $7::uuid as over,
+           w.wanted = 'paused'
+           or w.wanted = 'draining' and w.state_actor = 'tenax' and w.version is not distinct from $2 as stays
       from tenax.worker w
      where w.name = $1::text
        for update
@@ -11,16 +13,15 @@ with old as (
     values ($1, 'active', $2, $3::text[], $4::text[], $5::jsonb, $6::integer, tenax.now(), tenax.now(), $7)
     on conflict (name) do update
        set version = excluded.version, runtimes = excluded.runtimes, queues = excluded.queues,
-           labels = excluded.labels, slots = excluded.slots, registered_at = excluded.registered_at,
+           labels = excluded.labels, slots = excluded.slots,
+           registered_at = case when (select over from old) then excluded.registered_at else worker.registered_at end,
            last_heartbeat = excluded.last_heartbeat, life = excluded.life, reported = null, reported_at = null,
-           state = (select case when o.wanted = 'paused' or o.wanted = 'draining' and o.state_actor = 'tenax' and not o.changed
-                                then o.wanted else 'active' end from old o),
-           wanted = (select case when o.wanted = 'paused' or o.wanted = 'draining' and o.state_actor = 'tenax' and not o.changed
-                                 then o.wanted else 'active' end from old o),
-           streak = case when (select changed from old) then 0 else worker.streak end,
-           health = case when (select changed from old) then 'healthy' else worker.health end,
-           health_column = case when (select changed from old) then null else worker.health_column end,
-           probe_at = case when (select changed from old) then null else worker.probe_at end
+           state = case when (select stays from old) then worker.wanted else 'active' end,
+           wanted = case when (select stays from old) then worker.wanted else 'active' end,
+           state_reason = case when (select stays from old) then worker.state_reason end,
+           state_actor = case when (select stays from old) then worker.state_actor end,
+           state_since = case when (select stays from old) then worker.state_since end,
+           streak = case when (select changed from old) then 0 else worker.streak end
 ), forgotten as (
     delete from tenax.worker_window where worker = $1 and (select changed from old)
 ), pardoned as (
@@ -34,6 +35,7 @@ with old as (
                       where i.state = 'leased' and i.worker = $1 and i.started_at >= o.registered_at
                       order by i.id limit 1000) as items) as held
      where o.state <> 'gone' and o.over and not o.changed and cardinality(held.items) > 0
+        on conflict (worker, ended) do nothing
 ), forgiven as (
     update tenax.item set refused_by = nullif(array_remove(refused_by, $1), '{}')
      where refused_by is not null and state in ('queued', 'retrying') and refused_by @> array[$1]
