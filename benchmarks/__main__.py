@@ -12,7 +12,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import fan_out, graph, latency, lateness, machine, start, throughput
+from benchmarks import (
+    fairness,
+    fan_out,
+    graph,
+    latency,
+    lateness,
+    machine,
+    recovery,
+    rolling,
+    start,
+    throughput,
+)
 from benchmarks.arena import Arena, arena
 from benchmarks.children import ChildFailed
 from benchmarks.plan import Plan
@@ -25,6 +36,9 @@ MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     lateness.MEASURE: lateness.measure,
     fan_out.MEASURE: fan_out.measure,
     graph.MEASURE: graph.measure,
+    fairness.MEASURE: fairness.measure,
+    recovery.MEASURE: recovery.measure,
+    rolling.MEASURE: rolling.measure,
     start.MEASURE: start.measure,
 }
 RESULTS = Path(__file__).parent / "results"
@@ -95,7 +109,8 @@ async def _run(place: Arena, plan: Plan, wanted: list[str], *, quick: bool) -> R
         for name in wanted:
             figures += await MEASURES[name](place, plan)
     options = {"measures": wanted, "quick": quick, "rounds": plan.rounds, "jobs": plan.jobs, "raw_jobs": plan.raw_jobs,
-               "seconds": plan.seconds, "burst": plan.burst, "items": plan.items}  # fmt: skip
+               "seconds": plan.seconds, "burst": plan.burst, "items": plan.items,
+               "crowd": plan.crowd, "history": plan.history}  # fmt: skip
     return Run(started, facts, options, figures)
 
 

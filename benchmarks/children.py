@@ -59,10 +59,12 @@ class Children:
         path = os.pathsep.join(filter(None, [str(_ROOT), inherited.get("PYTHONPATH")]))
         self._environment = {**inherited, "PYTHONPATH": path, **environment, **environment_for_child()}
         self._children: list[Child] = []
+        self._started = 0
 
     async def start(self, name: str, *arguments: str, **variables: str) -> Child:
         """A Python module of ours, or one of Tenax, in a session of its own: Ctrl-C is for the bench alone."""
-        words = self._folder / f"{name}-{len(self._children)}.log"
+        self._started += 1
+        words = self._folder / f"{name}-{self._started}.log"
         with words.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", *arguments,
@@ -80,6 +82,17 @@ class Children:
     def check(self) -> None:
         for child in self._children:
             child.check()
+
+    async def stop(self, child: Child) -> None:
+        """In good order, before the others."""
+        child.process.send_signal(signal.SIGTERM)
+        await child.ended(_END_SECONDS)
+
+    async def kill(self, child: Child) -> None:
+        """With -9, so that its end is no failure."""
+        self._children.remove(child)
+        child.process.kill()
+        await child.process.wait()
 
     async def hears(self, child: Child, words: str, seconds: float = 60.0) -> str:
         """The line in which the child says it."""

@@ -16,11 +16,22 @@ class Plan:
     seconds: float = 10.0
     burst: int = 2_000
     items: int = 10_000
+    crowd: int = 100_000
+    history: int = 200_000
     begun: float = field(default_factory=time.monotonic)
 
     @classmethod
     def quick(cls) -> Plan:
-        return cls(rounds=1, jobs=4_000, raw_jobs=20_000, seconds=2.0, burst=500, items=2_000)
+        return cls(
+            rounds=1,
+            jobs=4_000,
+            raw_jobs=20_000,
+            seconds=2.0,
+            burst=500,
+            items=2_000,
+            crowd=20_000,
+            history=20_000,
+        )
 
     def each_round(self, measure: str, *, warm_up: bool, most: int = 1000) -> Iterator[int]:
         """The numbers of the rounds; the warm-up is round 0, and is not counted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
@@ -29,6 +30,12 @@ def median(values: Sequence[float]) -> float:
 def ratios(values: Sequence[float], references: Sequence[float]) -> tuple[float, ...]:
     """Round by round: what slows one round of a machine slows its neighbour too, and cancels out."""
     return tuple(value / reference for value, reference in zip(values, references, strict=True))
+
+
+def longest_gap(moments: Sequence[float], begun: float, over: float) -> float:
+    """The longest time without any of the moments, from the beginning to the end."""
+    inside = [begun, *sorted(moment for moment in moments if begun < moment < over), over]
+    return max(later - earlier for earlier, later in pairwise(inside))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from tenax.sdk.context import TaskContext
@@ -32,3 +33,8 @@ async def fails_some(n: int, ctx: TaskContext) -> int:
     if n % 20 == 0 and ctx.attempt == 1:
         raise ConnectionError("not yet")
     return n
+
+
+@task
+async def takes(seconds: float) -> None:
+    await asyncio.sleep(seconds)

@@ -58,3 +58,44 @@ workflow:
     parallelism: 2000
     retry: {max_attempts: 3, backoff: fixed, initial_delay: 100ms, jitter: 0}
 """
+
+SHORT = """
+name: bench-short
+workflow:
+  - step: only
+    type: python
+    task: benchmarks.tasks:takes
+    args: {seconds: 0.005}
+"""
+
+WIDE = """
+name: bench-wide
+input:
+  numbers: {type: array, required: true}
+workflow:
+  - step: spread
+    type: python
+    task: benchmarks.tasks:takes
+    args: {seconds: 0.005}
+    for_each: "{{ input.numbers }}"
+    parallelism: 100000
+"""
+
+HISTORY = """
+name: bench-history
+workflow:
+  - {step: first, type: python, task: "benchmarks.tasks:noop"}
+  - {step: second, type: python, task: "benchmarks.tasks:noop", needs: [first]}
+"""
+
+ROLLING = """
+name: bench-rolling
+input:
+  submitted: {type: number, required: true}
+workflow:
+  - step: only
+    type: python
+    task: benchmarks.tasks:takes
+    args: {seconds: 0.05}
+    retry: {max_attempts: 3, backoff: none, jitter: 0}
+"""

@@ -1,86 +1,198 @@
-"""Workers that run, fail and die, and what a test wants to know of them."""
+"""Several servers and named workers on one database, a steady load for them, and what the log says of it afterwards."""
 
 from __future__ import annotations
 
-import uuid
+import asyncio
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
 from typing import Any
 
-from hand import Hand
+import asyncpg
+from processes import Household, free_port
+from waiting import eventually
 
-from tenax.model.wire import Assignment
-from tenax.store.json_text import decode
+from tenax.engine.leader import LEASE as LEADS
+from tenax.errors import Unreachable
+from tenax.model.wire import Submission
+from tenax.sdk.client import SyncClient
 
-PATIENT = """
-name: patient
-workflow:
-  - step: only
-    type: python
-    task: some:task
-    retry: {max_attempts: unlimited, backoff: none}
+Process = subprocess.Popen[bytes]
+PATIENCE = 60.0
+BATCH = 10
+
+_ATTEMPTS = """
+select execution_id, step, attempt,
+       count(*) filter (where type = 'action_started') as starts,
+       count(*) filter (where type in ('action_completed', 'action_error', 'lease_expired', 'lease_released')) as ends,
+       min(data ->> 'worker') filter (where type = 'action_started') as worker,
+       min(at) filter (where type = 'action_started') as started,
+       max(type) filter (where type <> 'action_started') as how,
+       max(at) filter (where type <> 'action_started') as ended
+  from tenax.event
+ where type in ('action_started', 'action_completed', 'action_error', 'lease_expired', 'lease_released')
+ group by execution_id, step, attempt
+ order by execution_id, step, attempt
 """
-BROKEN = {"exception": "mylib.Broken", "message": "broken"}
-"""What an exception that nothing else classifies comes to."""
 
 
-def new_life() -> str:
-    return str(uuid.uuid4())
+class Crew(Household):
+    """`servers` addresses on one database; workers and clients know them all."""
+
+    def __init__(self, folder: Path, database_url: str, *, servers: int = 1, **settings: str) -> None:
+        super().__init__(folder, folder / "home", database_url=database_url, **settings)
+        self._database_url = database_url
+        self.ports = [self.port, *(free_port() for _ in range(servers - 1))]
+        self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
+        self.url = self.environment["TENAX_SERVER"] = ",".join(self.urls)
+
+    def serve(self, number: int) -> Process:
+        """The server of that number, once it listens."""
+        process = self.start("server", "--port", str(self.ports[number]))
+        eventually(lambda: self._says_or_died(process, "listening on"), timeout=PATIENCE)
+        return process
+
+    def serve_all(self) -> list[Process]:
+        return [self.serve(number) for number in range(len(self.ports))]
+
+    def work(self, name: str, *, slots: int = 4) -> Process:
+        """A worker of that name, once it has registered."""
+        before = self.rows("select count(*) as n from tenax.worker where name = $1 and state <> 'gone'", name)
+        since = self.now() if before[0]["n"] else None
+        process = self.worker("--name", name, "--slots", str(slots))
+        arrived = "select from tenax.worker where name = $1 and registered_at > coalesce($2, '-infinity'::timestamptz)"
+        eventually(lambda: self._alive(process) and self.rows(arrived, name, since), timeout=PATIENCE)
+        return process
+
+    def _alive(self, process: Process) -> bool:
+        assert process.poll() is None, self.words(process)
+        return True
+
+    def stop(self, process: Process) -> None:
+        """In good order."""
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0, self.words(process)
+
+    def kill(self, process: Process) -> Any:
+        """Kill -9. Returns the database's time just before it."""
+        at = self.now()
+        process.kill()
+        process.wait()
+        return at
+
+    # -- what the database says
+
+    def rows(self, query: str, *values: Any) -> Sequence[Any]:
+        async def fetch() -> Sequence[Any]:
+            connection = await asyncpg.connect(self._database_url)
+            try:
+                return await connection.fetch(query, *values)
+            finally:
+                await connection.close()
+
+        return asyncio.run(fetch())
+
+    def now(self) -> Any:
+        return self.rows("select tenax.now() as now")[0]["now"]
+
+    def attempts(self) -> Sequence[Any]:
+        """Each attempt of the log: how often it started and ended, where, when and how."""
+        return self.rows(_ATTEMPTS)
+
+    def leader(self) -> str | None:
+        """The server that leads now; None while there is none."""
+        [row] = self.rows("select leader, leader_until > tenax.now() as now from tenax.service")
+        return str(row["leader"]) if row["leader"] and row["now"] else None
+
+    def until_led(self, *, not_by: str | None = None) -> str:
+        """The server that leads, as soon as that is another one than it was."""
+
+        def found() -> str | None:
+            leader = self.leader()
+            return leader if leader != not_by else None
+
+        leader = eventually(found, timeout=PATIENCE)
+        assert leader
+        return leader
+
+    def led_after(self, moment: Any) -> Any:
+        """When a server was first seen to lead by a lease that it took after that moment."""
+        taken = "select tenax.now() as now from tenax.service where leader_until > $1::timestamptz + $2"
+        return eventually(lambda: self.rows(taken, moment, timedelta(seconds=LEADS)), timeout=PATIENCE)[0][
+            "now"
+        ]
+
+    def states(self) -> dict[str, int]:
+        found = self.rows("select state, count(*) as n from tenax.execution group by state")
+        return {row["state"]: row["n"] for row in found}
+
+    # -- load
+
+    def submit(self, source: str, times: int, **values: Any) -> list[int]:
+        with self.client() as client:
+            return [one.id for one in client.submit_many([Submission(source=source, input=values)] * times)]
+
+    @contextmanager
+    def load(self, source: str, *, feeders: int = 3) -> Iterator[Load]:
+        """Executions one after the other, for as long as the block lasts; at its end all of them have ended."""
+        load = Load(self.url, source)
+        threads = [threading.Thread(target=load.feed, args=(number,)) for number in range(feeders)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield load
+        finally:
+            load.over.set()
+            for thread in threads:
+                thread.join(PATIENCE)
+        assert not any(thread.is_alive() for thread in threads), "executions have not ended"
 
 
-async def arrive(hand: Hand, *names: str, **more: Any) -> None:
-    """These workers start, each with a life of its own."""
-    for name in names:
-        await hand.register(name, life=new_life(), **more)
-    await hand.look()
+class Load:
+    """Feeders that submit a few, wait for their end, and submit the next ones."""
 
+    def __init__(self, url: str, source: str) -> None:
+        self.over = threading.Event()
+        self.ids: list[int] = []
+        self.ended = 0
+        self._url = url
+        self._source = source
 
-async def live(hand: Hand, seconds: float, *names: str, holding: tuple[Assignment, ...] = ()) -> None:
-    """Time in which these workers send their heartbeats, and the server does what it does. What runs out, runs out."""
-    while seconds > 0:
-        await hand.clock.advance(min(seconds, 10))
-        await hand.engine.beat()
-        for name in names:
-            await hand.beat(*holding, worker=name)
-        await hand.settle_down()
-        await hand.look()
-        seconds -= 10
+    def feed(self, number: int) -> None:
+        with SyncClient(self._url) as client:
+            for batch in count():
+                if self.over.is_set():
+                    return
+                keys = [f"load-{number}-{batch}-{n}" for n in range(BATCH)]
+                ids = self._submit(client, [Submission(source=self._source, key=key) for key in keys])
+                self.ids += ids
+                for execution_id in ids:
+                    self._until_ended(client, execution_id)
+                    self.ended += 1
 
+    def until_ended(self, more: int) -> None:
+        """So many more than now: the work flows."""
+        goal = self.ended + more
+        eventually(lambda: self.ended >= goal, timeout=PATIENCE)
 
-async def take(hand: Hand, worker: str) -> Assignment:
-    """One item for this worker."""
-    [assignment] = await hand.lease(worker, slots=1)
-    return assignment
+    def _submit(self, client: SyncClient, submissions: list[Submission]) -> list[int]:
+        """By keys, so that a second try after an answer that never came submits nothing twice."""
+        while True:
+            try:
+                return [one.id for one in client.submit_many(submissions)]
+            except Unreachable:
+                self.over.wait(0.05)
 
-
-async def crash(hand: Hand, worker: str, **more: Any) -> Assignment:
-    """It takes an item, dies of it, and starts again at once."""
-    lost = await take(hand, worker)
-    await hand.clock.advance(1)
-    await arrive(hand, worker, **more)
-    return lost
-
-
-async def fail_often(hand: Hand, worker: str, times: int, **facts: Any) -> None:
-    for _ in range(times):
-        await hand.fail(await take(hand, worker), **(facts or BROKEN))
-    await hand.look()
-
-
-async def health(hand: Hand, worker: str) -> tuple[str, str | None]:
-    """How it stands, and the column that decided."""
-    told = await hand.engine.worker(worker)
-    return told["health"], told["health_column"]
-
-
-async def fleet_events(hand: Hand, kind: str, worker: str) -> list[dict[str, Any]]:
-    """The data of a worker's events of a kind, the oldest first."""
-    rows = await hand.sql(
-        "select data from tenax.event where execution_id is null and type = $1 and data ->> 'worker' = $2 order by id",
-        kind,
-        worker,
-    )
-    return [decode(row["data"]) for row in rows]
-
-
-async def changes(hand: Hand, worker: str) -> list[tuple[str, str, str | None]]:
-    """Each change of its health: from, to, and the column that decided."""
-    return [(e["from"], e["to"], e["column"]) for e in await fleet_events(hand, "worker_health_changed", worker)]
+    def _until_ended(self, client: SyncClient, execution_id: int) -> None:
+        while True:
+            try:
+                client.wait(execution_id)
+            except Unreachable:
+                self.over.wait(0.05)
+            else:
+                return

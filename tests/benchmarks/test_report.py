@@ -8,7 +8,7 @@ import pytest
 from benchmarks.load import steady_count
 from benchmarks.plan import Plan
 from benchmarks.report import Figure, Mark, Run, machine_lines, number, table
-from benchmarks.stats import Tail, median, percentile, ratios
+from benchmarks.stats import Tail, longest_gap, median, percentile, ratios
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,21 @@ def test_ratios_are_taken_round_by_round():
     assert ratios([10.0, 30.0], [20.0, 40.0]) == (0.5, 0.75)
     with pytest.raises(ValueError, match="argument 2"):
         ratios([1.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("moments", "gap"),
+    [
+        ([], 10.0),
+        ([14.0], 6.0),
+        ([17.0, 12.0, 13.0], 4.0),
+        ([11.0, 12.0, 13.0], 7.0),
+        ([5.0, 15.0, 25.0], 5.0),
+    ],
+    ids=["none", "one", "in no order", "none at the end", "outside"],
+)
+def test_the_longest_gap_counts_the_beginning_and_the_end(moments, gap):
+    assert longest_gap(moments, 10.0, 20.0) == gap
 
 
 def test_a_tail_is_in_milliseconds():

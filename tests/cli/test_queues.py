@@ -98,7 +98,7 @@ def test_limits_in_words(tenax):
         (("limit", "a b", "--rate", "1/s"), "is not the name of a queue"),
         (
             ("limit", "gpu", "--rate", "10"),
-            "--rate 10: expected a rate such as 10/s, 600/m or 1/h, or `none`",
+            "--rate 10: expected a rate such as 10/s, 600/m or 60/h, or `none`",
         ),
         (("limit", "gpu", "--rate", "10/year"), "expected a rate such as"),
         (("limit", "gpu", "--rate", "0/s"), "`rate` must be from"),

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from crew import BROKEN, PATIENT, arrive, changes, crash, fail_often, fleet_events, health, live, take
-from hand import Hand
+from hand import RUNTIMES, Hand
+from workforce import (
+    BROKEN,
+    PATIENT,
+    arrive,
+    changes,
+    crash,
+    fail_often,
+    fleet_events,
+    health,
+    live,
+    new_life,
+    take,
+)
 
 from tenax.model.health import HealthReport
+from tenax.model.wire import LeaseRequest
 
 RECOVERED = [
     ("healthy", "degraded", "consecutive_failures"),
@@ -158,10 +173,15 @@ def test_the_probe_goes_before_all_others(play):
     async def scene(hand: Hand):
         await a_sick_worker(hand)
         await live(hand, 60, "good", "bad")
-        healthy = await hand.lease("good", slots=1)
-        await hand.fail(healthy[0], **BROKEN)
-        [probe] = await hand.lease("bad")
-        assert probe.attempt == healthy[0].attempt + 1
+        asked = {
+            name: asyncio.create_task(hand.engine.lease(LeaseRequest(name, new_life(), 1, RUNTIMES)))
+            for name in ("good", "bad")
+        }
+        await asyncio.sleep(0)  # both requests are parked now
+        await hand.engine.dispatcher.claim()
+        assert len(await asked["bad"]) == 1
+        assert not asked["good"].done()
+        asked["good"].cancel()
 
     play(scene)
 
@@ -304,8 +324,11 @@ async def run_mixed(hand: Hand, worker: str, pattern: str) -> None:
     for outcome in pattern:
         await hand.submit(PATIENT)
         assignment = await take(hand, worker)
-        await (hand.fail(assignment, **BROKEN) if outcome == "F" else hand.succeed(assignment))
-        await hand.engine.cancel(assignment.execution_id, actor="test")
+        if outcome == "F":
+            await hand.fail(assignment, **BROKEN)
+            await hand.engine.cancel(assignment.execution_id, actor="test")
+        else:
+            await hand.succeed(assignment)
     await hand.look()
 
 
@@ -467,19 +490,20 @@ def test_what_a_worker_says_of_itself_is_heard(play):
     play(scene)
 
 
-def test_a_reported_streak_counts_if_it_is_newer_than_the_last_success(play):
+def test_a_reported_streak_adds_to_failures_that_were_seen_since_the_last_success(play):
     async def scene(hand: Hand):
         await arrive(hand, "w1")
-        await hand.submit()
+        await hand.submit(PATIENT)
         failing = HealthReport(status="degraded", consecutive_failures=5)
         await hand.beat(worker="w1", health=failing)
         await hand.look()
+        assert await health(hand, "w1") == ("healthy", None), "nobody else has seen any of them"
+        await fail_often(hand, "w1", 1)
         assert await health(hand, "w1") == ("degraded", "consecutive_failures")
-        assignment = await hand.lease_one("w1")
         await hand.clock.advance(1)
-        await hand.succeed(assignment)
-        await hand.look()
-        assert await health(hand, "w1") == ("healthy", None)
+        await hand.fail(await take(hand, "w1"), status_code=503)  # it works, then
+        await fail_often(hand, "w1", 1)
+        assert await health(hand, "w1") == ("healthy", None), "the report is older than that"
         await hand.clock.advance(1)
         await hand.beat(worker="w1", health=failing)
         await hand.look()

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_offers import slow_assign
 
 from tenax.policy.offers import (
     DEGRADED,
@@ -153,29 +154,6 @@ def build(fleet, of_worker) -> list[Offer]:
         depth, rank, suspects = of_worker[worker]
         made.append(Offer(50 - n, able, worker, slots, depth, rank, suspects))
     return made
-
-
-def slow_assign(ready: list[Candidate], asking: list[Offer]) -> list[tuple[int, int]]:
-    """For each item: look at every offer, take the best, and write down what that changes."""
-    given_away: list[tuple[Candidate, Offer]] = []
-    for one in ready:
-        fit = []
-        for order, offer in enumerate(asking):
-            of_offer = [item for item, taken in given_away if taken is offer]
-            of_worker = [item for item, taken in given_away if taken.worker == offer.worker]
-            has_suspect = offer.suspects or any(item.suspect for item in of_worker)
-            if (
-                len(of_offer) < offer.slots
-                and one.queue in offer.able.queues
-                and one.runtime in offer.able.runtimes
-                and all(offer.able.labels.get(key) == value for key, value in (one.labels or {}).items())
-                and offer.worker not in one.refused_by
-                and not (one.suspect and has_suspect)
-            ):
-                fit.append((offer.rank, offer.depth + len(of_worker), order, offer))
-        if fit:
-            given_away.append((one, min(fit, key=lambda entry: entry[:3])[3]))
-    return [(one.id, offer.request_no) for one, offer in given_away]
 
 
 @given(fleets, standing, ready_items)

@@ -62,7 +62,7 @@ def limit(
     ] = None,
     rate: Annotated[
         str | None,
-        Parameter(help="At most so many of its items start: 10/s, 600/m, 1/h; none: no such limit."),
+        Parameter(help="At most so many of its items start: 10/s, 600/m, 60/h; none: no such limit."),
     ] = None,
     burst: Annotated[
         str | None,
@@ -149,7 +149,7 @@ def _rate(text: str | None) -> float | None:
         return None
     found = _RATE.fullmatch(text.strip())
     if found is None:
-        raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 1/h, or `none`")
+        raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h, or `none`")
     return float(found[1]) / _PER_SECOND[found[2]]
 
 

@@ -4,8 +4,8 @@ full one, for crowds that take turns, limits, refusals, suspects, probes, and wo
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tenax.engine.core import Core
@@ -32,6 +32,8 @@ MOST_AT_ONCE = 500
 LOOK_AGAIN = 0.1
 """Seconds for which what was seen of the queues is good enough, while there is more work than slots."""
 MOST_CROWDS = 1000
+LOOK_FURTHER = 50
+"""Items that are looked for beyond the slots there are, where what comes first may go to others, or to nobody now."""
 
 
 @dataclass(slots=True)
@@ -92,17 +94,19 @@ class Claims:
         if groups[0].execution_id is not None:
             return await self._take_in_full(tx, requests, offers, groups, queues)
         looked = self._outlook
-        if not self._is_fresh(looked, queues):
+        is_old = self._is_fresh(looked, queues)
+        if not is_old:
             looked = await self._look(tx, queues)
         if len(groups) > 1 or looked.special or not self._fleet.limited.isdisjoint(queues):
             return await self._take_in_full(tx, requests, offers, groups, queues)
         levels = looked.order(queues, self._core.settings.ageing)
         slots = [(requests[n].worker, requests[n].grant) for n in order_slots(offers, MOST_AT_ONCE)]
         items = await claims.lease_ready(tx, groups[0], levels, slots, self._terms)
-        claimed = await self._note_probes(tx, Claimed(items), offers)
         if len(items) < len(slots):
             self.look_anew()  # before these slots are left empty, someone has looked at what there is
-        return claimed
+        if not items and is_old:
+            return await self.take(tx, requests)
+        return await self._note_probes(tx, Claimed(items), offers)
 
     def _is_fresh(self, looked: Outlook, queues: Sequence[str]) -> bool:
         now = asyncio.get_running_loop().time()
@@ -126,15 +130,13 @@ class Claims:
         own = groups[0].execution_id is not None
         limited = [] if own else sorted(self._fleet.limited.intersection(queues))
         limits = await claims.lock_queue_limits(tx, limited) if limited else {}
-        found = (
-            await claims.find_own(tx, groups[0])
-            if own
-            else await self._candidates(tx, groups, queues, limits)
-        )
-        chosen, gates = await self._admitted(tx, found, limits)
-        if any(item.suspect for item in chosen) and not own:
+        if own:
+            found = await claims.find_own(tx, groups[0])
+        else:
             running = await claims.find_suspecting_workers(tx, [offer.worker for offer in offers])
             offers = [replace(offer, suspects=offer.worker in running) for offer in offers]
+            found = await self._candidates(tx, groups, queues, limits, running)
+        chosen, gates = await self._admitted(tx, found, limits)
         wanted = [_own(item, groups[0]) if own else _candidate(item) for item in chosen]
         pairs = assign(wanted, offers)[:MOST_AT_ONCE]
         slots = [(requests[n].worker, requests[n].grant) for _, n in pairs]
@@ -152,6 +154,7 @@ class Claims:
         groups: Sequence[Asking],
         queues: Sequence[str],
         limits: dict[str, QueueLimit],
+        suspecting: set[str],
     ) -> list[Found]:
         """In the order in which they are to be served: level by level, crowds taking their turns among the others."""
         looked = await self._look(tx, queues)
@@ -162,24 +165,45 @@ class Claims:
         special = {(h.queue, h.priority) for h in looked.heads if h.special}
         order = looked.order(queues, self._core.settings.ageing)
         for asking in groups:
+            further = LOOK_FURTHER if len(groups) > 1 else 0
+            most = asking.slots + further
             wanted = {
-                level: min(asking.slots, quotas.get(level[0], asking.slots))
+                level: min(most, quotas.get(level[0], most))
                 for level in order
                 if level[0] in asking.queues and quotas.get(level[0], 1) > 0
             }
             some = {level: n for level, n in wanted.items() if level in ready}
-            for item in await claims.find_common(tx, asking, some, asking.slots) if some else ():
+            for item in await claims.find_common(tx, asking, some, most) if some else ():
                 common[item.queue, item.priority].setdefault(item.id, item)
             odd = {level: n for level, n in wanted.items() if level in special}
-            most = 2 * asking.slots + MOST_CROWDS
-            for item in await claims.find_special(tx, asking, odd, most, self._last_lane) if odd else ():
+            for item in await self._special(tx, asking, odd, suspecting) if odd else ():
                 side = crowds if item.lane else common
                 side[item.queue, item.priority].setdefault(item.id, item)
         found: list[Found] = []
         for level in order:
-            crowd = _by_turns(crowds[level].values())
-            found += merge_crowds(list(common[level].values()), crowd, self._since_crowd)
+            row = sorted(common[level].values(), key=lambda item: item.age)
+            found += merge_crowds(row, _by_turns(crowds[level].values()), self._since_crowd)
         return found
+
+    async def _special(
+        self, tx: Connection, asking: Asking, levels: Mapping[Level, int], suspecting: set[str]
+    ) -> list[Found]:
+        async def find(*, unshared: bool) -> list[Found]:
+            most = 2 * asking.slots + MOST_CROWDS
+            free = not suspecting.issuperset(asking.workers)
+            return await claims.find_special(
+                tx,
+                asking,
+                levels,
+                most,
+                self._last_lane,
+                suspects=free,
+                further=LOOK_FURTHER,
+                unshared=unshared,
+            )
+
+        found = await find(unshared=False)
+        return await find(unshared=True) if _is_uneven(found, levels) else found
 
     async def _admitted(
         self, tx: Connection, found: Sequence[Found], limits: dict[str, QueueLimit]
@@ -202,33 +226,35 @@ class Claims:
         taken: set[int],
         running: dict[str, int],
     ) -> None:
-        """Items whose limit is reached now leave the queue until one that runs under it has ended."""
+        """Items whose limit is reached now leave the queue until one that runs under it has ended. Where they are under
+        another one as well, their places there go to the next."""
         for item in found:
             for gate, _ in item.gates if item.id in taken else ():
                 running[gate] += 1
         shut = [
-            item.id
+            item
             for item in found
             if item.id not in taken and any(running[gate] >= most for gate, most in item.gates)
         ]
-        if shut:
-            await claims.block_items(tx, shut)
+        if not shut:
+            return
+        await claims.block_items(tx, [item.id for item in shut])
         claimed.blocked = len(shut)
+        if passed := [gate for item in shut for gate, most in item.gates if running[gate] < most]:
+            await claims.open_gates(tx, passed)
 
     async def _spend(
         self, tx: Connection, claimed: Claimed, taken: Sequence[Found], limits: dict[str, QueueLimit]
     ) -> None:
-        left = {name: limit.tokens for name, limit in limits.items() if limit.rate is not None}
-        for item in taken:
-            if item.queue in left:
-                left[item.queue] -= 1
+        spent = Counter(item.queue for item in taken)
+        left = [
+            replace(limit, tokens=limit.tokens - spent[name])
+            for name, limit in limits.items()
+            if limit.rate is not None
+        ]
         if taken and left:
             await claims.spend_tokens(tx, left)
-        waits = [
-            wait
-            for name, tokens in left.items()
-            if (wait := replace(limits[name], tokens=tokens).next_token) is not None
-        ]
+        waits = [wait for limit in left if (wait := limit.next_token) is not None]
         claimed.next_token = min(waits, default=None)
 
     def _note_turns(self, taken: Iterable[Found]) -> None:
@@ -264,11 +290,22 @@ def _groups(requests: Sequence[LeaseRequest], offers: Sequence[Offer]) -> list[A
     ]
 
 
+def _is_uneven(found: Sequence[Found], levels: Mapping[Level, int]) -> bool:
+    """Some crowd of a level did not use up its share: what it left is for the others of that level."""
+    crowds: dict[Level, Counter[int]] = defaultdict(Counter)
+    for item in found:
+        if item.lane:
+            crowds[item.queue, item.priority][item.lane] += 1
+    return any(len(lanes) > 1 and lanes.total() < levels[level] for level, lanes in crowds.items())
+
+
 def _by_turns(found: Iterable[Found]) -> list[Found]:
     """Of each crowd one, then of each another one."""
     lanes: dict[int, list[Found]] = {}
     for item in found:
         lanes.setdefault(item.lane, []).append(item)
+    for lane in lanes.values():
+        lane.sort(key=lambda item: item.age)
     longest = max((len(lane) for lane in lanes.values()), default=0)
     return [lane[n] for n in range(longest) for lane in lanes.values() if n < len(lane)]
 

@@ -29,10 +29,10 @@ async def write(tx: Connection, core: Core, journal: Journal) -> None:
     rows = list(journal.failing.values())
     plans = await core.plans.load(tx, {row.plan_id for row in rows})
     for row in rows:
-        await _go_on(tx, journal, row, plans[row.plan_id])
+        await _go_on(tx, core, journal, row, plans[row.plan_id])
 
 
-async def _go_on(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan) -> None:
+async def _go_on(tx: Connection, core: Core, journal: Journal, row: ExecutionRow, plan: Plan) -> None:
     """Whatever runs must end first: it may have to be undone as well."""
     open_ = await compensations.count_open_items(tx, row.id)
     if open_.actions or open_.compensating or not row.failing:
@@ -41,7 +41,7 @@ async def _go_on(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan
     if row.compensation == "waiting":
         row.compensation = "running"
         after.execution(row)
-    if not open_.waiting and await _make(tx, after, row, plan):
+    if not open_.waiting and await _make(tx, core, after, row, plan):
         await after.write(tx)
         return
     started = await compensations.start_next(tx, row.id, journal.now)
@@ -56,11 +56,11 @@ async def _go_on(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan
     journal.events.setdefault(row.id, [])
 
 
-async def _make(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan) -> bool:
+async def _make(tx: Connection, core: Core, journal: Journal, row: ExecutionRow, plan: Plan) -> bool:
     """One item for each success that is not undone yet. True: one had begun, its item was lost, and it goes on."""
     actions = {name: plan.action(name, compensates=True) for name in plan.compensated}
     items = [new_item(row, action) for action in actions.values()]
-    begun = await compensations.insert(tx, items, journal.now)
+    begun = await compensations.insert(tx, items, journal.now, core.settings.max_hold)
     for one in begun:
         _log.warning("a compensation lacked its work item; it goes on", execution_id=row.id, step=one.step)
         policy = actions[one.step].policy.policy

@@ -40,18 +40,18 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
             moved: dict[str, Any] = {"available_at": timestamp(now), "actor": actor}
             if item.compensates:
                 moved["compensation"] = True
-            journal.log(
-                row.id,
-                event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt, data=moved),
-            )
             if item.state == "held":
-                released = {"reason": reason, "actor": actor}
+                released = {**moved, "reason": reason}
                 journal.log(
                     row.id,
                     event(
                         "retry_released", item.step, item=item.item_no, attempt=item.attempt, data=released
                     ),
                 )
+            journal.log(
+                row.id,
+                event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt, data=moved),
+            )
             check("item", item.state, "retrying")
             journal.items_again.append(
                 ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, item.attempt)

@@ -53,15 +53,17 @@ class Fleet:
             if (known := self._known.get(item.worker)) is not None:
                 known.depth += 1
         for name in probed:
-            self._known[name].probe = False
+            if (known := self._known.get(name)) is not None:
+                known.probe = False
 
-    def note_settled(self, journal: Journal) -> None:
-        """What a journal that has been committed says of workers."""
+    def note_settled(self, journal: Journal) -> bool:
+        """What a journal that has been committed says of workers. True: a limited queue may have room again."""
         for run in journal.runs:
             known = self._known.get(run.worker)
             if known is not None and known.depth > 0:
                 known.depth -= 1
         self._seen.add(journal)
+        return bool(journal.runs and self.limited)
 
     async def catch_up(self) -> bool:
         """Tells the database what was seen here, and learns how everyone stands. True: that has changed who gets work."""

@@ -38,6 +38,7 @@ class Dispatcher:
         self._parked: list[Parked] = []
         self._wake = asyncio.Event()
         self._doubtful: list[tuple[str, str]] = []
+        self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
         self.presence = Presence(core, self.wake)
         self.fleet = Fleet(core)
@@ -144,8 +145,14 @@ class Dispatcher:
             self._core.hub.announce(executions={item.execution_id for item in items})
             self._note_expiry(items)
         if claimed.next_token is not None:
-            asyncio.get_running_loop().call_later(claimed.next_token, self._wake.set)
+            self._wake_in(claimed.next_token)
         return len(items) + claimed.blocked
+
+    def _wake_in(self, seconds: float) -> None:
+        """A rate allows the next start then. What was said before is out of date."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake.set)
 
     def _give_up(self, group: list[Parked]) -> None:
         """The commit may have gone through or not. These requests end empty; their workers ask again, by another grant."""

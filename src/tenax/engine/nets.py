@@ -86,7 +86,8 @@ async def unserved_steps(tx: Connection, core: Core, execution_id: int) -> dict[
     for kind in kinds:
         why = why_unserved(Want(kind.queue, kind.runtime, kind.labels), live)
         if why is not None:
-            found.setdefault(kind.step, {"reason": why, "since": timestamp(kind.since)})
+            wants = {"queue": kind.queue, "labels": kind.labels}
+            found.setdefault(kind.step, {"reason": why, "since": timestamp(kind.since), **wants})
     return found
 
 

@@ -9,10 +9,12 @@ from typing import Any
 from tenax.engine.core import Core
 from tenax.errors import UsageError
 from tenax.model.events import event, timestamp
+from tenax.model.queue_limits import usual_burst
 from tenax.store import fleet, workers
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 MOST = 1_000_000
+LEAST_RATE = 1 / 86400
 
 
 async def list_queues(core: Core) -> list[dict[str, Any]]:
@@ -34,7 +36,7 @@ async def limit_queue(
     """Exactly these limits; None: no such one."""
     _check(queue, concurrency, rate, burst)
     if rate is not None and burst is None:
-        burst = max(1, math.ceil(rate))
+        burst = usual_burst(rate)
     limits = {"concurrency": concurrency, "rate": rate, "burst": burst}
     async with core.transaction() as tx:
         await fleet.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
@@ -49,8 +51,8 @@ def _check(queue: str, concurrency: int | None, rate: float | None, burst: int |
         raise UsageError(f"{queue!r} is not the name of a queue: use letters, digits, _ and - (not first)")
     if concurrency is not None and not 1 <= concurrency <= MOST:
         raise UsageError(f"`concurrency` must be from 1 to {MOST}, not {concurrency}")
-    if rate is not None and not (math.isfinite(rate) and 0.001 <= rate <= MOST):
-        raise UsageError(f"`rate` must be from 0.001 to {MOST} in a second, not {rate:g}")
+    if rate is not None and not (math.isfinite(rate) and LEAST_RATE <= rate <= MOST):
+        raise UsageError(f"`rate` must be from one a day to {MOST} a second, not {rate:g} a second")
     if burst is not None and rate is None:
         raise UsageError("`burst` is how many of a `rate` may start at once: give a `rate` as well")
     if burst is not None and not 1 <= burst <= MOST:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import structlog
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution, failure_of, render_results
 from tenax.engine.progress import advance_executions
-from tenax.engine.repair_fans import awaited_by, moment, repair_fans
+from tenax.engine.repair_fans import awaited_by, held_until, moment, repair_fans
 from tenax.engine.start import Turn, queued_item, start_steps, vary_after
 from tenax.errors import Unreachable
 from tenax.model.events import event
@@ -123,7 +121,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
         )
         await _rebuild(tx, journal, Turn(row, plan), state, seen.live)
         await write(tx, core, journal)
-        await _restore_items(tx, journal, plan, state, now)
+        await _restore_items(tx, journal, plan, state, core.settings.max_hold)
     return True
 
 
@@ -143,7 +141,8 @@ async def _rebuild(
     for name in live:
         if plan.steps[name].for_each is None:
             journal.new_items.append(await queued_item(tx, journal, turn, plan.steps[name]))
-            journal.log(row.id, event("step_enqueued", name))
+            held = state.steps[name].status == "held"
+            journal.log(row.id, event("item_held" if held else "step_enqueued", name))
         else:
             turn.ended += await start_steps(tx, journal, turn, [name])
     fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))
@@ -187,7 +186,7 @@ def _ended(execution_id: int, step: StepState) -> StepRow:
 
 
 async def _restore_items(
-    tx: Connection, journal: Journal, plan: Plan, state: ExecutionState, now: datetime
+    tx: Connection, journal: Journal, plan: Plan, state: ExecutionState, max_hold: float
 ) -> None:
     """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost."""
     for item in journal.new_items:
@@ -198,10 +197,11 @@ async def _restore_items(
                 item,
                 attempt=step.attempt,
                 ledger=step.ledger,
-                available_at=moment(step.available_at) or now,
-                created_at=moment(step.enqueued_at) or now,
+                available_at=moment(step.available_at) or journal.now,
+                created_at=moment(step.enqueued_at) or journal.now,
                 lost_worker=step.attempts[-1].worker if step.status == "running" else None,
                 previous=step.previous,
                 vary=vary_after(plan.steps[item.step], step.ledger),
                 awaited=awaited_by(step),
+                held_until=held_until(step, max_hold),
             )

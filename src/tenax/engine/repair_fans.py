@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -61,7 +61,9 @@ async def _repair(core: Core, key: StepKey) -> bool:
         row, journal = rows[key[0]], Journal(now)
         plan = await core.plans.one(tx, row.plan_id)
         turn, fan = Turn(row, plan), (await load_fans(tx, [key]))[key]
-        missing = await _restore(tx, journal, turn, fan, await load_fan_numbers(tx, key))
+        missing = await _restore(
+            tx, journal, turn, fan, await load_fan_numbers(tx, key), core.settings.max_hold
+        )
         numbers = await load_fan_numbers(tx, key)
         fan.ended, fan.failed, fan.attempts = len(numbers.ended), numbers.failed, numbers.attempts
         if fan.parallelism is not None:
@@ -79,7 +81,9 @@ async def _repair(core: Core, key: StepKey) -> bool:
     return True
 
 
-async def _restore(tx: Connection, journal: Journal, turn: Turn, fan: FanRow, numbers: FanNumbers) -> int:
+async def _restore(
+    tx: Connection, journal: Journal, turn: Turn, fan: FanRow, numbers: FanNumbers, max_hold: float
+) -> int:
     """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost."""
     missing = sorted(set(range(fan.total)) - numbers.live - numbers.ended)
     if not missing:
@@ -89,7 +93,7 @@ async def _restore(tx: Connection, journal: Journal, turn: Turn, fan: FanRow, nu
     step = fold(await get_events(tx, turn.row.id), list(turn.plan.steps)).steps[fan.step]
     created_at = moment(step.enqueued_at) or journal.now
     lost = [
-        _lost(planned, number, elements[number], step.items.get(number), created_at, journal.now)
+        _lost(planned, number, elements[number], step.items.get(number), created_at, journal.now, max_hold)
         for number in missing
     ]
     keys = await keys_of(tx, journal, turn, planned, [(one.number, one.element) for one in lost])
@@ -106,6 +110,7 @@ def _lost(
     state: ItemState | None,
     created_at: datetime,
     now: datetime,
+    max_hold: float,
 ) -> LostItem:
     if state is None or not state.attempt:
         return LostItem(number, element, created_at, now)
@@ -121,7 +126,14 @@ def _lost(
         previous=state.previous,
         vary=vary_after(planned, state.ledger),
         awaited=awaited_by(state),
+        held_until=held_until(state, max_hold),
     )
+
+
+def held_until(work: WorkState, max_hold: float) -> datetime | None:
+    """Until when at most it is held, since its last attempt ended; None: it is not."""
+    since = moment(work.attempts[-1].ended_at) if work.status == "held" and work.attempts else None
+    return None if since is None else since + timedelta(seconds=max_hold)
 
 
 def awaited_by(work: WorkState) -> tuple[str, datetime | None] | None:

@@ -75,7 +75,7 @@ class Hub:
         self._on_messages: list[Callable[[], None]] = []
         self.on_special: Callable[[], None] = lambda: None
         self.on_fleet: Callable[[], None] = lambda: None
-        self.on_settled: Callable[[Journal], None] = lambda _journal: None
+        self.on_settled: Callable[[Journal], bool] = lambda _journal: False
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
     def when_ready(self, wake: Callable[[], None]) -> None:
@@ -196,9 +196,9 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
     """What everyone must hear of a journal that has been committed."""
-    hub.on_settled(journal)
+    made_room = hub.on_settled(journal)
     hub.announce(
-        ready=journal.ready or bool(journal.freed_gates),
+        ready=journal.ready or made_room or bool(journal.freed_gates),
         special=journal.out_of_the_common,
         server_steps=journal.server_ready,
         messages=journal.messages,

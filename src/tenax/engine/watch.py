@@ -86,7 +86,7 @@ class Watch:
         self._looks = 0
 
     async def look(self) -> int:
-        """Judges every worker that is here. Returns how many verdicts changed."""
+        """Judges every worker that is here. Returns how many stand otherwise now."""
         terms = terms_of(self._core.settings)
         async with self._core.transaction() as tx:
             if self._looks % LABELS_KNOWN == 0:
@@ -100,8 +100,8 @@ class Watch:
             fleet = {row.name: seen_of(row, terms, self._asked) for row in rows}
             verdicts = judge_fleet(list(fleet.values()), terms)
             changed = await self._write(tx, rows, fleet, verdicts)
-            await self._drain(tx, rows, fleet, verdicts)
-        return changed
+            drained = await self._drain(tx, rows, fleet, verdicts)
+        return changed + drained
 
     async def _write(
         self,
@@ -133,7 +133,8 @@ class Watch:
         rows: Sequence[WorkerRow],
         fleet: Mapping[str, Seen],
         verdicts: Mapping[str, Verdict],
-    ) -> None:
+    ) -> int:
+        """One at a time: the others are judged by what is left, at the next look."""
         limit = self._core.settings.drain_after
         for row in rows:
             if not limit or row.losses < limit or row.state != "active":
@@ -146,7 +147,8 @@ class Watch:
             data = {"worker": row.name, "reason": reason, "losses": row.losses}
             await workers.log_fleet_events(tx, [event("worker_drained", data=data)])
             _log.error("a worker on which many items died is drained", worker=row.name, losses=row.losses)
-            return  # the others are judged by what is left, at the next look
+            return 1
+        return 0
 
 
 def _has_come_back(row: WorkerRow) -> bool:
@@ -167,11 +169,14 @@ def _recovered(row: WorkerRow) -> WorkerRow:
 
 
 def _is_recovering(row: WorkerRow, terms: HealthTerms) -> bool:
-    """Until another success, or for as long as a probe would have waited."""
+    """Until another success, or for as long as a probe would have waited, without a failure."""
     since = row.recovering_since
     if since is None or (row.last_success_at is not None and row.last_success_at > since):
         return False
-    return row.now < since + timedelta(seconds=terms.probe_after)
+    quiet = (row.now - since).total_seconds()
+    if row.last_failure_age is not None:
+        quiet = min(quiet, row.last_failure_age)
+    return quiet < terms.probe_after
 
 
 def _probe_at(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tenax.engine.core import Core
-from tenax.engine.watch import seen_of, terms_of
+from tenax.engine.watch import SERVER, seen_of, terms_of
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import event, timestamp
 from tenax.model.findings import suggest
@@ -15,7 +15,7 @@ from tenax.model.wire import Heartbeat, HeartbeatAnswer, Registration, Registrat
 from tenax.policy.health import columns
 from tenax.policy.transitions import check
 from tenax.store import queue, workers
-from tenax.store.workers import WorkerRow
+from tenax.store.workers import LockedWorker, WorkerRow
 
 LEASES_SHOWN = 100
 EVENTS_SHOWN = 20
@@ -132,9 +132,13 @@ async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason
                 f"worker {name} is gone",
                 remedy="a worker that starts under its name is active; `tenax workers` lists those that are here",
             )
-        is_fresh = state == "active" and known.health != "healthy"
-        if known.wanted == state and not is_fresh:
+        if known.wanted == state and not _is_news(known, state):
             return False
+        if known.state == "draining" and state == "paused":
+            raise Conflict(
+                f"worker {name} is draining: it gets nothing new already",
+                remedy="resume it first, if it is to stay",
+            )
         if known.state not in (state, "gone"):
             check("worker", known.state, state)
         await workers.set_worker_state(tx, name, state, reason=reason, actor=actor)
@@ -144,6 +148,13 @@ async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason
         await workers.log_fleet_events(tx, [event("operator_action", data=data)])
     core.hub.announce(ready=True, fleet=True)
     return True
+
+
+def _is_news(known: LockedWorker, state: WorkerState) -> bool:
+    """Where it is so already: a sick worker begins anew, and one that the server drains, and keeps, leaves now."""
+    if state == "active":
+        return known.health != "healthy"
+    return state == "draining" and known.state_actor == SERVER
 
 
 def _no_worker(name: str, known: Sequence[str]) -> NotFound:

@@ -109,7 +109,8 @@ def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
             work.ledger = event["data"].get("decision", {}).get("after")
             _count(work, event["data"])
             _judge(work, event)
-        case "retry_rescheduled":
+        case "retry_released" | "retry_rescheduled":
+            work.status = "retrying"
             work.available_at = event["data"].get("available_at")
         case "item_held":
             work.status = "held"

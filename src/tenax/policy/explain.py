@@ -124,7 +124,7 @@ def _check(check: Mapping[str, Any]) -> str:
     return f"{mark} {check['rule']}: {saw}"
 
 
-_DURATIONS = frozenset({"delay", "elapsed", "give_up_after", "retry_after"})
+_DURATIONS = frozenset({"delay", "elapsed", "give_up_after", "held_for", "retry_after"})
 
 
 def _shown(name: str, value: Any) -> str:

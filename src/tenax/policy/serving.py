@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from tenax.model.health import Health, WorkerState
 
+NAMED = 5
+"""Workers that are named, where they could but do not take work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -45,5 +48,6 @@ def why_unserved(want: Want, live: Sequence[Server]) -> str | None:
         return f"no live worker of the queue {want.queue} with the runtime {want.runtime} has the labels {labels}"
     if any(w.state == "active" and w.health != "unhealthy" for w in able):
         return None
-    how = ", ".join(f"{w.name} is {w.state if w.state != 'active' else w.health}" for w in able[:5])
-    return f"no worker that is able to run it takes work: {how}"
+    how = ", ".join(f"{w.name} is {w.state if w.state != 'active' else w.health}" for w in able[:NAMED])
+    more = f" and {len(able) - NAMED} more" if len(able) > NAMED else ""
+    return f"no worker that is able to run it takes work: {how}{more}"

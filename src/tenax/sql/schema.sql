@@ -356,6 +356,7 @@ create table tenax.worker_loss (
     worker text not null,
     -- The last heartbeat before, or the start of the next life: one row for each time.
     ended  timestamptz not null,
+    -- -infinity: it was pardoned.
     at     timestamptz not null,
     items  bigint[] not null,
     primary key (worker, ended)

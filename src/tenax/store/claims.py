@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -43,12 +44,18 @@ class Found:
     id: int
     queue: str
     priority: int
+    available_at: datetime
     runtime: str
     labels: Mapping[str, str] | None
     refused_by: tuple[str, ...]
     suspect: bool
     lane: int
     gates: tuple[tuple[str, int], ...]
+
+    @property
+    def age(self) -> tuple[datetime, int]:
+        """What it stands by in the row of its level."""
+        return self.available_at, self.id
 
 
 @cache
@@ -90,7 +97,15 @@ async def find_common(tx: Connection, asking: Asking, levels: Mapping[Level, int
 
 
 async def find_special(
-    tx: Connection, asking: Asking, levels: Mapping[Level, int], limit: int, after_lane: int
+    tx: Connection,
+    asking: Asking,
+    levels: Mapping[Level, int],
+    limit: int,
+    after_lane: int,
+    *,
+    suspects: bool,
+    further: int,
+    unshared: bool,
 ) -> list[Found]:
     rows = await tx.fetch(
         sql("find_special_items"),
@@ -100,6 +115,9 @@ async def find_special(
         limit,
         asking.workers,
         after_lane,
+        suspects,
+        further,
+        unshared,
     )
     return [_found(row) for row in rows]
 
@@ -116,11 +134,11 @@ def _levels(levels: Mapping[Level, int]) -> tuple[list[str], list[int], list[int
 
 
 def _found(row: Any) -> Found:
-    id_, queue, priority, runtime, labels, refused_by, suspect, lane, *gates = row
+    id_, queue, priority, available_at, runtime, labels, refused_by, suspect, lane, *gates = row
     action, action_most, key, key_most = gates
     named = ((action, action_most), (key, key_most))
     return Found(
-        id_, queue, priority, runtime, decode(labels), tuple(refused_by or ()), suspect, lane,
+        id_, queue, priority, available_at, runtime, decode(labels), tuple(refused_by or ()), suspect, lane,
         tuple((gate, most) for gate, most in named if gate is not None),
     )  # fmt: skip
 
@@ -147,6 +165,11 @@ async def count_gates(tx: Connection, gates: Sequence[str]) -> dict[str, int]:
     return {row["gate"]: row["running"] for row in await tx.fetch(sql("count_gates"), gates)}
 
 
+async def open_gates(tx: Connection, gates: Sequence[str]) -> None:
+    """For each of these places under a limit, the next item that waits for one."""
+    await tx.execute(sql("open_gates"), gates)
+
+
 async def block_items(tx: Connection, items: Sequence[int]) -> None:
     await tx.execute(sql("block_items"), items)
 
@@ -168,6 +191,8 @@ class QueueLimit:
     rate: float | None
     burst: int | None
     tokens: float
+    at: datetime
+    """When there were so many tokens."""
     running: int
 
     @property
@@ -194,5 +219,10 @@ async def lock_queue_limits(tx: Connection, queues: Sequence[str]) -> dict[str, 
     return {row["queue"]: QueueLimit(**row, running=running.get(row["queue"], 0)) for row in rows}
 
 
-async def spend_tokens(tx: Connection, tokens: Mapping[str, float]) -> None:
-    await tx.execute(sql("spend_tokens"), list(tokens), list(tokens.values()))
+async def spend_tokens(tx: Connection, limits: Sequence[QueueLimit]) -> None:
+    await tx.execute(
+        sql("spend_tokens"),
+        [limit.queue for limit in limits],
+        [limit.tokens for limit in limits],
+        [limit.at for limit in limits],
+    )

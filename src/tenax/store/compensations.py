@@ -38,7 +38,7 @@ class Begun:
     ledger: str | None
 
 
-async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime) -> list[Begun]:
+async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_hold: float) -> list[Begun]:
     """One item for each success of these steps that is not undone yet, in the reverse order of the log."""
     one = actions[0]
     made = await tx.fetch(
@@ -56,6 +56,7 @@ async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime) -> l
         [action.queue_ttl for action in actions],
         [action.vary for action in actions],
         one.paused,
+        max_hold,
     )
     return [Begun(*row) for row in made]
 

@@ -110,6 +110,7 @@ class LostItem:
     vary: str | None = None
     awaited: tuple[str, datetime | None] | None = None
     """What it waited for without a worker, and until when at most."""
+    held_until: datetime | None = None
     key: str | None = None
     """What it is limited by, together with others of the same key."""
 
@@ -150,7 +151,7 @@ async def restore_fan_items(tx: Connection, fan: FanRow, item: NewItem, lost: Se
         [one.vary if one.attempt else item.vary for one in lost],
         fan.parallelism is None,
         [one.awaited[0] if one.awaited is not None else None for one in lost],
-        [one.awaited[1] if one.awaited is not None else None for one in lost],
+        [one.awaited[1] if one.awaited is not None else one.held_until for one in lost],
         item.lane,
         item.action_gate,
         item.action_most,

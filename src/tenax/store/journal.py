@@ -196,6 +196,7 @@ class Journal:
         if self.suspects:
             await tx.execute(sql("suspect_items"), self.suspects)
         if self.freed_gates:
+            await tx.execute(sql("lock_gates"))  # whoever is just being turned away at one is seen then
             await tx.execute(sql("open_gates"), self.freed_gates)
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)

@@ -142,9 +142,10 @@ async def restore_item(
     previous: Any,
     vary: str | None,
     awaited: tuple[str, datetime | None] | None,
+    held_until: datetime | None,
 ) -> None:
     """A rebuilt item gets back what it had used up. One that was running is leased to its lost worker, and expired; one that
-    went on without a worker waits for the same again, until then."""
+    went on without a worker waits for the same again, until then; one that was held is held."""
     text = None if ledger is None else encode(ledger)
     last = None if previous is None else encode(previous)
     arguments = (
@@ -157,7 +158,7 @@ async def restore_item(
         lost_worker,
         last,
         vary,
-        *(awaited or (None, None)),
+        *(awaited or (None, held_until)),
     )
     await tx.execute(sql("restore_item"), *arguments)
 

@@ -8,7 +8,7 @@ with forgotten as (
      where worker in (select name from forgotten) or bucket < tenax.now() - make_interval(secs => $3::double precision)
 ), their_losses as (
     delete from tenax.worker_loss
-     where worker in (select name from forgotten) or at < tenax.now() - make_interval(secs => greatest($3, 86400))
+     where worker in (select name from forgotten) or ended < tenax.now() - make_interval(secs => greatest($3, 86400))
 ), lost as (
     update tenax.worker set state = 'gone'
      where state <> 'gone' and last_heartbeat < tenax.now() - make_interval(secs => $1::double precision)

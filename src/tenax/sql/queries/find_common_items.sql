@@ -1,8 +1,8 @@
 -- Candidates for workers that are able to run the same: ready items that any of them may have, of each level up to $3.
-select c.id, c.queue, c.priority, c.runtime, c.labels, c.refused_by, c.suspect, c.lane, c.action_gate, c.action_most, c.key_gate, c.key_most
+select c.id, c.queue, c.priority, c.available_at, c.runtime, c.labels, c.refused_by, c.suspect, c.lane, c.action_gate, c.action_most, c.key_gate, c.key_most
   from unnest($1::text[], $2::smallint[], $3::integer[]) as l (queue, priority, most)
  cross join lateral (
-    select i.id, i.queue, i.priority, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+    select i.id, i.queue, i.priority, i.available_at, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
       from tenax.item i
      where i.queue = l.queue and i.priority = l.priority and i.leasable and i.common
        and i.available_at <= tenax.now()

@@ -1,5 +1,6 @@
--- As find_common_items, for what is not common: crowds, each with its share of a level, the one after lane $8 first; and (lane 0)
--- what some worker has refused, what is suspect, what is limited. $7: the workers that ask.
+-- As find_common_items, for what is not common: crowds, each with its share of a level ($11: with all of it), the one after lane
+-- $8 first; and (lane 0, $10 more) what some worker has refused, what is suspect, what is limited. $7: the workers that ask; $9:
+-- one of them may have a suspect.
 with recursive lanes as (
     select l.queue, l.priority, l.most, l.n,
            (select min(i.lane) from tenax.item i
@@ -14,20 +15,23 @@ with recursive lanes as (
 ), shares as materialized (
     select l.*, ceil(l.most::numeric / count(*) over (partition by l.n))::integer as share
       from lanes l
-     where l.lane is not null
+     where (select i.available_at from tenax.item i
+             where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
+             order by i.available_at limit 1) <= tenax.now()
 )
-select c.id, c.queue, c.priority, c.runtime, c.labels, c.refused_by, c.suspect, c.lane, c.action_gate, c.action_most, c.key_gate, c.key_most
+select c.id, c.queue, c.priority, c.available_at, c.runtime, c.labels, c.refused_by, c.suspect, c.lane, c.action_gate, c.action_most, c.key_gate, c.key_most
   from (select * from shares order by n, lane <= $8::bigint and lane > 0, lane) as l
  cross join lateral (
-    select i.id, i.queue, i.priority, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+    select i.id, i.queue, i.priority, i.available_at, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
       from tenax.item i
      where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
        and i.available_at <= tenax.now()
        and i.runtime = any($4::text[])
        and (i.labels is null or i.labels <@ $5::jsonb)
        and (i.refused_by is null or not i.refused_by @> $7::text[])
+       and (not i.suspect or $9::boolean)
      order by i.available_at
-     limit case when l.lane = 0 then l.most else l.share end
+     limit case when l.lane = 0 then l.most + $10::integer when $11::boolean then l.most else l.share end
        for update skip locked
  ) as c
  limit $6::integer

@@ -1,18 +1,20 @@
 -- What succeeded is undone, the last first: one item for each attempt that completed one, in the reverse order of the log, and
 -- then what was carried over from the execution that this one retries (of a fan-out, each item that had succeeded; not a step
 -- that a value stood in for); less what is undone already. One that had begun (its item was lost) gets back what it had used up,
--- and is returned; where it was running, as a lease that is over.
+-- and is returned; where it was running, as a lease that is over, and where it was held, as held ($14: for how long at most).
 with undone as materialized (
     select e.step, coalesce(e.item, -1) as item_no,
            bool_or(e.type in ('compensation_completed', 'compensation_failed')) as over,
            min(e.at) as enqueued_at,
            coalesce(max(e.attempt), 0) as attempt,
            (array_agg(e.type order by e.seq desc))[1] = 'compensation_started' as running,
+           (array_agg(e.at order by e.seq desc) filter (where e.data ->> 'held' = 'true'))[1] as held_at,
+           (array_agg(e.data ->> 'held' order by e.seq desc))[1] = 'true' as held,
            (array_agg(e.data ->> 'worker' order by e.seq desc) filter (where e.type = 'compensation_started'))[1] as worker,
            (array_agg(e.data order by e.seq desc) filter (where e.type = 'compensation_retry'))[1] as retry
       from tenax.event e
      where e.execution_id = $1::bigint
-       and (e.type like 'compensation\_%' or e.type = 'lease_released' and e.data ? 'compensation')
+       and (e.type like 'compensation\_%' or e.type in ('lease_released', 'retry_released') and e.data ? 'compensation')
      group by 1, 2
 ), carried as materialized (
     select e.seq, e.step, e.data -> 'result' as result, not e.data ?| array['items', 'on_failure'] as by_itself
@@ -33,13 +35,14 @@ with undone as materialized (
             max_attempts, timeout, queue_ttl, vary, compensates, element, previous, paused, attempt, ledger, worker,
             lease_token, lease_until, timeout_at)
     select $1, $2::bigint, e.step, e.item,
-           case when u.running then 'leased' when u.attempt > 0 then 'retrying' else 'waiting' end,
+           case when u.running then 'leased' when u.held then 'held' when u.attempt > 0 then 'retrying' else 'waiting' end,
            a.queue, a.runtime, a.priority, a.labels,
            coalesce((u.retry ->> 'available_at')::timestamptz, $3::timestamptz), coalesce(u.enqueued_at, $3),
            a.max_attempts, a.timeout, a.queue_ttl, a.vary, true, r.element, e.result, $13::boolean,
            coalesce(u.attempt, 0), u.retry -> 'decision' -> 'after', case when u.running then u.worker end,
            case when u.running then gen_random_uuid() end, case when u.running then $3 end,
-           case when u.running then $3 + interval '1 year' end
+           case when u.running then $3 + interval '1 year'
+                when u.held then u.held_at + make_interval(secs => $14::double precision) end
       from done e
       join unnest($4::text[], $5::text[], $6::text[], $7::smallint[], $8::jsonb[], $9::integer[], $10::double precision[],
                   $11::double precision[], $12::jsonb[])

@@ -10,11 +10,12 @@ select w.name, w.runtimes, w.queues, w.labels, w.slots, w.state, w.version, w.he
        (coalesce(o.runs, 0) + s.losses)::integer as runs, (coalesce(o.failures, 0) + s.losses)::integer as failures,
        s.losses::integer as losses, tenax.now() as now
   from tenax.worker w
-  left join (select worker, count(*) as n, max(started_at) as latest from tenax.item where state = 'leased' group by worker) as d on d.worker = w.name
+  left join (select worker, count(*) as n, max(started_at) as latest
+               from tenax.item where state = 'leased' group by worker) as d on d.worker = w.name
  cross join lateral (
     select count(*) filter (where l.at > coalesce(w.last_success_at, '-infinity')) as lost_since,
            count(*) filter (where l.at > tenax.now() - make_interval(secs => $3::double precision)) as losses,
-           max(l.at) as last_lost_at
+           max(l.at) filter (where isfinite(l.at)) as last_lost_at
       from tenax.worker_loss l
      where l.worker = w.name
  ) as s

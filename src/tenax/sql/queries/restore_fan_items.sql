@@ -1,12 +1,12 @@
 -- Missing items of a fan-out, with what they had used up. With a lost worker: a lease that is over. With what they waited for: they
--- wait for that again. $21: every item has a place.
+-- wait for that again. With a time only: they are held until then. $21: every item has a place.
 insert into tenax.item
        (execution_id, plan_id, step, item_no, element, state, placed, queue, runtime, priority, labels, available_at,
         created_at, attempt, ledger, max_attempts, timeout, queue_ttl, paused, worker, lease_token, lease_until, timeout_at,
         started_at, awaiting, previous, vary, lane, action_gate, action_most, key_gate, key_most)
 select $1::bigint, $2::bigint, $3::text, x.item_no, x.element,
-       case when x.awaiting is not null then 'accepted' when x.lost then 'leased' when x.attempt > 0 then 'retrying'
-            when $21::boolean then 'queued' else 'waiting' end,
+       case when x.awaiting is not null then 'accepted' when x.lost then 'leased' when x.until is not null then 'held'
+            when x.attempt > 0 then 'retrying' when $21::boolean then 'queued' else 'waiting' end,
        x.lost or x.awaiting is not null or $21, $4::text, $5::text, $6::smallint, $7::jsonb, x.available_at,
        x.created_at, x.attempt, x.ledger, $8::integer, $9::double precision, $10::double precision, $11::boolean,
        x.lost_worker,

@@ -1,0 +1,669 @@
+"""`concurrency` of steps, actions and keys; concurrency and rates of queues: never exceeded, and no place left unused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hand import Hand
+from scheduling import (
+    RETRY,
+    ask,
+    claim_all,
+    claim_once,
+    know_the_fleet,
+    lease_all,
+    left_out,
+    one_step,
+    running,
+    submit_many,
+)
+
+from tenax.engine.engine import Engine
+from tenax.engine.nets import reopen_gates
+from tenax.model.outcome import Outcome
+from tenax.model.wire import Assignment, Release, Submission
+from tenax.settings import Settings
+from tenax.store import claims
+from tenax.store.connect import Database
+
+BY_KEY = "{{ input.key }}"
+ASYNC = {"type": "http", "request": {"url": "http://callee"}, "async": {"deadline": "1h"}}
+
+
+def http_step(name: str, **keys: Any) -> str:
+    step = {"step": "only", **ASYNC, "retry": RETRY, **keys}
+    return json.dumps({"name": name, "workflow": [step]})
+
+
+async def submit_keys(hand: Hand, keys: str, source: str) -> list[int]:
+    """One execution for each letter, one second after the other."""
+    ids = []
+    for key in keys:
+        ids += await submit_many(hand, 1, source, key=key)
+        await hand.clock.advance(1)
+    return ids
+
+
+async def hand_back(hand: Hand, *leased: Assignment) -> None:
+    await hand.engine.release(
+        [Release(a.execution_id, a.item_id, a.attempt, a.token, "draining") for a in leased]
+    )
+
+
+async def executions(leased: Awaitable[list[Assignment]]) -> list[int]:
+    return sorted(a.execution_id for a in await leased)
+
+
+# -- by step, action and key
+
+
+def test_so_many_of_a_step_over_all_executions(play):
+    async def scene(hand: Hand):
+        await submit_many(hand, 6, one_step(concurrency=2))
+        others = await submit_many(hand, 3, one_step("other", concurrency=2))
+        first = await lease_all(hand)
+        assert len(first) == 4
+        assert sum(a.execution_id in others for a in first) == 2, "steps of other workflows are counted apart"
+        [mine, _] = [a for a in first if a.execution_id not in others]
+        await hand.succeed(mine)
+        assert len(await lease_all(hand)) == 1
+        assert await left_out(hand) == []
+
+    play(scene)
+
+
+def test_an_action_is_shared_by_the_steps_that_name_it(play):
+    limit = {"limit": 3, "action": "mail"}
+    both = json.dumps(
+        {
+            "name": "both",
+            "workflow": [
+                {"step": name, "type": "python", "task": "t:t", "needs": [], "concurrency": limit}
+                for name in ("a", "b")
+            ],
+        }
+    )
+
+    async def scene(hand: Hand):
+        await submit_many(hand, 2, both)
+        await submit_many(hand, 4, one_step("third", concurrency=limit))
+        leased = await lease_all(hand)
+        assert len(leased) == 3
+        for n in range(5):
+            await hand.succeed(leased.pop())
+            leased += await lease_all(hand)
+            assert len(leased) == 3, n
+        for left in (2, 1, 0):
+            await hand.succeed(leased.pop())
+            assert len(leased) == left
+            assert await lease_all(hand) == []
+
+    play(scene)
+
+
+def test_so_many_of_each_key_over_all_executions(play):
+    async def scene(hand: Hand):
+        ids = await submit_keys(hand, "aaabbc", one_step(concurrency={"limit": 1, "key": BY_KEY}))
+        first = await lease_all(hand)
+        assert sorted(a.execution_id for a in first) == [ids[0], ids[3], ids[5]]
+        await hand.succeed(next(a for a in first if a.execution_id == ids[0]))
+        assert await executions(lease_all(hand)) == [ids[1]]
+        await hand.succeed(next(a for a in first if a.execution_id == ids[5]))
+        assert await lease_all(hand) == [], "nobody else has that key"
+
+    play(scene)
+
+
+def test_so_many_of_each_key_of_a_fan_out(play):
+    keyed = {"limit": 2, "key": "{{ item.who }}"}
+    people = [{"who": who} for who in "aaaaabbbc"]
+
+    async def scene(hand: Hand):
+        await hand.submit(one_step(for_each=people, parallelism=9, concurrency=keyed))
+        first = await lease_all(hand)
+        assert Counter(people[a.item]["who"] for a in first) == {"a": 2, "b": 2, "c": 1}
+        for assignment in first:
+            await hand.succeed(assignment)
+        assert Counter(people[a.item]["who"] for a in await lease_all(hand)) == {"a": 2, "b": 1}
+
+    play(scene)
+
+
+def test_an_action_and_its_keys_are_both_limited(play):
+    source = one_step(concurrency={"limit": 3, "key": BY_KEY, "key_limit": 1})
+
+    async def scene(hand: Hand):
+        ids = await submit_keys(hand, "aaabbcdd", source)
+        first = await lease_all(hand)
+        assert sorted(a.execution_id for a in first) == [ids[0], ids[3], ids[5]]
+        await hand.succeed(next(a for a in first if a.execution_id == ids[3]))
+        assert await executions(lease_all(hand)) == [ids[4]], "b again: it waited longer than d"
+        await hand.succeed(next(a for a in first if a.execution_id == ids[5]))
+        assert await executions(lease_all(hand)) == [ids[6]]
+        assert max((await running(hand)).values()) == 3
+
+    play(scene)
+
+
+def test_a_place_is_not_kept_for_items_whose_key_is_at_its_limit(play):
+    """Fifty of one key wait in front; the place that is free goes to the one behind them, at once."""
+    source = one_step(concurrency={"limit": 2, "key": BY_KEY, "key_limit": 1})
+
+    async def scene(hand: Hand):
+        await submit_many(hand, 1, source, key="a")
+        await submit_many(hand, 1, source, key="b")
+        leased = await lease_all(hand)
+        assert len(leased) == 2
+        await submit_many(hand, 50, source, key="a")
+        await hand.clock.advance(1)
+        [behind] = await submit_many(hand, 1, source, key="c")
+        assert await lease_all(hand) == []
+        [b] = [a for a in leased if a.execution_id == leased[1].execution_id]
+        await hand.succeed(b)
+        assert await executions(lease_all(hand)) == [behind]
+
+    play(scene)
+
+
+def test_two_places_do_not_go_to_one_key_that_has_room_for_one(play):
+    source = one_step(concurrency={"limit": 4, "key": BY_KEY, "key_limit": 1})
+
+    async def scene(hand: Hand):
+        await submit_keys(hand, "abcd", source)
+        leased = await lease_all(hand)
+        await submit_keys(hand, "eeefff", source)
+        assert await lease_all(hand) == []
+        reports = [hand.succeed(assignment) for assignment in leased[:2]]
+        await asyncio.gather(*reports)
+        assert await left_out(hand) != []
+        assert len(await lease_all(hand)) == 2
+        assert await left_out(hand) == []
+
+    play(scene)
+
+
+def test_a_limit_that_was_changed_holds_for_those_that_have_it(play):
+    """Two versions of a workflow, with other limits for the same step: each waits for its own."""
+
+    async def scene(hand: Hand):
+        await submit_many(hand, 3, one_step(concurrency=3))
+        leased = await lease_all(hand)
+        await hand.clock.advance(1)
+        strict = await submit_many(hand, 2, one_step(concurrency=1))
+        await hand.clock.advance(1)
+        await submit_many(hand, 2, one_step(concurrency=3))
+        assert await lease_all(hand) == []
+        await hand.succeed(leased[0])
+        assert [a.execution_id in strict for a in await lease_all(hand)] == [False]
+        for assignment in leased[1:]:
+            await hand.succeed(assignment)
+        [another] = await lease_all(hand)
+        assert another.execution_id not in strict
+
+    play(scene)
+
+
+def test_items_at_their_limit_do_not_stop_those_behind_them(play):
+    async def scene(hand: Hand):
+        await submit_many(hand, 200, one_step(concurrency=1))
+        await hand.clock.advance(1)
+        behind = await submit_many(hand, 1, one_step("other", concurrency=1))
+        behind += await submit_many(hand, 1)
+        [[a, b, c]] = await claim_all(hand.engine, ask(slots=3))
+        assert {b.execution_id, c.execution_id} | {a.execution_id} >= set(behind)
+        assert await lease_all(hand, 1) == []
+
+    play(scene)
+
+
+# -- a place that is free is used at once
+
+Way = Callable[[Hand, Assignment], Awaitable[Any]]
+
+
+async def expires(hand: Hand, _: Assignment) -> None:
+    await hand.pass_time(30)
+    assert await hand.engine.reap() == 1
+
+
+async def is_called_back(hand: Hand, held: Assignment) -> None:
+    await hand.report(held, Outcome("accepted"))
+    assert await lease_all(hand) == [], "what the callee has counts"
+    done = Outcome("succeeded", 1)
+    answer = await hand.engine.callback(held.execution_id, held.item_id, 1, held.receipt, done)
+    assert answer.status == "applied"
+
+
+WAYS: dict[str, Way] = {
+    "succeeds": lambda hand, held: hand.succeed(held),
+    "fails": lambda hand, held: hand.fail(held, fatal=True, message="no"),
+    "is retried": lambda hand, held: hand.fail(held),
+    "is snoozed": lambda hand, held: hand.report(held, Outcome("snoozed", delay=60)),
+    "is cancelled": lambda hand, held: hand.engine.cancel(held.execution_id, actor="me"),
+    "expires": expires,
+    "is called back": is_called_back,
+}
+LIMITS = {
+    "step": 1,
+    "action": {"limit": 1, "action": "x"},
+    "key": {"limit": 1, "key": "{{ execution_id * 0 }}"},
+    "both": {"limit": 1, "key": "{{ execution_id * 0 }}", "key_limit": 1},
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_next_goes_on_as_soon_as_one(play, way, limit):
+    async def scene(hand: Hand):
+        first, second, _ = await submit_many(hand, 3, http_step("w", concurrency=LIMITS[limit]))
+        [held] = await lease_all(hand)
+        assert held.execution_id == first
+        assert await lease_all(hand) == []
+        await WAYS[way](hand, held)
+        assert await executions(lease_all(hand)) == [second]
+
+    play(scene)
+
+
+def test_a_lease_that_is_handed_back_is_the_next(play):
+    async def scene(hand: Hand):
+        await submit_many(hand, 3, one_step(concurrency=1))
+        for n in range(4):
+            [held] = await lease_all(hand)
+            assert await lease_all(hand) == [], n
+            await hand_back(hand, held)
+        assert max((await running(hand)).values(), default=0) == 0
+
+    play(scene)
+
+
+def test_who_waits_hears_of_it_without_a_look_at_the_fleet(play):
+    async def scene(hand: Hand):
+        await submit_many(hand, 2, one_step(concurrency=1))
+        [held] = await lease_all(hand)
+        loop = asyncio.create_task(hand.engine.dispatcher.run())
+        parked = asyncio.create_task(hand.engine.lease(ask("w2", 1, wait=60)))
+        await asyncio.wait([parked], timeout=0.2)
+        assert not parked.done()
+        async with asyncio.timeout(10):
+            await hand.succeed(held)
+            assert len(await parked) == 1
+        loop.cancel()
+
+    play(scene)
+
+
+def test_one_that_is_turned_away_while_a_place_becomes_free_is_not_forgotten(play):
+    """A claim has counted, and not committed yet, when what it counted ends."""
+
+    async def scene(hand: Hand):
+        await submit_many(hand, 2, one_step(concurrency=1))
+        [held] = await hand.lease(slots=1)
+        engine = hand.engine
+        async with engine.core.transaction() as tx:
+            claimed = await engine.dispatcher._claims.take(tx, [ask("w2")])
+            assert (claimed.items, claimed.blocked) == ([], 1)
+            report = asyncio.create_task(hand.succeed(held))
+            await asyncio.wait([report], timeout=0.3)
+        await report
+        assert len(await lease_all(hand)) == 1
+
+    play(scene)
+
+
+def test_room_that_nobody_was_told_of_is_found_by_the_look_at_the_fleet(play):
+    source = one_step(concurrency={"limit": 2, "key": BY_KEY, "key_limit": 1})
+
+    async def scene(hand: Hand):
+        await submit_many(hand, 1, source, key="a")
+        await lease_all(hand)
+        await submit_many(hand, 30, source, key="a")
+        await hand.clock.advance(1)
+        [behind] = await submit_many(hand, 1, source, key="b")
+        await submit_many(hand, 1, one_step("plain", concurrency=1))
+        await hand.sql("update tenax.item set blocked = true where state = 'queued'")
+        assert await lease_all(hand) == []
+        assert await reopen_gates(hand.engine.core) == 2
+        assert behind in await executions(lease_all(hand))
+        assert await reopen_gates(hand.engine.core) == 0
+        assert await left_out(hand) == []
+
+    play(scene)
+
+
+def test_an_execution_that_is_paused_at_a_limit_is_in_nobodys_way(play):
+    async def scene(hand: Hand):
+        _, paused, third = await submit_many(hand, 3, one_step(concurrency=1))
+        [held] = await lease_all(hand)
+        await hand.engine.pause(paused, actor="me")
+        await hand.succeed(held)
+        [held] = await lease_all(hand)
+        assert held.execution_id == third
+        await hand.engine.resume(paused, actor="me")
+        assert await lease_all(hand) == []
+        await hand.succeed(held)
+        assert await executions(lease_all(hand)) == [paused]
+
+    play(scene)
+
+
+def test_one_that_is_resumed_where_there_is_room_again_goes_on_at_once(play):
+    async def scene(hand: Hand):
+        _, paused = await submit_many(hand, 2, one_step(concurrency=1))
+        [held] = await lease_all(hand)
+        assert await lease_all(hand) == []
+        await hand.engine.pause(paused, actor="me")
+        await hand.succeed(held)
+        assert await lease_all(hand) == []
+        await hand.engine.resume(paused, actor="me")
+        assert await executions(lease_all(hand)) == [paused]
+
+    play(scene)
+
+
+def test_the_worker_of_one_execution_obeys_limits_too(play):
+    each = one_step(for_each=list(range(20)), parallelism=20, concurrency=3)
+
+    async def scene(hand: Hand):
+        others, mine = await submit_many(hand, 2, each)
+        theirs = await hand.lease(slots=2, execution_id=others)
+        assert len(theirs) == 2
+        [own] = await lease_all(hand, execution_id=mine)
+        assert await lease_all(hand, execution_id=others) == []
+        await hand.succeed(theirs[0])
+        assert len(await lease_all(hand, execution_id=mine) + await lease_all(hand, execution_id=others)) == 1
+        await hand.succeed(own)
+        assert max((await running(hand)).values()) == 2
+
+    play(scene)
+
+
+async def servers(hand: Hand, count: int) -> list[Hand]:
+    return [hand, *[await hand.restarted() for _ in range(count - 1)]]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_limits_are_exact_with_several_servers(play, count):
+    source = one_step(concurrency={"limit": 7, "key": BY_KEY, "key_limit": 2})
+
+    async def scene(hand: Hand):
+        fleet = await servers(hand, count)
+        for key in "abcdef":
+            await submit_many(hand, 8, source, key=key)
+        done, leased = 0, []
+        while done < 48:
+            asking = [claim_all(one.engine, ask(f"w{n}", 5)) for n, one in enumerate(fleet)]
+            leased += [a for [given] in await asyncio.gather(*asking) for a in given]
+            now = await running(hand)
+            assert now.pop("step:one/only") <= 7
+            assert max(now.values()) <= 2
+            assert leased, "someone goes on"
+            ending, leased = leased[:3], leased[3:]
+            await asyncio.gather(*(fleet[n % count].succeed(a) for n, a in enumerate(ending)))
+            done += len(ending)
+
+    play(scene)
+
+
+def random_source(roll: random.Random) -> str:
+    name = roll.choice(["x", "y", "z"])
+    limit = roll.choice(
+        [
+            2,
+            {"limit": 3, "action": "shared"},
+            {"limit": 1, "key": BY_KEY},
+            {"limit": 3, "action": "shared", "key": BY_KEY, "key_limit": 1},
+            {"limit": 4, "key": BY_KEY, "key_limit": 2},
+        ]
+    )
+    keys: dict[str, Any] = {"concurrency": limit, **ASYNC}
+    if roll.random() < 0.3:
+        keys |= {"for_each": list(range(roll.choice([3, 14]))), "parallelism": roll.choice([2, 14])}
+    return one_step(name, **keys).replace('"task": "t:t", ', "")
+
+
+async def random_turn(hand: Hand, roll: random.Random, held: list[Assignment]) -> None:
+    """Something happens to one of those that run, or to an execution, or something new comes."""
+    if not held or roll.random() < 0.3:
+        await submit_many(hand, roll.randrange(1, 4), random_source(roll), key=roll.choice("abc"))
+        return
+    one = held.pop(roll.randrange(len(held)))
+    match roll.randrange(7):
+        case 0 | 1:
+            await hand.succeed(one)
+        case 2:
+            await hand.fail(one)
+        case 3:
+            await hand_back(hand, one)
+        case 4:
+            await hand.report(one, Outcome("accepted"))
+        case 5 if await hand.status(one.execution_id) in ("running", "paused"):
+            await hand.engine.cancel(one.execution_id, actor="me")
+        case _:
+            await hand.clock.advance(6)
+            await hand.settle_down()
+
+
+async def limits_of(hand: Hand) -> dict[str, int]:
+    rows = await hand.sql(
+        """
+        select g.gate, max(g.most) as most
+          from tenax.item i
+         cross join lateral (values (i.action_gate, i.action_most), (i.key_gate, i.key_most)) as g (gate, most)
+         where g.gate is not null and i.state in ('leased', 'accepted')
+         group by g.gate
+        """
+    )
+    return {row["gate"]: row["most"] for row in rows}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_happens_limits_hold_and_no_place_is_left_unused(play, seed):
+    async def scene(hand: Hand):
+        roll = random.Random(seed)
+        held: list[Assignment] = []
+        for turn in range(60):
+            await random_turn(hand, roll, held)
+            [given] = await claim_all(hand.engine, ask(slots=200))
+            held += given
+            now, most = await running(hand), await limits_of(hand)
+            assert {gate: n for gate, n in now.items() if n > most[gate]} == {}, f"turn {turn}"
+            assert await left_out(hand) == [], f"turn {turn}"
+
+    play(scene)
+
+
+# -- by queue
+
+
+async def limit(hand: Hand, queue: str = "default", **limits: Any) -> None:
+    await hand.engine.limit_queue(
+        queue, **{"concurrency": None, "rate": None, "burst": None, **limits}, actor="me"
+    )
+    await know_the_fleet(hand)
+
+
+def test_so_many_of_a_queue_and_any_number_of_others(play):
+    async def scene(hand: Hand):
+        await limit(hand, concurrency=3)
+        await submit_many(hand, 10)
+        await submit_many(hand, 10, one_step("other", queue="other"))
+        first = await lease_all(hand, queues=("default", "other"))
+        assert len(first) == 13
+        mine = [a for a in first if a.workflow == "one"]
+        assert len(mine) == 3
+        for assignment in mine[:2]:
+            await hand.succeed(assignment)
+        assert len(await lease_all(hand, queues=("default", "other"))) == 2
+        await limit(hand, concurrency=5)
+        assert len(await lease_all(hand)) == 2
+        await limit(hand, concurrency=2)
+        await hand.succeed(mine[2])
+        assert await lease_all(hand) == []
+        await hand.engine.limit_queue("default", concurrency=None, rate=None, burst=None, actor="me")
+        assert len(await lease_all(hand)) == 3, "all that is left, at once"
+
+    play(scene)
+
+
+def test_crowds_and_limited_steps_of_a_queue_count_alike(play):
+    async def scene(hand: Hand):
+        await limit(hand, concurrency=9)
+        await hand.submit(one_step("crowd", for_each=list(range(50)), parallelism=50))
+        await submit_many(hand, 20, one_step("gated", concurrency=2))
+        await submit_many(hand, 2)
+        leased = await lease_all(hand)
+        assert Counter(a.workflow for a in leased) == {"crowd": 5, "gated": 2, "one": 2}
+
+    play(scene)
+
+
+def test_a_queues_limit_is_exact_with_three_servers(play):
+    async def scene(hand: Hand):
+        await limit(hand, concurrency=4)
+        fleet = await servers(hand, 3)
+        await submit_many(hand, 40)
+        leased: list[Assignment] = []
+        for _ in range(15):
+            asking = [claim_all(one.engine, ask(f"w{n}", 5)) for n, one in enumerate(fleet)]
+            leased += [a for [given] in await asyncio.gather(*asking) for a in given]
+            assert 0 < len(leased) <= 4
+            ending, leased = leased[:2], leased[2:]
+            await asyncio.gather(*(fleet[n].succeed(a) for n, a in enumerate(ending)))
+        for one in fleet:
+            leased += await lease_all(one)
+        assert len(leased) == 4
+
+    play(scene)
+
+
+def test_who_waits_hears_of_room_in_a_queue(play):
+    """The worker that made the room asks for nothing; another one has waited for it."""
+
+    async def scene(hand: Hand):
+        await limit(hand, concurrency=1)
+        await submit_many(hand, 2)
+        [held] = await lease_all(hand)
+        loop = asyncio.create_task(hand.engine.dispatcher.run())
+        parked = asyncio.create_task(hand.engine.lease(ask("w2", 1, wait=60)))
+        await asyncio.wait([parked], timeout=0.2)
+        assert not parked.done()
+        async with asyncio.timeout(10):
+            await hand.succeed(held)
+            assert len(await parked) == 1
+        loop.cancel()
+
+    play(scene)
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(2.0, 5), (0.5, 1), (10.0, 10)])
+def test_a_rate_is_a_bucket_of_tokens(play, rate, burst):
+    """In any time t at most burst + rate * t start; and while work waits, no fewer than rate * t."""
+
+    async def scene(hand: Hand):
+        await limit(hand, rate=rate, burst=burst)
+        await submit_many(hand, 400)
+        roll = random.Random(1)
+        starts: list[tuple[float, int]] = []
+        at = 0.0
+        for _ in range(30):
+            starts.append((at, len(await lease_all(hand))))
+            step = roll.choice([0, 0.1, 0.25, 1, 1, 3])
+            await hand.clock.advance(step)
+            at += step
+        for n, (begin, _) in enumerate(starts):
+            for m in range(n, len(starts)):
+                end, started = starts[m][0], sum(count for _, count in starts[n : m + 1])
+                assert started <= burst + rate * (end - begin) + 1e-6
+        assert starts[0] == (0.0, burst), "it begins with all its tokens"
+        last = starts[-1][0]
+        assert sum(count for _, count in starts) >= min(rate * last, 400) - burst
+
+    play(scene)
+
+
+def test_a_queue_that_was_idle_for_long_starts_no_more_than_its_burst(play):
+    async def scene(hand: Hand):
+        await limit(hand, rate=1.0, burst=3)
+        await hand.clock.advance(1000)
+        await submit_many(hand, 20)
+        await submit_many(hand, 5, one_step("other", queue="other"))
+        leased = await lease_all(hand, queues=("default", "other"))
+        assert Counter(a.workflow for a in leased) == {"one": 3, "other": 5}
+        await limit(hand)
+        assert len(await lease_all(hand)) == 17
+
+    play(scene)
+
+
+def test_a_rate_and_a_concurrency_hold_together(play):
+    async def scene(hand: Hand):
+        await limit(hand, rate=1.0, burst=10, concurrency=4)
+        await submit_many(hand, 20)
+        leased = await lease_all(hand)
+        assert len(leased) == 4
+        for assignment in leased:
+            await hand.succeed(assignment)
+        leased = await lease_all(hand)
+        for assignment in leased:
+            await hand.succeed(assignment)
+        assert len(await lease_all(hand)) == 2, "of ten tokens eight were spent"
+
+    play(scene)
+
+
+def test_a_rate_is_exact_with_three_servers(play):
+    async def scene(hand: Hand):
+        await limit(hand, rate=2.0, burst=6)
+        fleet = await servers(hand, 3)
+        await submit_many(hand, 100)
+        counts = []
+        for seconds in (0, 1, 1, 2, 10):
+            await hand.clock.advance(seconds)
+            asking = [claim_all(one.engine, ask(f"w{n}", 20)) for n, one in enumerate(fleet)]
+            counts.append(sum(len(given) for [given] in await asyncio.gather(*asking)))
+        assert counts == [6, 2, 2, 4, 6]
+
+    play(scene)
+
+
+def test_time_spent_on_a_claim_is_not_taken_from_the_rate(play):
+    async def scene(hand: Hand):
+        await limit(hand, rate=1.0, burst=5)
+        core = hand.engine.core
+        async with core.transaction() as tx:
+            before = (await claims.lock_queue_limits(tx, ["default"]))["default"]
+            await hand.clock.advance(2)
+            await claims.spend_tokens(tx, [replace(before, tokens=1.0)])
+        async with core.transaction() as tx:
+            assert (await claims.lock_queue_limits(tx, ["default"]))["default"].tokens == 3.0
+
+    play(scene)
+
+
+def test_the_dispatcher_wakes_by_itself_when_the_next_may_start(any_database_url, tmp_path):
+    async def scene():
+        settings = Settings(home=tmp_path, database_url=any_database_url)
+        async with Database.open(settings) as database:
+            engine = Engine(database, settings)
+            await engine.prepare()
+            await engine.limit_queue("default", concurrency=None, rate=20.0, burst=1, actor="me")
+            await engine.dispatcher.fleet.catch_up()
+            await engine.submit([Submission(source=one_step())] * 11)
+            loop = asyncio.create_task(engine.dispatcher.run())
+            began = asyncio.get_running_loop().time()
+            async with asyncio.timeout(20):
+                parked = [engine.lease(ask(f"w{n}", 1, wait=30)) for n in range(11)]
+                assert [len(given) for given in await asyncio.gather(*parked)] == [1] * 11
+            took = asyncio.get_running_loop().time() - began
+            assert took >= 0.45, "ten more at twenty in a second"
+            loop.cancel()
+
+    asyncio.run(scene())
