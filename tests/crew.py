@@ -47,27 +47,36 @@ class Crew(Household):
     def __init__(self, folder: Path, database_url: str, *, servers: int = 1, **settings: str) -> None:
         super().__init__(folder, folder / "home", database_url=database_url, **settings)
         self._database_url = database_url
+        self._runner = asyncio.Runner()
+        self._connection: Any = None
         self.ports = [self.port, *(free_port() for _ in range(servers - 1))]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
         self.url = self.environment["TENAX_SERVER"] = ",".join(self.urls)
 
-    def serve(self, number: int) -> Process:
-        """The server of that number, once it listens."""
-        process = self.start("server", "--port", str(self.ports[number]))
-        eventually(lambda: self._says_or_died(process, "listening on"), timeout=PATIENCE)
-        return process
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        if self._connection is not None:
+            self._runner.run(self._connection.close())
+        self._runner.close()
 
-    def serve_all(self) -> list[Process]:
-        return [self.serve(number) for number in range(len(self.ports))]
+    def serve(self, *numbers: int) -> list[Process]:
+        """The servers of these numbers, once they listen."""
+        started = [self.start("server", "--port", str(self.ports[number])) for number in numbers]
+        for process in started:
+            eventually(lambda one=process: self._says_or_died(one, "listening on"), timeout=PATIENCE)
+        return started
 
-    def work(self, name: str, *, slots: int = 4) -> Process:
-        """A worker of that name, once it has registered."""
-        before = self.rows("select count(*) as n from tenax.worker where name = $1 and state <> 'gone'", name)
-        since = self.now() if before[0]["n"] else None
-        process = self.worker("--name", name, "--slots", str(slots))
-        arrived = "select from tenax.worker where name = $1 and registered_at > coalesce($2, '-infinity'::timestamptz)"
-        eventually(lambda: self._alive(process) and self.rows(arrived, name, since), timeout=PATIENCE)
-        return process
+    def work(self, *names: str, slots: int = 4) -> dict[str, Process]:
+        """Workers of these names, once they have registered."""
+        since = self.now()
+        started = {name: self.worker("--name", name, "--slots", str(slots)) for name in names}
+        here = "select from tenax.worker where name = $1 and registered_at > $2"
+        for name, process in started.items():
+            eventually(
+                lambda name=name, one=process: self._alive(one) and self.rows(here, name, since),
+                timeout=PATIENCE,
+            )
+        return started
 
     def _alive(self, process: Process) -> bool:
         assert process.poll() is None, self.words(process)
@@ -85,17 +94,29 @@ class Crew(Household):
         process.wait()
         return at
 
+    def freeze(self, process: Process) -> Any:
+        """SIGSTOP, at a moment when it holds no transaction open: what that locks is another matter. Returns the time before."""
+        while True:
+            at = self.now()
+            process.send_signal(signal.SIGSTOP)
+            if not self._transactions() & self._transactions():  # what both looks see is held
+                return at
+            process.send_signal(signal.SIGCONT)
+
+    def _transactions(self) -> set[tuple[int, Any]]:
+        found = self.rows(
+            """select pid, xact_start from pg_stat_activity
+                where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()"""
+        )
+        return {(row["pid"], row["xact_start"]) for row in found}
+
     # -- what the database says
 
     def rows(self, query: str, *values: Any) -> Sequence[Any]:
-        async def fetch() -> Sequence[Any]:
-            connection = await asyncpg.connect(self._database_url)
-            try:
-                return await connection.fetch(query, *values)
-            finally:
-                await connection.close()
-
-        return asyncio.run(fetch())
+        """Over one connection of the crew's own."""
+        if self._connection is None:
+            self._connection = self._runner.run(asyncpg.connect(self._database_url))
+        return self._runner.run(self._connection.fetch(query, *values))
 
     def now(self) -> Any:
         return self.rows("select tenax.now() as now")[0]["now"]

@@ -14,13 +14,15 @@ from tenax.engine.engine import Engine
 from tenax.model.wire import Assignment, LeaseRequest, Registration, Submission
 
 EVERYTHING = ("python", "http", "process")
+MOST_CLAIMS = 300
 RETRY = {"max_attempts": 5, "initial_delay": 5, "backoff": "fixed", "jitter": 0}
 
 
 def one_step(name: str = "one", **keys: Any) -> str:
     """A workflow of one step; `{{ input.key }}` can be read in it."""
     inputs = {"key": {"type": "string", "default": "k"}}
-    step = {"step": "only", "type": "python", "task": "t:t", "retry": RETRY, **keys}
+    call = {} if "type" in keys else {"type": "python", "task": "t:t"}
+    step = {"step": "only", **call, "retry": RETRY, **keys}
     return json.dumps({"name": name, "input": inputs, "workflow": [step]})
 
 
@@ -45,7 +47,7 @@ async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assign
     """As the dispatcher's loop, with workers that ask again for the slots they still have, until there is nothing to do."""
     dispatcher = engine.dispatcher
     given: list[list[Assignment]] = [[] for _ in requests]
-    while True:
+    for _ in range(MOST_CLAIMS):
         asking = [n for n, request in enumerate(requests) if len(given[n]) < request.slots]
         parked = {n: dispatcher._park(_left(requests[n], len(given[n]))) for n in asking}
         done = await dispatcher.claim()
@@ -53,6 +55,7 @@ async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assign
             given[n] += await dispatcher._unpark(one)
         if not done:
             return given
+    raise AssertionError("claims go on without an end")
 
 
 def _left(request: LeaseRequest, taken: int) -> LeaseRequest:

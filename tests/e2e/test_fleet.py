@@ -96,26 +96,25 @@ def test_the_items_of_a_killed_worker_are_decided_once_and_the_others_go_on(
 ) -> None:
     with Crew(folder, database_url, **SHORT) as crew:
         crew.serve(0)
-        workers = {name: crew.work(name) for name in ("a", "b", "c")}
+        workers = crew.work("a", "b", "c")
         ids = crew.submit(AGAIN.replace("MOST", "2"), 250)
         eventually(lambda: len({one["worker"] for one in crew.attempts() if one["ended"]}) == 3)
         killed = crew.kill(workers["a"])
-        held = crew.rows("select execution_id from tenax.item where worker = 'a' and state = 'leased'")
         eventually(lambda: crew.states() == {"completed": len(ids)}, timeout=60)
         check_decided_once(crew)
         found = crew.attempts()
         lost = [one for one in found if one["how"] == "lease_expired"]
         assert lost
         assert {one["worker"] for one in lost} == {"a"}
-        # What it had said before it died may have been heard after it.
-        assert {one["execution_id"] for one in lost} <= {one["execution_id"] for one in held}
         assert max(one["ended"] for one in lost) <= killed + timedelta(seconds=LEASE + SLACK)
         first = min(one["ended"] for one in lost)
         meanwhile = Counter(one["worker"] for one in found if killed < one["started"] < first)
-        assert set(meanwhile) == {"b", "c"}
-        assert min(meanwhile.values()) >= 5
-        again = Counter(one["execution_id"] for one in found)
-        assert {id_ for id_, n in again.items() if n == 2} == {one["execution_id"] for one in lost}
+        assert min(meanwhile["b"], meanwhile["c"]) >= 5
+        # A grant that was on its way to the worker is handed back; nothing else ran twice.
+        twice = {one["execution_id"] for one in found if one["attempt"] > 1}
+        assert twice == {
+            one["execution_id"] for one in found if one["how"] in ("lease_expired", "lease_released")
+        }
 
 
 def test_an_item_that_kills_its_workers_is_quarantined_and_the_fleet_lives(
@@ -151,24 +150,26 @@ def check_fleet_lives(crew: Crew) -> None:
 
     eventually(healthy, timeout=30)
     before = crew.now()
-    more = crew.submit(AGAIN.replace("MOST", "1"), 60)
-    eventually(lambda: crew.states()["completed"] >= len(more) + 60, timeout=60)
-    assert len({one["worker"] for one in crew.attempts() if one["started"] > before}) == 3
+    with crew.load(AGAIN.replace("MOST", "1")):
+        eventually(
+            lambda: len({one["worker"] for one in crew.attempts() if one["started"] > before}) == 3,
+            timeout=30,
+        )
+    assert set(crew.states()) == {"completed", "running"}
 
 
 @pytest.mark.parametrize("servers", [2, 3])
 def test_any_server_may_be_killed_while_work_flows(folder: Path, database_url: str, servers: int) -> None:
     with Crew(folder, database_url, servers=servers, **SHORT) as crew:
-        running = crew.serve_all()
-        for name in ("a", "b"):
-            crew.work(name)
+        running = crew.serve(*range(servers))
+        crew.work("a", "b")
         with crew.load(ONCE) as load:
             load.until_ended(BATCH)
-            for number in range(servers):  # the first one leads
+            for number in range(servers):  # one of them leads
                 killed = crew.kill(running[number])
                 assert crew.led_after(killed) < killed + timedelta(seconds=LEADS_AGAIN)
                 load.until_ended(2 * BATCH)
-                running[number] = crew.serve(number)
+                [running[number]] = crew.serve(number)
         assert crew.states() == {"completed": len(load.ids)}
         check_decided_once(crew)
 
@@ -177,13 +178,12 @@ def test_a_stopped_leader_is_replaced_and_does_not_lead_when_it_wakes(
     folder: Path, database_url: str
 ) -> None:
     with Crew(folder, database_url, servers=2, **SHORT) as crew:
-        first = crew.serve(0)
+        [first] = crew.serve(0)
         leads = crew.until_led()
         crew.serve(1)
         crew.environment["TENAX_SERVER"] = crew.urls[1]
         crew.work("a")
-        stopped = crew.now()
-        os.kill(first.pid, signal.SIGSTOP)
+        stopped = crew.freeze(first)
         other = crew.until_led(not_by=leads)
         assert crew.now() < stopped + timedelta(seconds=LEADS_AGAIN)
         crew.url = crew.urls[1]
@@ -204,13 +204,13 @@ def test_a_rolling_restart_of_everything_loses_nothing_and_counts_nothing(
     folder: Path, database_url: str
 ) -> None:
     with Crew(folder, database_url, servers=2, **SHORT) as crew:
-        servers = crew.serve_all()
-        workers = {name: crew.work(name) for name in ("a", "b", "c")}
+        servers = crew.serve(0, 1)
+        workers = crew.work("a", "b", "c")
         with crew.load(ONCE) as load:
             for number, server in enumerate(servers):
                 load.until_ended(BATCH)
                 crew.stop(server)
-                servers[number] = crew.serve(number)
+                [servers[number]] = crew.serve(number)
             for name, worker in workers.items():
                 load.until_ended(BATCH)
                 crew.stop(worker)
@@ -229,10 +229,10 @@ def test_a_rolling_restart_of_everything_loses_nothing_and_counts_nothing(
 def test_a_worker_started_twice_under_one_name(folder: Path, database_url: str) -> None:
     with Crew(folder, database_url, **SHORT) as crew:
         crew.serve(0)
-        first = crew.work("twin")
+        first = crew.work("twin")["twin"]
         [before] = crew.submit(GATED, 1, folder=str(folder), name="before")
         eventually((folder / "before-reached").exists)
-        second = crew.work("twin")
+        second = crew.work("twin")["twin"]
         eventually(lambda: re.search("another worker has taken over the name twin", crew.words(first)))
         [after] = crew.submit(GATED, 1, folder=str(folder), name="after")
         eventually((folder / "after-reached").exists)

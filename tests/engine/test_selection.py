@@ -275,18 +275,11 @@ async def random_items(hand: Hand, roll: random.Random, *, crowds: bool) -> None
             "labels": roll.choice(LABELS),
             "priority": roll.choice([5, 5, 5, 7]),
         }
-        runtime = roll.choice(["python", "python", "process"])
-        keys |= (
-            {"type": "python"}
-            if runtime == "python"
-            else {"type": "process", "command": "true", "task": None}
-        )
+        if roll.random() < 0.3:
+            keys |= {"type": "process", "command": "true"}
         if crowds and roll.random() < 0.3:
             keys |= {"for_each": list(range(15)), "parallelism": 15}
-        keys = {key: value for key, value in keys.items() if value not in (None, {})}
         source = one_step(f"w{n}", **keys)
-        if runtime == "process":
-            source = source.replace('"task": "t:t", ', "")
         await submit_many(hand, roll.randrange(1, 6), source)
         await hand.clock.advance(roll.choice([0, 1]))
     for row in await hand.sql("select id from tenax.item where state = 'queued'"):

@@ -27,7 +27,10 @@ with freed as materialized (
     select i.id
       from freed f
      cross join lateral (
-        (select b.id from tenax.item b where b.blocked and b.key_gate = f.gate and b.key_most > f.running
+        (select b.id from tenax.item b
+          where b.blocked and b.key_gate = f.gate and b.key_most > f.running
+            and (b.action_gate is null
+                 or b.action_most > (select count(*) from tenax.item r where r.action_gate = b.action_gate and r.state in ('leased', 'accepted')))
           order by b.available_at limit f.n for update skip locked)
      ) as i
 )
