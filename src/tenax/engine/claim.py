@@ -32,6 +32,7 @@ MOST_AT_ONCE = 500
 LOOK_AGAIN = 0.1
 """Seconds for which what was seen of the queues is good enough, while there is more work than slots."""
 MOST_CROWDS = 1000
+BLOCKED_AT_ONCE = 1000
 LOOK_FURTHER = 50
 """Items that are looked for beyond the slots there are, where what comes first may go to others, or to nobody now."""
 
@@ -238,7 +239,7 @@ class Claims:
         ]
         if not shut:
             return
-        await claims.block_items(tx, [item.id for item in shut])
+        await claims.block_items(tx, shut, running, BLOCKED_AT_ONCE)
         claimed.blocked = len(shut)
         if passed := [gate for item in shut for gate, most in item.gates if running[gate] < most]:
             await claims.open_gates(tx, passed)

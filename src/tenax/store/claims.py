@@ -170,8 +170,19 @@ async def open_gates(tx: Connection, gates: Sequence[str]) -> None:
     await tx.execute(sql("open_gates"), gates)
 
 
-async def block_items(tx: Connection, items: Sequence[int]) -> None:
-    await tx.execute(sql("block_items"), items)
+async def block_items(tx: Connection, items: Sequence[Found], running: Mapping[str, int], most: int) -> None:
+    """These wait at their limits, of which so many run; and those next to them in their lanes that do the same."""
+    lanes = sorted({(item.queue, item.priority, item.lane) for item in items})
+    await tx.execute(
+        sql("block_items"),
+        [item.id for item in items],
+        [queue for queue, _, _ in lanes],
+        [priority for _, priority, _ in lanes],
+        [lane for _, _, lane in lanes],
+        list(running),
+        list(running.values()),
+        most,
+    )
 
 
 async def find_suspecting_workers(tx: Connection, workers: Sequence[str]) -> set[str]:
