@@ -92,6 +92,11 @@ async def know_the_fleet(hand: Hand) -> None:
     await hand.engine.dispatcher.fleet.catch_up()
 
 
+async def servers(hand: Hand, count: int) -> list[Hand]:
+    """So many servers on one database, this one first."""
+    return [hand, *[await hand.restarted() for _ in range(count - 1)]]
+
+
 def look_anew(hand: Hand) -> None:
     """Time has passed by the database's clock; by that of the process it has not."""
     hand.engine.core.hub.on_special()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import uuid
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -94,9 +96,7 @@ def test_a_probe_gets_one_item_before_all_others_and_then_none(play):
 
 def test_a_probe_is_offered_only_when_its_time_has_come_and_only_what_it_can_run(play):
     async def scene(hand: Hand):
-        await stand(hand, "P", "unhealthy", probe_at=await hand.clock.advance(10))
-        await hand.clock.set(await hand.clock.advance(0))
-        await hand.sql("update tenax.worker set probe_at = tenax.now() + interval '5 s' where name = 'P'")
+        await stand(hand, "P", "unhealthy", probe_at=await hand.clock.now() + timedelta(seconds=5))
         await know_the_fleet(hand)
         assert await shared(hand, 1, ask("P")) == [0]
         await hand.clock.advance(5)
@@ -327,7 +327,7 @@ async def ready_items(hand: Hand) -> list[Candidate]:
             row["id"],
             row["queue"],
             row["runtime"],
-            None if row["labels"] is None else eval(row["labels"]),
+            None if row["labels"] is None else json.loads(row["labels"]),
             tuple(row["refused_by"] or ()),
             row["suspect"],
         )

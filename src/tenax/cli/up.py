@@ -48,6 +48,7 @@ class _Up:
         self._interrupts = interrupts
         self._server = Child(ChildPlan("server", ("server",), f"serves {self._url}", self._of_server), _say)
         self._workers = [self._worker(number, modules) for number in range(1, settings.workers + 1)]
+        self._left = len(self._workers)
 
     async def run(self) -> int:
         keeping = [asyncio.create_task(self._server.keep(self._server_is_lost))]
@@ -56,9 +57,10 @@ class _Up:
             await self._wait([*keeping, ready])
             ready.cancel()
             if self._server.ready.is_set() and not self._interrupts.first.is_set():
-                keeping += [asyncio.create_task(child.keep(never_by_itself)) for child in self._workers]
                 _say(f"ready: {self._url}  (database: {self._where()}; Ctrl-C stops everything)")
-                if not self._workers:
+                if self._workers:
+                    keeping.append(asyncio.create_task(self._keep_workers()))
+                else:
                     _say("there are no workers: nothing will be run until one is started (tenax worker)")
                 await self._wait(keeping)
         except ChildFailed as failed:
@@ -94,6 +96,19 @@ class _Up:
     def _server_is_lost(self, code: int) -> bool:
         """What keeps it from starting even once (a port in use, an old schema) is not helped by trying again."""
         return never_by_itself(code) or (not self._server.ready.is_set() and code > 0)
+
+    async def _keep_workers(self) -> None:
+        await asyncio.gather(*(self._keep_worker(child) for child in self._workers))
+
+    async def _keep_worker(self, child: Child) -> None:
+        """One that another start cannot help (its name was taken over, ...) stays down; the last such comes out."""
+        try:
+            await child.keep(never_by_itself)
+        except ChildFailed as failed:
+            self._left -= 1
+            if not self._left:
+                raise
+            _say(f"{failed}; it said why above. It is not started again, the rest goes on")
 
     async def _stop(self) -> None:
         hurry = self._interrupts.second

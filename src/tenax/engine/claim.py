@@ -95,8 +95,8 @@ class Claims:
         if groups[0].execution_id is not None:
             return await self._take_in_full(tx, requests, offers, groups, queues)
         looked = self._outlook
-        is_old = self._is_fresh(looked, queues)
-        if not is_old:
+        is_known = self._is_fresh(looked, queues)
+        if not is_known:
             looked = await self._look(tx, queues)
         if len(groups) > 1 or looked.special or not self._fleet.limited.isdisjoint(queues):
             return await self._take_in_full(tx, requests, offers, groups, queues)
@@ -105,7 +105,7 @@ class Claims:
         items = await claims.lease_ready(tx, groups[0], levels, slots, self._terms)
         if len(items) < len(slots):
             self.look_anew()  # before these slots are left empty, someone has looked at what there is
-        if not items and is_old:
+        if not items and is_known:
             return await self.take(tx, requests)
         return await self._note_probes(tx, Claimed(items), offers)
 

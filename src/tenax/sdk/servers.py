@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -29,22 +30,27 @@ class Servers:
         # A server is most often on this machine or beside it: proxies in the environment are not meant for it.
         self._http = httpx2.AsyncClient(headers=headers, trust_env=False, **options)
         self._current = 0
+        self._followers: list[set[asyncio.Timeout]] = [set() for _ in self.addresses]
 
     @property
     def current(self) -> str:
         """The address that the next request goes to first."""
         return self.addresses[self._current]
 
-    async def request(self, method: str, path: str, *, repeatable: bool, **how: Any) -> httpx2.Response:
+    async def request(
+        self, method: str, path: str, *, repeatable: bool, follows: bool = False, **how: Any
+    ) -> httpx2.Response:
         """The answer of the first that gives one.
 
-        A request that is not `repeatable` goes on to the next server only where nothing can have come of it.
+        A request that is not `repeatable` goes on to the next server only where nothing can have come of it. One that
+        `follows` waits no longer at a server that another request has left.
         """
+        ask = self._ask_following if follows else self._ask
         failures: list[tuple[str, Unreachable]] = []
         first = self._current
         for place in (*range(first, len(self.addresses)), *range(first)):
             try:
-                return await self._ask(self.addresses[place], method, path, **how)
+                return await ask(place, method, path, **how)
             except _Unanswered as unanswered:
                 failures.append((self.addresses[place], unanswered.error))
                 self._leave(place, unanswered.error)
@@ -55,7 +61,20 @@ class Servers:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _ask(self, address: str, method: str, path: str, **how: Any) -> httpx2.Response:
+    async def _ask_following(self, place: int, method: str, path: str, **how: Any) -> httpx2.Response:
+        try:
+            async with asyncio.timeout(None) as until_left:
+                self._followers[place].add(until_left)
+                try:
+                    return await self._ask(place, method, path, **how)
+                finally:
+                    self._followers[place].discard(until_left)
+        except TimeoutError:
+            left = f"gave up waiting for the server at {self.addresses[place]}: it failed another request"
+            raise _Unanswered(Unreachable(left), in_doubt=True) from None
+
+    async def _ask(self, place: int, method: str, path: str, **how: Any) -> httpx2.Response:
+        address = self.addresses[place]
         try:
             response = await self._http.request(method, address + path, **how)
         except httpx2.UnsupportedProtocol as error:
@@ -74,6 +93,13 @@ class Servers:
         if len(self.addresses) > 1 and self._current == place:
             self._current = (place + 1) % len(self.addresses)
             log.info("%s; going on with %s", error.message, self.current)
+            self._give_up(place)
+
+    def _give_up(self, place: int) -> None:
+        """Each is told once: what has run out cannot be told again."""
+        followers, self._followers[place] = self._followers[place], set()
+        for until_left in followers:
+            until_left.reschedule(asyncio.get_running_loop().time())
 
 
 class _Unanswered(Exception):

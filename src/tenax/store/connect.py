@@ -31,7 +31,7 @@ _SESSION = {
     "plan_cache_mode": "force_custom_plan",
     "statement_timeout": "60s",
     "lock_timeout": "30s",
-    "idle_in_transaction_session_timeout": "60s",
+    "idle_in_transaction_session_timeout": "10s",
 }
 _UNREADABLE = "the database URL cannot be read; percent-encode special characters in the password"
 _CHECK_URL = "check the database URL (TENAX_DATABASE_URL or --database)"

@@ -39,7 +39,9 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
 """How long the server may take for an answer, beyond what a parked lease request waits."""
 ANSWER_SECONDS_OF_SEVERAL = 10.0
-"""The same where there are others to ask: one that hangs must not cost the worker its leases."""
+"""The same where there are others to ask."""
+HEARTBEAT_SHARE_OF_LEASE = 0.25
+"""And for a heartbeat no more than this share of a lease: a server that hangs must not cost the worker its leases."""
 
 
 class Transport(Protocol):
@@ -65,42 +67,55 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """A server somewhere else, or one of several (with commas between their URLs)."""
+    """A server somewhere else, or one of several (with commas between their URLs).
+
+    Heartbeats find out that one of several hangs; what else waits there goes on with them to the next.
+    """
 
     def __init__(self, server_url: str, token: str | None = None) -> None:
         headers = {"content-type": "application/json"}
         if token:
             headers["authorization"] = f"Bearer {token}"
         self._servers = Servers(server_url, headers=headers, limits=httpx2.Limits(max_connections=None))
-        several = len(self._servers.addresses) > 1
-        self._answer_seconds = ANSWER_SECONDS_OF_SEVERAL if several else ANSWER_SECONDS
+        self._several = len(self._servers.addresses) > 1
+        self._answer_seconds = ANSWER_SECONDS_OF_SEVERAL if self._several else ANSWER_SECONDS
+        self._heartbeat_seconds = self._answer_seconds
 
     async def register(self, registration: Registration) -> RegistrationAnswer:
-        return _read(
-            _REGISTRATION_ANSWER, await self._post("register", _REGISTRATION.dump_json(registration))
-        )
+        body = _REGISTRATION.dump_json(registration)
+        terms = _read(_REGISTRATION_ANSWER, await self._post("register", body, self._heartbeat_seconds))
+        if self._several:
+            self._heartbeat_seconds = min(self._answer_seconds, HEARTBEAT_SHARE_OF_LEASE * terms.lease)
+        return terms
 
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
         """Not repeated by itself: what one server granted and did not say must be named as lost to the next."""
-        body = _LEASE.dump_json(request)
-        return _read(_ASSIGNMENTS, await self._post("lease", body, patience=request.wait, repeatable=False))
+        body, seconds = _LEASE.dump_json(request), self._answer_seconds + request.wait
+        answer = await self._post("lease", body, seconds, follows=True, repeatable=False)
+        return _read(_ASSIGNMENTS, answer)
 
     async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        return _read(_REPORT_ANSWERS, await self._post("report", _REPORTS.dump_json(list(reports))))
+        body = _REPORTS.dump_json(list(reports))
+        return _read(_REPORT_ANSWERS, await self._post("report", body, self._answer_seconds, follows=True))
 
     async def release(self, releases: Sequence[Release]) -> None:
-        await self._post("release", _RELEASES.dump_json(list(releases)))
+        body = _RELEASES.dump_json(list(releases))
+        await self._post("release", body, self._answer_seconds, follows=True)
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        return _read(_HEARTBEAT_ANSWER, await self._post("heartbeat", _HEARTBEAT.dump_json(heartbeat)))
+        body = _HEARTBEAT.dump_json(heartbeat)
+        return _read(_HEARTBEAT_ANSWER, await self._post("heartbeat", body, self._heartbeat_seconds))
 
     async def close(self) -> None:
         await self._servers.close()
 
-    async def _post(self, verb: str, body: bytes, *, patience: float = 0.0, repeatable: bool = True) -> bytes:
-        limits = httpx2.Timeout(self._answer_seconds + patience, connect=CONNECT_SECONDS)
+    async def _post(
+        self, verb: str, body: bytes, seconds: float, *, follows: bool = False, repeatable: bool = True
+    ) -> bytes:
+        limits = httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, self._heartbeat_seconds))
+        ways: dict[str, bool] = {"repeatable": repeatable, "follows": follows}
         response = await self._servers.request(
-            "POST", f"/v1/worker/{verb}", repeatable=repeatable, content=body, timeout=limits
+            "POST", f"/v1/worker/{verb}", **ways, content=body, timeout=limits
         )
         return check_answer(response).content
 
