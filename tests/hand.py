@@ -31,9 +31,11 @@ workflow:
 class Hand:
     """Submits, leases and reports, one deliberate call at a time."""
 
-    def __init__(self, engine: Engine, clock: FakeClock) -> None:
+    def __init__(self, engine: Engine, clock: FakeClock, lives: dict[str, str | None] | None = None) -> None:
         self.engine = engine
         self.clock = clock
+        self._lives: dict[str, str | None] = {} if lives is None else lives
+        """The life that each worker registered with last: its heartbeats name it, unless the test names another."""
 
     async def submit(self, source: str = ONE_STEP, **more: Any) -> int:
         [submitted] = await self.engine.submit([Submission(source=source, **more)])
@@ -66,11 +68,13 @@ class Hand:
     async def register(
         self, worker: str = "w1", *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
     ) -> None:
+        self._lives[worker] = more.get("life")
         await self.engine.register(Registration(worker, runtimes, **more))
 
     async def beat(self, *assignments: Assignment, worker: str = "w1", **more: Any) -> Any:
+        held = tuple(Held(a.item_id, a.token) for a in assignments)
         return await self.engine.heartbeat(
-            Heartbeat(worker, tuple(Held(a.item_id, a.token) for a in assignments), **more)
+            Heartbeat(worker, held, **{"life": self._lives.get(worker), **more})
         )
 
     async def look(self) -> None:
@@ -100,7 +104,7 @@ class Hand:
         core = self.engine.core
         engine = Engine(core.database, core.settings, roll=core.roll)
         await engine.prepare()
-        return Hand(engine, self.clock)
+        return Hand(engine, self.clock, self._lives)
 
     async def types(self, execution_id: int) -> list[str]:
         return [e["type"] for e in await self.engine.events(execution_id)]

@@ -22,7 +22,7 @@ def worker(name: str = "w", **more: Any) -> dict[str, Any]:
     return {
         "name": name, "state": "active", "state_reason": None, "state_actor": None, "state_since": None,
         "health": "healthy", "health_column": None, "health_since": AT, "version": "3", "runtimes": ["python", "http"],
-        "queues": ["default"], "labels": {}, "slots": 10, "queue_depth": 0, "consecutive_failures": 0,
+        "queues": ["default"], "labels": {}, "slots": 10, "serves": None, "queue_depth": 0, "consecutive_failures": 0,
         "failure_rate": None, "runs": 0, "failures": 0, "losses": 0, "probe_at": None, "registered_at": AT,
         "last_heartbeat": "2026-01-01T00:01:00Z", "heartbeat_age": 4.2, "reported": None,
         "columns": [], "leases": [], "leases_total": 0, "events": [],

@@ -93,6 +93,25 @@ def test_one_that_ends_in_good_order_is_started_again(folder: Path, database_url
         assert stopped(up) == 0
 
 
+def test_a_worker_whose_name_is_taken_over_stays_down_and_the_rest_goes_on(
+    folder: Path, database_url: str
+) -> None:
+    terms = {"lease": "3s", "heartbeat": "0.2s", "worker_name": "w"}
+    with Household(folder, folder / "home", database_url=database_url, **terms) as house:
+        up = house.up("--workers", "2", "household_tasks")
+        eventually(lambda: house.words(up).count("the worker starts") == 2)
+        rival = house.worker("household_tasks", "--name", "w-1")
+        down = "worker-1 ended with exit code 2; it said why above. It is not started again, the rest goes on"
+        eventually(lambda: down in house.words(up))
+        assert "another worker has taken over the name w-1" in house.words(up)
+        assert stopped(rival) == 0
+        ran = house.run("run", "double.yaml", "--json")
+        assert ran.returncode == 0, ran.stderr
+        assert stopped(up) == 0
+        assert house.words(up).count("worker-1 is process") == 1
+        assert house.words(up).count("worker-2 is process") == 1
+
+
 def test_children_die_with_a_supervisor_that_is_killed(folder: Path, open_folder: Path) -> None:
     with Household(folder, open_folder) as house:
         up = house.up("--workers", "2")
@@ -153,9 +172,11 @@ def test_a_module_that_cannot_be_imported(folder: Path, database_url: str, modul
         assert worker.returncode == 2
         assert words in worker.stderr
         assert "Traceback" not in worker.stderr
-        up = house.run("up", "--workers", "1", module)
+        up = house.run("up", "--workers", "2", module)
         assert up.returncode == 2
         assert words in up.stderr
+        assert up.stderr.count("It is not started again, the rest goes on") == 1
+        assert up.stderr.count("Everything is stopped") == 1
 
 
 def test_a_worker_with_a_refused_token_says_so(folder: Path, database_url: str) -> None:

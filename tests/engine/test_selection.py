@@ -320,7 +320,7 @@ async def ready_items(hand: Hand) -> list[Candidate]:
     """In the order in which they are to be served, without crowds and ageing."""
     rows = await hand.sql(
         "select id, queue, runtime, labels::text, refused_by, suspect from tenax.item "
-        "where leasable and queue <> 'stock' and available_at <= tenax.now() order by priority desc, queue, available_at, id"
+        "where leasable and queue <> 'stock' and available_at <= tenax.now() order by priority desc, available_at, id"
     )
     return [
         Candidate(

@@ -20,9 +20,9 @@ from tenax.policy.offers import (
     Offer,
     admit,
     assign,
-    level_order,
-    merge_crowds,
     order_slots,
+    serve_order,
+    urgency,
 )
 
 ANY = Able(frozenset({"default"}), frozenset({"python"}))
@@ -196,49 +196,66 @@ def test_no_item_waits_while_someone_able_is_free(fleet, of_worker, ready):
     ],
 )
 def test_crowds_take_one_of_eight_slots(common, crowd, since, share, merged):
-    assert "".join(merge_crowds(common, crowd, since, share)) == merged
+    row = serve_order([(5.0, 5, one) for one in common], [(5.0, 5, one) for one in crowd], since, share)
+    assert "".join(row) == merged
 
 
-def slow_merge(common: list[int], crowd: list[int], since: int, share: int) -> list[int]:
-    common, crowd, merged = list(common), list(crowd), []
-    while common or crowd:
-        if crowd and (since + 1 >= share or not common):
-            merged.append(crowd.pop(0))
-            since = 0
-        else:
-            merged.append(common.pop(0))
-            since += 1
-    return merged
-
-
-@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 12), st.integers(1, 10))
-def test_merged_crowds_are_those_of_the_slow_way(common, crowd, since, share):
-    commons, crowds = list(range(common)), list(range(100, 100 + crowd))
-    assert merge_crowds(commons, crowds, since, share) == slow_merge(commons, crowds, since, share)
-
-
-def test_priorities_that_nothing_waits_for_are_in_order():
-    levels = level_order({}, ["a", "b"], 60.0)
-    assert levels == [(queue, priority) for priority in range(9, -1, -1) for queue in "ab"]
+MANY = "abcdefghi"
 
 
 @pytest.mark.parametrize(
-    ("heads", "ageing", "first"),
+    ("common", "crowd", "row"),
     [
-        ({("a", 0): 1e9}, 0.0, [("a", 9), ("b", 9), ("a", 8)]),
-        ({("a", 0): 539.0}, 60.0, [("a", 9), ("b", 9), ("a", 0)]),
-        ({("a", 0): 540.0}, 60.0, [("a", 9), ("b", 9), ("a", 0)]),
-        ({("a", 0): 541.0}, 60.0, [("a", 0), ("a", 9), ("b", 9)]),
-        ({("b", 9): 1.0}, 60.0, [("b", 9), ("a", 9)]),
-        ({("b", 5): 300.0, ("a", 5): 299.0}, 60.0, [("b", 5), ("a", 5), ("a", 9)]),
-        ({("b", 5): 300.0, ("a", 5): 300.0}, 60.0, [("a", 5), ("b", 5), ("a", 9)]),
-        ({("a", 5): 20.0, ("b", 0): 70.0}, 10.0, [("a", 9), ("b", 9), ("a", 8), ("b", 8), ("a", 7), ("b", 7), ("a", 5), ("b", 0)]),
+        ([(9.0, 9, one) for one in MANY], [(5.0, 5, "X")], "abcdefghiX"),
+        ([(5.0, 5, "a"), (5.0, 5, "b")], [(9.0, 9, "X"), (9.0, 9, "Y")], "XYab"),
+        ([(9.5, 0, "a"), (5.0, 5, "b")], [(9.0, 9, "X"), (5.0, 5, "Y")], "aXbY"),
+        ([(9.0, 9, one) for one in MANY], [(10.0, 0, "X"), (10.0, 0, "Y")], "abcdefgXhiY"),
+        ([(9.0, 9, one) for one in MANY], [(9.0, 0, "X")], "abcdefghiX"),
+        ([(9.5, 9, one) for one in MANY], [(9.4, 9, "X")], "abcdefghiX"),
     ],
-)  # fmt: skip
-def test_what_waits_rises(heads, ageing, first):
-    levels = level_order(heads, ["a", "b"], ageing)
-    assert levels[: len(first)] == first
-    assert sorted(levels) == [(queue, priority) for queue in "ab" for priority in range(10)]
+)
+def test_a_crowd_has_its_share_beside_what_is_no_more_urgent_and_goes_first_by_priority(common, crowd, row):
+    assert "".join(serve_order(common, crowd, 0)) == row
+
+
+def slow_order(common: list, crowd: list, since: int, share: int) -> list:
+    common, crowd, row = list(common), list(crowd), []
+    while common or crowd:
+        first = not common or (bool(crowd) and crowd[0][1] > common[0][0])
+        turn = bool(common and crowd) and crowd[0][:2] >= common[0][:2] and since + 1 >= share
+        if crowd and (first or turn):
+            row.append(crowd.pop(0)[2])
+            since = 0
+        else:
+            row.append(common.pop(0)[2])
+            since += 1
+    return row
+
+
+ranks = st.lists(st.tuples(st.integers(0, 12).map(float), st.integers(0, 9)), max_size=40).map(
+    lambda found: sorted(found, reverse=True)
+)
+
+
+@given(ranks, ranks, st.integers(0, 12), st.integers(1, 10))
+def test_the_row_is_that_of_the_slow_way(common, crowd, since, share):
+    commons = [(*rank, f"common {n}") for n, rank in enumerate(common)]
+    crowds = [(*rank, f"crowd {n}") for n, rank in enumerate(crowd)]
+    assert serve_order(commons, crowds, since, share) == slow_order(commons, crowds, since, share)
+
+
+@pytest.mark.parametrize(
+    ("priority", "waited", "ageing", "urgent"),
+    [
+        (5, 0.0, 60.0, 5.0),
+        (5, 60.0, 60.0, 6.0),
+        (0, 600.0, 60.0, 10.0),
+        (3, 1e9, 0.0, 3.0),
+        (3, -1.0, 60.0, 3.0),
+    ],
+)
+def test_what_waits_becomes_more_urgent(priority, waited, ageing, urgent):
+    assert urgency(priority, waited, ageing) == urgent
 
 
 ACTION, KEY = Gate("action", 3), Gate("key", 1)

@@ -9,6 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from waiting import eventually
 
 from tenax.errors import NotFound, Unreachable, UsageError
 from tenax.model.wire import Submission
@@ -16,16 +17,18 @@ from tenax.sdk.client import SyncClient
 from tenax.sdk.servers import Servers
 
 HANGS_UP = None
+HANGS = "never answers"
 OK = (200, {"id": 1, "created": True})
 STOPPING = (503, {"type": "tenax:unreachable", "title": "the server is stopping"})
 
 
 class One:
-    """Answers in turn with what it was given; `HANGS_UP` reads the request and closes the connection."""
+    """Answers in turn with what it was given; `HANGS_UP` reads the request and closes the connection, `HANGS` does not."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
         self.asked = 0
+        self.over = threading.Event()
         one = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -33,6 +36,9 @@ class One:
                 self.rfile.read(int(self.headers.get("content-length", 0)))
                 one.asked += 1
                 answer = one.answers.pop(0)
+                if answer is HANGS:
+                    one.over.wait()
+                    return
                 if answer is HANGS_UP:
                     self.connection.shutdown(socket.SHUT_RDWR)
                     return
@@ -52,7 +58,11 @@ class One:
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
+    async def until_asked(self, times):
+        await asyncio.to_thread(eventually, lambda: self.asked == times)
+
     def close(self):
+        self.over.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -145,6 +155,55 @@ def test_one_that_comes_back_is_there_for_the_next_failure(start):
         asked.get(1)
         asked.get(1)
     assert (first.asked, second.asked) == (2, 2)
+
+
+def together(*servers, scene):
+    """A scene with all of them behind one `Servers`, whose requests get a fifth of a second unless they say more."""
+
+    async def go():
+        asked = Servers(",".join(server.url for server in servers), headers={}, timeout=0.2)
+        try:
+            async with asyncio.timeout(20):
+                await scene(asked)
+        finally:
+            await asked.close()
+
+    asyncio.run(go())
+
+
+def test_what_follows_is_given_up_at_a_server_that_another_request_has_left(start):
+    first, second = start(HANGS, HANGS, HANGS, HANGS), start(OK, OK)
+
+    async def scene(servers):
+        long = {"timeout": 60}
+        in_doubt = asyncio.create_task(
+            servers.request("POST", "/", repeatable=False, follows=True, **long),
+        )
+        repeated = asyncio.create_task(servers.request("POST", "/", repeatable=True, follows=True, **long))
+        stays = asyncio.create_task(servers.request("POST", "/", repeatable=True, **long))
+        await first.until_asked(3)
+        assert (await servers.request("GET", "/", repeatable=True)).status_code == 200
+        with pytest.raises(Unreachable, match=f"gave up waiting for the server at {first.url}"):
+            await in_doubt
+        assert (await repeated).status_code == 200
+        assert not stays.done()
+        stays.cancel()
+
+    together(first, second, scene=scene)
+    assert (first.asked, second.asked) == (4, 2)
+
+
+def test_what_follows_ends_with_its_caller(start):
+    first, second = start(HANGS), start()
+
+    async def scene(servers):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await servers.request("POST", "/", repeatable=True, follows=True)
+        assert servers.current == first.url, "it was not the server that was at fault"
+
+    together(first, second, scene=scene)
+    assert second.asked == 0
 
 
 @pytest.mark.parametrize("addresses", ["", " , ", "http://a:b"])

@@ -73,6 +73,12 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...], set[str], int]] = {
         {"item_ready", "item_pkey"},
         100,
     ),
+    "pick_chosen_items": (
+        _leasing(sql("pick_chosen_items")),
+        (["w1"] * SLOTS, [str(uuid.uuid4())] * SLOTS, 30.0, 1.0, list(range(1, SLOTS + 1))),
+        {"item_pkey"},
+        100,
+    ),
     "find_common_items": (
         sql("find_common_items"),
         (QUEUES, PRIORITIES, MOST, ["python"], "{}", SLOTS),
@@ -81,11 +87,11 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...], set[str], int]] = {
     ),
     "find_special_items": (
         sql("find_special_items"),
-        (QUEUES, PRIORITIES, MOST, ["python"], "{}", 1000, WORKERS, 7, True, 50, False),
+        (QUEUES, PRIORITIES, MOST, ["python"], "{}", 1000, WORKERS, 7, True, 50, False, SLOTS),
         {"item_special"},
         200,
     ),
-    "look_at_queues": (sql("look_at_queues"), (["default", "other"],), {"item_ready", "item_special"}, 200),
+    "look_at_queues": (sql("look_at_queues"), (["default", "other"], 64), {"item_ready", "item_special"}, 200),
     "count_gates": (sql("count_gates"), (["g1", "g2"],), {"item_action_gate", "item_key_gate"}, 10),
     "open_gates": (
         sql("open_gates"),

@@ -27,6 +27,56 @@ def ask(url, call, token="t0ken"):
     return asyncio.run(go())
 
 
+class Freezable:
+    """A server that takes every request, and answers while it is not frozen."""
+
+    def __init__(self, **answers):
+        self.answers = answers
+        self.taken = asyncio.Queue()
+        self.thawed = asyncio.Event()
+        self.thawed.set()
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_):
+        self._server.close()
+
+    async def _answer(self, reader, writer):
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            verb = head.split()[1].decode().removeprefix("/v1/worker/")
+            [size] = [
+                line.split()[1] for line in head.lower().splitlines() if line.startswith(b"content-length")
+            ]
+            await reader.readexactly(int(size))
+            self.taken.put_nowait(verb)
+            await self.thawed.wait()
+            body = json.dumps(self.answers[verb]).encode()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+
+
+def beside_one_that_freezes(second, scene, *, lease=0.8):
+    """A scene with a worker's transport that is registered with a server that can freeze, and has another to go to."""
+
+    async def go():
+        applied = [{"item_id": 2, "status": "applied", "verdict": "complete"}]
+        answers = {"register": {"lease": lease, "heartbeat": lease / 4}, "report": applied}
+        async with Freezable(**answers) as first:
+            transport = HttpTransport(f"{first.url},{second.url}")
+            await transport.register(Registration("w", ("http",)))
+            assert await first.taken.get() == "register"
+            first.thawed.clear()
+            try:
+                async with asyncio.timeout(20):
+                    await scene(transport, first)
+            finally:
+                await transport.close()
+
+    asyncio.run(go())
+
+
 def answered(callee, body):
     callee.answers.append((200, JSON, json.dumps(body).encode()))
 
@@ -155,6 +205,62 @@ def test_a_worker_keeps_its_leases_through_the_death_of_a_server(callee, second)
         assert answer.status == "applied"
 
     ask(f"{callee.url},{second.url}", call)
+
+
+def test_a_server_that_hangs_does_not_cost_the_worker_its_leases(second):
+    answered(second, {"revoked": []})
+
+    async def scene(transport, _):
+        async with asyncio.timeout(0.8):  # the lease
+            await transport.heartbeat(Heartbeat("w"))
+
+    beside_one_that_freezes(second, scene)
+
+
+def test_a_parked_lease_request_leaves_with_the_heartbeats(second):
+    answered(second, {"revoked": []})
+    answered(second, [])
+
+    async def scene(transport, first):
+        parked = asyncio.create_task(transport.lease(LeaseRequest("w", "g1", 1, ("http",), wait=60.0)))
+        assert await first.taken.get() == "lease"
+        await transport.heartbeat(Heartbeat("w"))
+        with pytest.raises(Unreachable, match=f"gave up waiting for the server at {first.url}"):
+            await parked
+        assert await transport.lease(LeaseRequest("w", "g2", 1, ("http",), lost_grants=("g1",))) == []
+
+    beside_one_that_freezes(second, scene)
+    assert [path for _, path, _, _ in second.requests] == ["/v1/worker/heartbeat", "/v1/worker/lease"]
+    assert json.loads(second.requests[1][3])["lost_grants"] == ["g1"]
+
+
+def test_a_report_leaves_with_the_heartbeats_and_goes_on_to_the_next(second):
+    answered(second, {"revoked": []})
+    answered(second, [{"item_id": 2, "status": "applied", "verdict": "complete"}])
+
+    async def scene(transport, first):
+        reporting = asyncio.create_task(transport.report([Report(1, 2, 3, "g", Outcome("succeeded"))]))
+        assert await first.taken.get() == "report"
+        await transport.heartbeat(Heartbeat("w"))
+        async with asyncio.timeout(5):  # half of what a report gets by itself
+            [answer] = await reporting
+        assert answer.status == "applied"
+
+    beside_one_that_freezes(second, scene)
+
+
+def test_a_report_may_take_longer_than_a_heartbeat(second):
+    """Heartbeats keep its lease meanwhile; a large one that was given up at each server would never get through."""
+
+    async def scene(transport, first):
+        reporting = asyncio.create_task(transport.report([Report(1, 2, 3, "g", Outcome("succeeded"))]))
+        assert await first.taken.get() == "report"
+        assert not (await asyncio.wait({reporting}, timeout=0.1))[0]
+        first.thawed.set()
+        assert [answer.status for answer in await reporting] == ["applied"]
+
+    beside_one_that_freezes(second, scene, lease=0.2)
+    assert second.requests == []
 
 
 def test_a_url_that_is_none():

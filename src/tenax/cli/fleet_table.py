@@ -38,7 +38,7 @@ _CELLS: Mapping[str, Callable[[Worker], Text]] = {
     "name": lambda w: Text(one_line(w["name"])),
     "state": lambda w: Text(w["state"], style=STATE_STYLES.get(w["state"], "")),
     "health": health_text,
-    "queues": lambda w: _names(w["queues"]),
+    "queues": lambda w: _names(w["queues"]) if w["serves"] is None else Text(f"execution {w['serves']} only"),
     "runtimes": lambda w: _names(w["runtimes"]),
     "slots": lambda w: Text(str(w["slots"])),
     "busy": lambda w: Text(str(w["queue_depth"])),

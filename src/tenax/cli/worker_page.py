@@ -97,7 +97,10 @@ def _particulars(worker: Worker) -> Iterator[str]:
     version = f"version {one_line(worker['version'])}, " if worker["version"] else ""
     yield f"{version}{worker['slots']} slot{'s' if worker['slots'] != 1 else ''}"
     labels = ", ".join(f"{name}={value}" for name, value in sorted(worker["labels"].items()))
-    yield f"queues {', '.join(worker['queues'])}; runtimes {', '.join(worker['runtimes'])}{f'; labels {labels}' if labels else ''}"
+    queues = f"queues {', '.join(worker['queues'])}"
+    if worker["serves"] is not None:
+        queues = f"serves execution {worker['serves']} and its children only"
+    yield f"{queues}; runtimes {', '.join(worker['runtimes'])}{f'; labels {labels}' if labels else ''}"
     yield f"registered     {worker['registered_at']}"
     yield f"last heartbeat {worker['last_heartbeat']} ({short_duration(worker['heartbeat_age'])} ago)"
     if worker["losses"]:

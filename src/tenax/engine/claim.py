@@ -1,11 +1,13 @@
 """Ready items for the requests that wait. There is a short way, one statement, for what any able worker may have; and a
-full one, for crowds that take turns, limits, refusals, suspects, probes, and workers that are able to run different things."""
+full one, for crowds that take turns, limits, refusals, suspects, priorities, and workers that are able to run different
+things."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from tenax.engine.core import Core
@@ -16,11 +18,12 @@ from tenax.policy.offers import (
     Candidate,
     Gate,
     Offer,
+    Ranked,
     admit,
     assign,
-    level_order,
-    merge_crowds,
     order_slots,
+    serve_order,
+    urgency,
 )
 from tenax.store import claims
 from tenax.store.claims import Asking, Found, Head, Level, QueueLimit, Terms
@@ -31,10 +34,12 @@ from tenax.store.rows import LeasedItem
 MOST_AT_ONCE = 500
 LOOK_AGAIN = 0.1
 """Seconds for which what was seen of the queues is good enough, while there is more work than slots."""
-MOST_CROWDS = 1000
-BLOCKED_AT_ONCE = 1000
+MOST_CROWDS = 64
+"""Crowds of one level that one claim looks at; the next goes on from there. Where they have too little, all are."""
+ALL_CROWDS = 1_000_000_000
 LOOK_FURTHER = 50
 """Items that are looked for beyond the slots there are, where what comes first may go to others, or to nobody now."""
+BLOCKED_AT_ONCE = 1000
 
 
 @dataclass(slots=True)
@@ -44,8 +49,15 @@ class Claimed:
     items: list[LeasedItem] = field(default_factory=list)
     probed: list[str] = field(default_factory=list)
     blocked: int = 0
+    missed: int = 0
+    """Chosen items that another server was quicker to take: there may be others."""
     next_token: float | None = None
     """Seconds until a rate allows another start, where it was that which stopped it."""
+
+    @property
+    def progress(self) -> int:
+        """Not 0: it is worth while to claim again."""
+        return len(self.items) + self.blocked + self.missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +69,38 @@ class Outlook:
     heads: tuple[Head, ...]
 
     @property
-    def special(self) -> bool:
-        return any(head.special for head in self.heads)
+    def plain(self) -> bool:
+        """Nothing but common items, of one priority: they go by the time they have waited."""
+        ready = {head.priority for head in self.heads if head.waited is not None}
+        return len(ready) <= 1 and not any(head.special for head in self.heads)
 
-    def order(self, queues: Sequence[str], ageing: float) -> list[Level]:
-        waited = {(h.queue, h.priority): h.waited for h in self.heads if h.waited is not None}
-        return level_order(waited, queues, ageing)
+    @property
+    def levels(self) -> list[Level]:
+        """Those that have something ready, who waits longest first."""
+        ready = [(head.waited, head) for head in self.heads if head.waited is not None]
+        return [(head.queue, head.priority) for _, head in sorted(ready, key=lambda one: -one[0])]
+
+    @property
+    def special_levels(self) -> set[Level]:
+        return {(head.queue, head.priority) for head in self.heads if head.special}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one claim is for."""
+
+    requests: Sequence[LeaseRequest]
+    offers: Sequence[Offer]
+    groups: Sequence[Asking]
+    queues: Sequence[str]
+
+    def slot(self, request_no: int) -> tuple[str, str]:
+        request = self.requests[request_no]
+        return request.worker, request.grant
+
+    @property
+    def slots(self) -> int:
+        return min(sum(offer.slots for offer in self.offers), MOST_AT_ONCE)
 
 
 _NOTHING_SEEN = Outlook(frozenset(), float("-inf"), ())
@@ -87,64 +125,76 @@ class Claims:
 
     async def take(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed:
         """Leases what is ready for these requests. They are of the fleet, or all of one execution's own worker."""
-        offers = [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
+        offers = await self._offers(tx, requests)
         if not offers:
             return Claimed()
         groups = _groups(requests, offers)
         queues = sorted({queue for asking in groups for queue in asking.queues})
+        asked = _Asked(requests, offers, groups, queues)
         if groups[0].execution_id is not None:
-            return await self._take_in_full(tx, requests, offers, groups, queues)
+            return await self._take_in_full(tx, asked, _NOTHING_SEEN)
         looked = self._outlook
-        is_known = self._is_fresh(looked, queues)
-        if not is_known:
+        from_memory = self._is_fresh(looked, queues)
+        if not from_memory:
             looked = await self._look(tx, queues)
-        if len(groups) > 1 or looked.special or not self._fleet.limited.isdisjoint(queues):
-            return await self._take_in_full(tx, requests, offers, groups, queues)
-        levels = looked.order(queues, self._core.settings.ageing)
-        slots = [(requests[n].worker, requests[n].grant) for n in order_slots(offers, MOST_AT_ONCE)]
-        items = await claims.lease_ready(tx, groups[0], levels, slots, self._terms)
-        if len(items) < len(slots):
+        claimed = await self._take(tx, asked, looked)
+        if from_memory and not claimed.progress:
+            claimed = await self._take(tx, asked, await self._look(tx, queues))
+        if len(claimed.items) < asked.slots:
             self.look_anew()  # before these slots are left empty, someone has looked at what there is
-        if not items and is_known:
-            return await self.take(tx, requests)
-        return await self._note_probes(tx, Claimed(items), offers)
+        return claimed
+
+    async def _take(self, tx: Connection, asked: _Asked, looked: Outlook) -> Claimed:
+        if not looked.levels and not looked.special_levels:
+            return Claimed()
+        limited = not self._fleet.limited.isdisjoint(asked.queues)
+        if len(asked.groups) > 1 or limited or not looked.plain:
+            return await self._take_in_full(tx, asked, looked)
+        slots = [asked.slot(n) for n in order_slots(asked.offers, MOST_AT_ONCE)]
+        items = await claims.lease_ready(tx, asked.groups[0], looked.levels, slots, self._terms)
+        return await self._note_probes(tx, Claimed(items), asked.offers)
+
+    async def _offers(self, tx: Connection, requests: Sequence[LeaseRequest]) -> list[Offer]:
+        """What each request can be given. A probe is for one server, and for one request of its worker."""
+        offers = [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
+        probing = {offer.worker: offer for offer in reversed(offers) if offer.rank == PROBE}
+        if not probing:
+            return offers
+        free = await claims.lock_probes(tx, list(probing))
+        return [o for o in offers if o.rank != PROBE or (o.worker in free and o is probing[o.worker])]
 
     def _is_fresh(self, looked: Outlook, queues: Sequence[str]) -> bool:
         now = asyncio.get_running_loop().time()
         return looked.queues.issuperset(queues) and now - looked.at < LOOK_AGAIN
 
     async def _look(self, tx: Connection, queues: Sequence[str]) -> Outlook:
-        heads = await claims.look_at_queues(tx, queues)
+        heads = await claims.look_at_queues(tx, queues, MOST_CROWDS)
         self._outlook = Outlook(frozenset(queues), asyncio.get_running_loop().time(), tuple(heads))
         return self._outlook
 
     # -- the full way
 
-    async def _take_in_full(
-        self,
-        tx: Connection,
-        requests: Sequence[LeaseRequest],
-        offers: Sequence[Offer],
-        groups: Sequence[Asking],
-        queues: Sequence[str],
-    ) -> Claimed:
-        own = groups[0].execution_id is not None
-        limited = [] if own else sorted(self._fleet.limited.intersection(queues))
+    async def _take_in_full(self, tx: Connection, asked: _Asked, looked: Outlook) -> Claimed:
+        """Candidates are found and put in order without a lock; only what is chosen is locked, and leased."""
+        offers, own = asked.offers, asked.groups[0].execution_id is not None
+        limited = sorted(self._fleet.limited if own else self._fleet.limited.intersection(asked.queues))
         limits = await claims.lock_queue_limits(tx, limited) if limited else {}
         if own:
-            found = await claims.find_own(tx, groups[0])
+            found = await claims.find_own(tx, asked.groups[0])
         else:
-            running = await claims.find_suspecting_workers(tx, [offer.worker for offer in offers])
-            offers = [replace(offer, suspects=offer.worker in running) for offer in offers]
-            found = await self._candidates(tx, groups, queues, limits, running)
+            found = await self._candidates(tx, asked, looked, limits, frozenset())
+            if any(item.suspect for item in found):
+                running = await claims.find_suspecting_workers(tx, [offer.worker for offer in offers])
+                offers = [replace(offer, suspects=offer.worker in running) for offer in offers]
+                found = await self._candidates(tx, asked, looked, limits, running)
         chosen, gates = await self._admitted(tx, found, limits)
-        wanted = [_own(item, groups[0]) if own else _candidate(item) for item in chosen]
+        wanted = [_own(item, asked.groups[0]) if own else _candidate(item) for item in chosen]
         pairs = assign(wanted, offers)[:MOST_AT_ONCE]
-        slots = [(requests[n].worker, requests[n].grant) for _, n in pairs]
+        slots = [asked.slot(n) for _, n in pairs]
         items = await claims.lease_chosen(tx, [id_ for id_, _ in pairs], slots, self._terms) if pairs else []
-        taken = {id_ for id_, _ in pairs}
+        taken = {item.id for item in items}
         self._note_turns(item for item in chosen if item.id in taken)
-        claimed = Claimed(items)
+        claimed = Claimed(items, missed=len(pairs) - len(items))
         await self._shut(tx, claimed, found, taken, gates)
         await self._spend(tx, claimed, [item for item in found if item.id in taken], limits)
         return await self._note_probes(tx, claimed, offers)
@@ -152,59 +202,58 @@ class Claims:
     async def _candidates(
         self,
         tx: Connection,
-        groups: Sequence[Asking],
-        queues: Sequence[str],
+        asked: _Asked,
+        looked: Outlook,
         limits: dict[str, QueueLimit],
-        suspecting: set[str],
+        suspecting: AbstractSet[str],
     ) -> list[Found]:
-        """In the order in which they are to be served: level by level, crowds taking their turns among the others."""
-        looked = await self._look(tx, queues)
+        """In the order in which they are to be served. Workers that run a suspect (`suspecting`) are given no other."""
         quotas = {queue: limit.quota for queue, limit in limits.items()}
-        common: dict[Level, dict[int, Found]] = defaultdict(dict)
-        crowds: dict[Level, dict[int, Found]] = defaultdict(dict)
-        ready = {(h.queue, h.priority) for h in looked.heads if h.waited is not None}
-        special = {(h.queue, h.priority) for h in looked.heads if h.special}
-        order = looked.order(queues, self._core.settings.ageing)
-        for asking in groups:
-            further = LOOK_FURTHER if len(groups) > 1 else 0
-            most = asking.slots + further
-            wanted = {
-                level: min(most, quotas.get(level[0], most))
-                for level in order
-                if level[0] in asking.queues and quotas.get(level[0], 1) > 0
+        common: dict[int, Found] = {}
+        crowds: dict[int, Found] = {}
+        for asking in asked.groups:
+            most = asking.slots + (LOOK_FURTHER if len(asked.groups) > 1 else 0)
+            open_ = [q for q in asking.queues if quotas.get(q, 1) > 0]
+            some = {
+                level: min(most, quotas.get(level[0], most)) for level in looked.levels if level[0] in open_
             }
-            some = {level: n for level, n in wanted.items() if level in ready}
-            for item in await claims.find_common(tx, asking, some, most) if some else ():
-                common[item.queue, item.priority].setdefault(item.id, item)
-            odd = {level: n for level, n in wanted.items() if level in special}
+            for item in await claims.find_common(tx, asking, some, most * len(some)) if some else ():
+                common.setdefault(item.id, item)
+            odd = {
+                level: min(most, quotas.get(level[0], most))
+                for level in sorted(looked.special_levels)
+                if level[0] in open_
+            }
             for item in await self._special(tx, asking, odd, suspecting) if odd else ():
-                side = crowds if item.lane else common
-                side[item.queue, item.priority].setdefault(item.id, item)
-        found: list[Found] = []
-        for level in order:
-            row = sorted(common[level].values(), key=lambda item: item.age)
-            found += merge_crowds(row, _by_turns(crowds[level].values()), self._since_crowd)
-        return found
+                (crowds if item.lane else common).setdefault(item.id, item)
+        row = sorted(map(self._ranked, common.values()), key=lambda one: (-one[0], -one[1], *_age(one[2])))
+        return serve_order(
+            row, [self._ranked(item) for item in _by_turns(crowds.values())], self._since_crowd
+        )
+
+    def _ranked(self, item: Found) -> Ranked[Found]:
+        return urgency(item.priority, item.waited, self._core.settings.ageing), item.priority, item
 
     async def _special(
-        self, tx: Connection, asking: Asking, levels: Mapping[Level, int], suspecting: set[str]
+        self, tx: Connection, asking: Asking, levels: Mapping[Level, int], suspecting: AbstractSet[str]
     ) -> list[Found]:
-        async def find(*, unshared: bool) -> list[Found]:
-            most = 2 * asking.slots + MOST_CROWDS
-            free = not suspecting.issuperset(asking.workers)
+        async def find(*, crowds: int, unshared: bool = False) -> list[Found]:
             return await claims.find_special(
                 tx,
                 asking,
                 levels,
-                most,
+                len(levels) * (2 * asking.slots + LOOK_FURTHER + 2 * MOST_CROWDS),
                 self._last_lane,
-                suspects=free,
+                suspects=not suspecting >= set(asking.workers),
                 further=LOOK_FURTHER,
                 unshared=unshared,
+                crowds=crowds,
             )
 
-        found = await find(unshared=False)
-        return await find(unshared=True) if _is_uneven(found, levels) else found
+        found = await find(crowds=min(asking.slots, MOST_CROWDS))
+        if len(found) < asking.slots or _is_uneven(found, levels):
+            return await find(crowds=ALL_CROWDS, unshared=True)
+        return found
 
     async def _admitted(
         self, tx: Connection, found: Sequence[Found], limits: dict[str, QueueLimit]
@@ -301,14 +350,20 @@ def _is_uneven(found: Sequence[Found], levels: Mapping[Level, int]) -> bool:
 
 
 def _by_turns(found: Iterable[Found]) -> list[Found]:
-    """Of each crowd one, then of each another one."""
-    lanes: dict[int, list[Found]] = {}
+    """By priority; of each crowd one, then of each another one."""
+    lanes: dict[tuple[int, int], list[Found]] = {}
     for item in found:
-        lanes.setdefault(item.lane, []).append(item)
-    for lane in lanes.values():
-        lane.sort(key=lambda item: item.age)
-    longest = max((len(lane) for lane in lanes.values()), default=0)
-    return [lane[n] for n in range(longest) for lane in lanes.values() if n < len(lane)]
+        lanes.setdefault((item.priority, item.lane), []).append(item)
+    row: list[Found] = []
+    for priority in sorted({priority for priority, _ in lanes}, reverse=True):
+        level = [sorted(lane, key=_age) for (of, _), lane in lanes.items() if of == priority]
+        longest = max(len(lane) for lane in level)
+        row += [lane[n] for n in range(longest) for lane in level if n < len(lane)]
+    return row
+
+
+def _age(item: Found) -> tuple[float, int]:
+    return -item.waited, item.id
 
 
 def _candidate(item: Found) -> Candidate:

@@ -11,6 +11,7 @@ from tenax.engine.endings import fail_execution
 from tenax.engine.start import new_item
 from tenax.model.events import event
 from tenax.policy.plan import Plan
+from tenax.policy.quarantine import is_suspect
 from tenax.policy.vary import varied
 from tenax.store import compensations
 from tenax.store.connect import Connection
@@ -63,9 +64,11 @@ async def _make(tx: Connection, core: Core, journal: Journal, row: ExecutionRow,
     begun = await compensations.insert(tx, items, journal.now, core.settings.max_hold)
     for one in begun:
         _log.warning("a compensation lacked its work item; it goes on", execution_id=row.id, step=one.step)
-        policy = actions[one.step].policy.policy
+        policy, ledger = actions[one.step].policy.policy, ledger_from(decode(one.ledger), 0.0)
+        if is_suspect(ledger, core.settings.poison_after):
+            journal.suspects.append(one.id)
         if one.state == "retrying" and policy.vary:
-            vary = encode(varied(policy, ledger_from(decode(one.ledger), 0.0)))
+            vary = encode(varied(policy, ledger))
             again = ItemAgain(one.id, row.id, one.step, one.item_no, one.state, one.available_at, one.attempt)
             journal.items_again.append(replace(again, vary=vary))
     return bool(begun)

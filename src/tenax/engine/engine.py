@@ -248,6 +248,7 @@ class Engine:
 
     async def register(self, who: Registration) -> RegistrationAnswer:
         answer = await workers.register(self.core, who)
+        self.dispatcher.fleet.note_registered(who)
         self.core.hub.announce(fleet=True)
         return answer
 

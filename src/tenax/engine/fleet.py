@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tenax.engine.core import Core
-from tenax.model.wire import LeaseRequest
+from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.offers import DEGRADED, HEALTHY, PROBE, Able, Offer
 from tenax.store import workers
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import LeasedItem, Run
+from tenax.store.rows import LeasedItem, Loss, Run
 from tenax.store.workers import Standing, Tally
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
@@ -36,10 +36,12 @@ class Fleet:
         """What a request can be given now; None: nothing. Who is not known here yet is as good as any."""
         able = Able(frozenset(request.queues), frozenset(request.runtimes), request.labels)
         known = self._known.get(request.worker)
-        if known is None or request.execution_id is not None:
+        if known is None:
             return Offer(number, able, request.worker, request.slots, 0)
         if known.state != "active" or _is_over(known, request):
             return None
+        if request.execution_id is not None:  # it is all that its execution has
+            return Offer(number, able, request.worker, request.slots, known.depth)
         if known.health == "unhealthy":
             if not known.probe:
                 return None
@@ -47,6 +49,11 @@ class Fleet:
         return Offer(number, able, request.worker, request.slots, known.depth, _RANKS[known.health])
 
     # -- what this server does itself, between two looks at the database
+
+    def note_registered(self, who: Registration) -> None:
+        """From now on the name is that of this life."""
+        if (known := self._known.get(who.worker)) is not None:
+            known.life = who.life
 
     def note_leased(self, items: Sequence[LeasedItem], probed: Sequence[str]) -> None:
         for item in items:
@@ -86,26 +93,33 @@ class _Observed:
     """What attempts came to since the database was last told."""
 
     tallies: dict[str, Tally] = field(default_factory=dict)
-    lost: list[Run] = field(default_factory=list)
+    ended: list[Run] = field(default_factory=list)
+    lost: list[Loss] = field(default_factory=list)
     pardons: list[int] = field(default_factory=list)
 
     def add(self, journal: Journal) -> None:
         for run in journal.runs:
             if run.outcome == "lost":
-                self.lost.append(run)
-            elif run.outcome != "released":
+                continue
+            self.ended.append(run)
+            if run.outcome != "released":
                 self.tallies.setdefault(run.worker, Tally()).add(failed=run.outcome == "failed")
+        self.lost += journal.losses
         self.pardons += journal.pardons
 
     def then(self, later: _Observed) -> _Observed:
         tallies = self.tallies | {
             name: self.tallies.get(name, Tally()).then(tally) for name, tally in later.tallies.items()
         }
-        return _Observed(tallies, self.lost + later.lost, self.pardons + later.pardons)
+        return _Observed(
+            tallies, self.ended + later.ended, self.lost + later.lost, self.pardons + later.pardons
+        )
 
     async def write(self, tx: Connection, window: float) -> None:
         if self.tallies:
             await workers.note_runs(tx, self.tallies, window)
+        if self.ended:
+            await workers.return_items(tx, self.ended)
         if self.lost:
             await workers.note_losses(tx, self.lost)
         if self.pardons:

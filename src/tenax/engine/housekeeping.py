@@ -9,10 +9,10 @@ from typing import Any
 
 import structlog
 
-from tenax.engine import nets
 from tenax.engine.core import Core
 from tenax.engine.leader import Leadership
 from tenax.engine.lease import Dispatcher
+from tenax.engine.nets import Nets, mend_stuck
 from tenax.engine.recover import Recovery
 from tenax.engine.report import give_up_unwanted
 from tenax.engine.watch import Watch
@@ -35,6 +35,7 @@ class Housekeeping:
         self._dispatcher = dispatcher
         self._recovery = Recovery(core)
         self._watch = Watch(core)
+        self._nets = Nets(core)
         self._news = asyncio.Event()
         self.leadership = Leadership(core)
         core.hub.on_fleet = self._news.set
@@ -57,9 +58,10 @@ class Housekeeping:
         fleet = self._dispatcher.fleet
         news = await fleet.catch_up()
         if await self.leadership.renew():
+            await self.beat()  # a gap in service is seen before anyone is judged by it
             changed = await self._watch.look()
-            await nets.give_up_unserved(self._core)
-            await nets.reopen_gates(self._core)
+            await self._nets.give_up_unserved()
+            await self._nets.reopen_gates()
             if changed:
                 news |= await fleet.catch_up()
                 self._core.hub.announce(fleet=True)
@@ -71,14 +73,15 @@ class Housekeeping:
 
     async def sweep(self) -> None:
         """Work that was left behind, workers that went away, room in the log."""
+        await self.beat()
         await self.recover()
         await self._recovery.repair_waits()
-        await nets.mend_stuck(self._core)
-        await give_up_unwanted(self._core)
+        await mend_stuck(self._core)
         settings = self._core.settings
         async with self._core.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
             await service.ensure_log_partitions(tx)
+        await give_up_unwanted(self._core)
 
     async def _beating(self) -> None:
         while True:

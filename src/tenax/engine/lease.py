@@ -146,7 +146,7 @@ class Dispatcher:
             self._note_expiry(items)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
-        return len(items) + claimed.blocked
+        return claimed.progress
 
     def _wake_in(self, seconds: float) -> None:
         """A rate allows the next start then. What was said before is out of date."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import structlog
 
 from tenax.engine.core import Core
+from tenax.engine.set_aside import Found, SetAside
 from tenax.engine.settle import EndedAttempt, settle
 from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
@@ -17,27 +20,67 @@ from tenax.store import fleet, queue, service, workers
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
+from tenax.store.workers import WorkerRow
 
+SEEK_EVERY = 10.0
+"""Seconds between two searches for what nobody is able to run, at most."""
+KEYS_AT_ONCE = 300
+"""Keys of limits that one look goes through; the next goes on from there."""
 _log = structlog.get_logger("tenax.nets")
 
 
-async def give_up_unserved(core: Core) -> int:
-    """Work that no live worker was able to run for `worker_wait`: a failure like any other, and decided on like one."""
-    wait = core.settings.worker_wait
-    if wait is None:
-        return 0
-    async with core.transaction() as tx:
-        found = await fleet.find_unserved_items(tx, wait, core.settings.lease)
-        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
-        if now is None:
+class Nets:
+    """What the leader looks after: it knows how far it has come."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._broken = SetAside()
+        self._sought_at: datetime | None = None
+        self._last_key = ""
+
+    async def give_up_unserved(self) -> int:
+        """Work that no live worker was able to run for `worker_wait`: a failure like any other, and decided on like one."""
+        wait, lease = self._core.settings.worker_wait, self._core.settings.lease
+        if wait is None:
             return 0
-        journal = Journal(now)
-        items = await queue.lock_items(tx, [item_id for item_id, _ in found])
-        ready = [item for item in items if item.state in ("queued", "retrying")]
-        ended = [_unserved(item, wait) for item in ready]
-        decisions = await settle(tx, core, journal, executions, ended)
-    announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
-    return len(ready)
+        async with self._core.transaction() as tx:
+            now = await service.now(tx)
+            if self._sought_at is not None and (now - self._sought_at).total_seconds() < _seek_every(wait):
+                return 0
+            found = await fleet.find_unserved_items(tx, wait, lease, self._broken.ids)
+        if not found:
+            self._sought_at = now
+        return await self._broken.deal(
+            found, self._give_up, "a work item that nobody runs cannot be decided on"
+        )
+
+    async def _give_up(self, found: Sequence[Found]) -> int:
+        wait = self._core.settings.worker_wait
+        assert wait is not None
+        async with self._core.transaction() as tx:
+            executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+            if now is None:
+                return 0
+            journal = Journal(now)
+            items = await queue.lock_items(tx, [item_id for item_id, _ in found])
+            ready = [item for item in items if item.state in ("queued", "retrying")]
+            ended = [_unserved(item, wait) for item in ready]
+            decisions = await settle(tx, self._core, journal, executions, ended)
+        announce(self._core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+        return len(ready)
+
+    async def reopen_gates(self) -> int:
+        async with self._core.transaction() as tx:
+            opened, last = await fleet.reopen_gates(tx, self._last_key, KEYS_AT_ONCE)
+        self._last_key = last or ""
+        if opened:
+            self._core.hub.announce(ready=True, special=True)
+        return opened
+
+
+def _seek_every(wait: float) -> float:
+    """Seconds between two searches: where much is ready, each costs seconds."""
+    return max(min(SEEK_EVERY, wait / 4), 1.0)
 
 
 def _unserved(item: ItemRow, wait: float) -> EndedAttempt:
@@ -63,24 +106,17 @@ async def mend_stuck(core: Core) -> int:
     return len(mended)
 
 
-async def reopen_gates(core: Core) -> int:
-    async with core.transaction() as tx:
-        opened = await fleet.reopen_gates(tx)
-    if opened:
-        core.hub.announce(ready=True, special=True)
-    return opened
-
-
 async def unserved_steps(tx: Connection, core: Core, execution_id: int) -> dict[str, dict[str, Any]]:
     """Steps of an execution that have ready work which nobody is able to run, and why."""
     kinds = await fleet.find_ready_kinds(tx, execution_id)
     if not kinds:
         return {}
-    rows = await workers.load_workers(tx, core.settings.health_window)
+    rows = await workers.load_workers(tx, core.settings.health_window, core.settings.lease)
+    line = await fleet.find_line(tx, execution_id) if any(row.serves is not None for row in rows) else set()
     live = [
-        Server(row.name, tuple(row.queues), tuple(row.runtimes), row.labels, row.state, row.health)
+        _server(row)
         for row in rows
-        if row.heartbeat_age < core.settings.lease
+        if row.heartbeat_age < core.settings.lease and (row.serves is None or row.serves in line)
     ]
     found: dict[str, dict[str, Any]] = {}
     for kind in kinds:
@@ -89,6 +125,11 @@ async def unserved_steps(tx: Connection, core: Core, execution_id: int) -> dict[
             wants = {"queue": kind.queue, "labels": kind.labels}
             found.setdefault(kind.step, {"reason": why, "since": timestamp(kind.since), **wants})
     return found
+
+
+def _server(row: WorkerRow) -> Server:
+    able = (tuple(row.queues), tuple(row.runtimes), row.labels)
+    return Server(row.name, *able, row.state, row.health, own=row.serves is not None)
 
 
 async def held_steps(

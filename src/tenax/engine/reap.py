@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -16,7 +17,7 @@ from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Outcome
 from tenax.store import queue
 from tenax.store.journal import Journal
-from tenax.store.rows import ItemRow
+from tenax.store.rows import ExpiredItem, ItemRow
 
 BATCH = 500
 _log = structlog.get_logger("tenax.reap")
@@ -70,7 +71,7 @@ async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
     return len(items)
 
 
-def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
+def _expired(core: Core, journal: Journal, item: ExpiredItem) -> EndedAttempt:
     if item.state == "accepted":
         return _waited(item)
     if item.state == "held":
@@ -85,13 +86,28 @@ def _expired(core: Core, journal: Journal, item: ItemRow) -> EndedAttempt:
     assert item.timeout_at is not None
     assert item.lease_until is not None
     if item.timeout_at <= min(item.lease_until, journal.now):
-        facts = Facts(
-            timed_out=True, message="the attempt outlived its timeout, and its worker did not say so"
-        )
-        return EndedAttempt(item, Outcome("failed", facts=facts), "timed_out")
+        return _timed_out(core, item, item.timeout_at)
     message = f"worker {item.worker} sent no heartbeat for {format_duration(core.settings.lease)}"
     facts = Facts(failure_class="worker_lost", reason="worker_heartbeat_stale", message=message)
-    return EndedAttempt(item, Outcome("failed", facts=facts), "lease_expired")
+    return EndedAttempt(item, Outcome("failed", facts=facts), "lease_expired", lost=item.loss)
+
+
+def _timed_out(core: Core, item: ExpiredItem, timeout_at: datetime) -> EndedAttempt:
+    """Its worker should have said so. One that was silent by then was lost, though its lease was not over yet."""
+    said, lost = "did not say so", None
+    if _was_silent(core, item, timeout_at):
+        said, lost = f"({item.worker}) had fallen silent before", item.loss
+    facts = Facts(timed_out=True, message=f"the attempt outlived its timeout, and its worker {said}")
+    return EndedAttempt(item, Outcome("failed", facts=facts), "timed_out", lost=lost)
+
+
+def _was_silent(core: Core, item: ExpiredItem, by: datetime) -> bool:
+    """Whether a heartbeat of its worker was overdue by then, or another life of it had begun. Nothing is known of a stranger."""
+    if item.last_heartbeat is None:
+        return False
+    settings = core.settings
+    due = item.last_heartbeat + timedelta(seconds=settings.heartbeat + settings.timeout_grace)
+    return due <= by or not item.of_this_life
 
 
 def _waited(item: ItemRow) -> EndedAttempt:

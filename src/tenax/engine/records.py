@@ -12,7 +12,7 @@ from tenax.model.events import EventType, event, timestamp
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.decide import SUCCESS_AT_ONCE
 from tenax.store.journal import Journal
-from tenax.store.rows import ItemRow
+from tenax.store.rows import ItemRow, Loss
 
 How = Literal[
     "reported", "callback", "ended", "timed_out", "unwanted", "lease_expired", "queue_expired", "hold_expired"
@@ -35,6 +35,8 @@ class EndedAttempt:
     how: How = "reported"
     attempt: int | None = None
     """Which attempt it was, where it is not the item's last."""
+    lost: Loss | None = None
+    """Where its worker was lost over it."""
 
     @property
     def number(self) -> int:

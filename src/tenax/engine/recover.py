@@ -14,13 +14,15 @@ from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.state import ExecutionState, StepState, fold
 from tenax.policy.plan import Plan
+from tenax.policy.quarantine import is_suspect
+from tenax.settings import Settings
 from tenax.store import inbox, queue, service
 from tenax.store.connect import Connection
 from tenax.store.events import get_events
 from tenax.store.executions import OpenExecution, find_open_executions
 from tenax.store.journal import Journal
 from tenax.store.queue import restore_item
-from tenax.store.rows import StepRow
+from tenax.store.rows import StepRow, ledger_from
 from tenax.store.steps import ended_steps
 
 BATCH = 200
@@ -121,7 +123,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
         )
         await _rebuild(tx, journal, Turn(row, plan), state, seen.live)
         await write(tx, core, journal)
-        await _restore_items(tx, journal, plan, state, core.settings.max_hold)
+        await _restore_items(tx, journal, plan, state, core.settings)
     return True
 
 
@@ -186,7 +188,7 @@ def _ended(execution_id: int, step: StepState) -> StepRow:
 
 
 async def _restore_items(
-    tx: Connection, journal: Journal, plan: Plan, state: ExecutionState, max_hold: float
+    tx: Connection, journal: Journal, plan: Plan, state: ExecutionState, settings: Settings
 ) -> None:
     """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost."""
     for item in journal.new_items:
@@ -203,5 +205,6 @@ async def _restore_items(
                 previous=step.previous,
                 vary=vary_after(plan.steps[item.step], step.ledger),
                 awaited=awaited_by(step),
-                held_until=held_until(step, max_hold),
+                held_until=held_until(step, settings.max_hold),
+                suspect=is_suspect(ledger_from(step.ledger, 0.0), settings.poison_after),
             )

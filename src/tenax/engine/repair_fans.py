@@ -18,6 +18,8 @@ from tenax.model.fan_out_state import ItemState
 from tenax.model.state import fold
 from tenax.model.work_state import WorkState
 from tenax.policy.plan import PlannedStep
+from tenax.policy.quarantine import is_suspect
+from tenax.settings import Settings
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.events import get_events
@@ -30,7 +32,7 @@ from tenax.store.fans import (
     restore_fan_items,
 )
 from tenax.store.journal import Journal
-from tenax.store.rows import FanRow
+from tenax.store.rows import FanRow, ledger_from
 from tenax.store.steps import StepKey
 
 _log = structlog.get_logger("tenax.recover")
@@ -61,9 +63,7 @@ async def _repair(core: Core, key: StepKey) -> bool:
         row, journal = rows[key[0]], Journal(now)
         plan = await core.plans.one(tx, row.plan_id)
         turn, fan = Turn(row, plan), (await load_fans(tx, [key]))[key]
-        missing = await _restore(
-            tx, journal, turn, fan, await load_fan_numbers(tx, key), core.settings.max_hold
-        )
+        missing = await _restore(tx, journal, turn, fan, await load_fan_numbers(tx, key), core.settings)
         numbers = await load_fan_numbers(tx, key)
         fan.ended, fan.failed, fan.attempts = len(numbers.ended), numbers.failed, numbers.attempts
         if fan.parallelism is not None:
@@ -82,7 +82,7 @@ async def _repair(core: Core, key: StepKey) -> bool:
 
 
 async def _restore(
-    tx: Connection, journal: Journal, turn: Turn, fan: FanRow, numbers: FanNumbers, max_hold: float
+    tx: Connection, journal: Journal, turn: Turn, fan: FanRow, numbers: FanNumbers, settings: Settings
 ) -> int:
     """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost."""
     missing = sorted(set(range(fan.total)) - numbers.live - numbers.ended)
@@ -93,7 +93,7 @@ async def _restore(
     step = fold(await get_events(tx, turn.row.id), list(turn.plan.steps)).steps[fan.step]
     created_at = moment(step.enqueued_at) or journal.now
     lost = [
-        _lost(planned, number, elements[number], step.items.get(number), created_at, journal.now, max_hold)
+        _lost(planned, number, elements[number], step.items.get(number), created_at, journal.now, settings)
         for number in missing
     ]
     keys = await keys_of(tx, journal, turn, planned, [(one.number, one.element) for one in lost])
@@ -110,7 +110,7 @@ def _lost(
     state: ItemState | None,
     created_at: datetime,
     now: datetime,
-    max_hold: float,
+    settings: Settings,
 ) -> LostItem:
     if state is None or not state.attempt:
         return LostItem(number, element, created_at, now)
@@ -126,7 +126,8 @@ def _lost(
         previous=state.previous,
         vary=vary_after(planned, state.ledger),
         awaited=awaited_by(state),
-        held_until=held_until(state, max_hold),
+        held_until=held_until(state, settings.max_hold),
+        suspect=is_suspect(ledger_from(state.ledger, 0.0), settings.poison_after),
     )
 
 

@@ -38,20 +38,20 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
             plans = await core.plans.load(tx, {item.plan_id for item in items})
             held = {(item.id, str(item.lease_token)): item for item in items if item.plan_id in plans}
             current = {key: r for r in reports if (key := (r.item_id, r.token)) in held}
-            journal = Journal(now)
+            late = [r for r in reports if (r.item_id, r.token) not in held and r.execution_id in executions]
+            # Before any limit is locked: a claim that has one of these items may be waiting for that.
+            answers |= await answer_late(tx, now, late) if late else {}
+            journal, decisions = Journal(now), list[Decision]()
             for key in [key for key, r in current.items() if r.outcome.status == "accepted"]:
                 deadline = _async_deadline(plans[held[key].plan_id], held[key])
                 if deadline is not None:
                     _accept(journal, held[key], current.pop(key).outcome, deadline)
                     answers[key] = ReportAnswer(key[0], "applied")
             ended = [EndedAttempt(held[key], _believed(r.outcome)) for key, r in current.items()]
-            decisions = await settle(tx, core, journal, executions, ended) if ended or answers else []
+            if ended or journal.accepted:
+                decisions = await settle(tx, core, journal, executions, ended)
             for key, decision in zip(current, decisions, strict=True):
                 answers[key] = ReportAnswer(key[0], "applied", decision.verdict)
-            late = [
-                r for r in reports if (r.item_id, r.token) not in answers and r.execution_id in executions
-            ]
-            answers |= await answer_late(tx, now, late) if late else {}
     if now is not None:
         _announce(core, journal, decisions)
     return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]
@@ -71,7 +71,7 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
     log_item(journal, "action_accepted", item, data, attempt=item.attempt, token=str(item.lease_token))
     journal.accepted.append(Accepted(item.id, item.attempt, "callback", until))
     if item.worker is not None:
-        journal.runs.append(Run(item.worker, item.id, item.started_at, "released"))
+        journal.runs.append(Run(item.worker, item.id, item.started_at, "sound"))
 
 
 def _believed(outcome: Outcome) -> Outcome:

@@ -29,6 +29,7 @@ from tenax.model.outcome import Failure
 from tenax.policy.blame import speaks_of_worker
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
 from tenax.policy.plan import Plan, PlannedAction
+from tenax.policy.quarantine import is_suspect
 from tenax.policy.until import Poll, poll
 from tenax.policy.vary import varied
 from tenax.store.connect import Connection
@@ -148,13 +149,12 @@ class _Settling:
 
     def _controls(self, row: ExecutionRow, fan: FanRow | None, ended: EndedAttempt) -> Controls:
         item, settings = ended.item, self.core.settings
-        lost = ended.how == "lease_expired"
         return Controls(
             execution_open=row.open and (item.compensates or not row.failing),
             step_open=fan is None or not fan.closed,
             retries_enabled=settings.retries_enabled,
-            lost_worker=item.worker if lost else None,
-            poison_after=settings.poison_after if lost else 0,
+            lost_worker=ended.lost.worker if ended.lost is not None else None,
+            poison_after=settings.poison_after if ended.lost is not None else 0,
             held_for=settings.max_hold if ended.how == "hold_expired" else None,
         )
 
@@ -165,8 +165,10 @@ class _Settling:
         if item.state != "leased" or item.worker is None:
             return
         outcome: Literal["sound", "failed", "lost"] = "sound"
-        if ended.how == "lease_expired":
+        if ended.lost is not None:
             outcome = "lost"
+            if ended.lost.silent_since is not None:
+                self.journal.losses.append(ended.lost)
         elif failure is not None and speaks_of_worker(
             failure, runtime=item.runtime, dependency=action.step.dependency
         ):
@@ -232,8 +234,7 @@ class _Settling:
         settings = self.core.settings
         if decision.verdict == "hold":
             self.journal.holds[item.id] = self.journal.now + timedelta(seconds=settings.max_hold)
-        lost_by = len(decision.after.lost_by)
-        if lost_by and lost_by + 1 >= settings.poison_after > 0:
+        if is_suspect(decision.after, settings.poison_after):
             self.journal.suspects.append(item.id)
             self.journal.special = True
 

@@ -76,6 +76,7 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
         failures=row.failures,
         reported_status=status,
         recovering=_is_recovering(row, terms),
+        serves=row.serves,
     )
 
 
@@ -92,7 +93,7 @@ class Watch:
             if self._looks % LABELS_KNOWN == 0:
                 self._asked = await workers.find_asked_labels(tx)
             self._looks += 1
-            rows = await workers.load_workers(tx, terms.window)
+            rows = await workers.load_workers(tx, terms.window, self._core.settings.lease)
             back = [row for row in rows if _has_come_back(row)]
             if back:
                 await workers.clear_workers(tx, [row.name for row in back])
@@ -100,8 +101,10 @@ class Watch:
             fleet = {row.name: seen_of(row, terms, self._asked) for row in rows}
             verdicts = judge_fleet(list(fleet.values()), terms)
             changed = await self._write(tx, rows, fleet, verdicts)
-            drained = await self._drain(tx, rows, fleet, verdicts)
-        return changed + drained
+            moved = await self._take_back(tx, rows, fleet, verdicts) or await self._drain(
+                tx, rows, fleet, verdicts
+            )
+        return changed + moved
 
     async def _write(
         self,
@@ -126,6 +129,30 @@ class Watch:
         if changes:
             await workers.change_health(tx, changes, events)
         return len(changes)
+
+    async def _take_back(
+        self,
+        tx: Connection,
+        rows: Sequence[WorkerRow],
+        fleet: Mapping[str, Seen],
+        verdicts: Mapping[str, Verdict],
+    ) -> int:
+        """One that was drained here, and without which some work would have nobody now. One at a time, as below."""
+        for row in rows:
+            verdict = verdicts[row.name]
+            if row.state != "draining" or row.state_actor != SERVER:
+                continue
+            if verdict.health == "unhealthy" and verdict.column not in FAILURE_COLUMNS:
+                continue
+            if may_be_spared(fleet[row.name], fleet.values(), verdicts):
+                continue
+            reason = "nobody else is left for all that it can do"
+            await workers.set_worker_state(tx, row.name, "active", reason=reason, actor=SERVER)
+            data = {"action": "worker_resume", "worker": row.name, "actor": SERVER, "reason": reason}
+            await workers.log_fleet_events(tx, [event("operator_action", data=data)])
+            _log.warning("a worker that was drained gets work again", worker=row.name, reason=reason)
+            return 1
+        return 0
 
     async def _drain(
         self,

@@ -47,13 +47,15 @@ async def heartbeat(core: Core, beat: Heartbeat) -> HeartbeatAnswer:
 
 async def list_workers(core: Core, *, gone: bool) -> list[dict[str, Any]]:
     async with core.transaction() as tx:
-        rows = await workers.load_workers(tx, core.settings.health_window, gone=gone)
+        rows = await workers.load_workers(tx, core.settings.health_window, core.settings.lease, gone=gone)
     return [_shown(core, row) for row in rows]
 
 
 async def get_worker(core: Core, name: str) -> dict[str, Any]:
     async with core.transaction() as tx:
-        rows = await workers.load_workers(tx, core.settings.health_window, name=name, gone=True)
+        rows = await workers.load_workers(
+            tx, core.settings.health_window, core.settings.lease, name=name, gone=True
+        )
         if not rows:
             raise _no_worker(name, await workers.list_worker_names(tx))
         leases = await workers.list_leases(tx, name, LEASES_SHOWN)
@@ -107,6 +109,7 @@ def _shown(core: Core, row: WorkerRow) -> dict[str, Any]:
         "queues": row.queues,
         "labels": row.labels,
         "slots": row.slots,
+        "serves": row.serves,
         "queue_depth": row.depth if gone else seen.queue_depth,
         "consecutive_failures": seen.consecutive_failures,
         "failure_rate": rate,

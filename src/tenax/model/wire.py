@@ -145,6 +145,8 @@ class Registration:
     version: str | None = None
     life: str | None = None
     """A UUID, new at each start of the process: a later life takes over the name from an earlier one."""
+    execution_id: int | None = None
+    """It serves this execution and its children only (`tenax run`)."""
 
 
 @dataclass(frozen=True, slots=True)

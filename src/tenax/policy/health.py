@@ -14,7 +14,7 @@ Value = float | str | None
 FAILURE_COLUMNS = frozenset({"consecutive_failures", "failure_rate"})
 """The columns that speak of failed work. They are under the floor, and a probe may clear them."""
 
-_Group = tuple[str, str, tuple[str, str] | None]
+_Group = tuple[str | int, str, tuple[str, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Seen:
     """Both in the window."""
     reported_status: Health | None
     recovering: bool
+    serves: int | None = None
+    """The one execution that it works for, if it does so for no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +174,11 @@ def _is_out_of_reach(table: Sequence[Column]) -> bool:
 
 def _groups(seen: Seen) -> Iterator[_Group]:
     """The kinds of work that it can do, for each of which enough workers must stay."""
-    for queue in set(seen.queues):
-        for runtime in set(seen.runtimes):
+    for runtime in set(seen.runtimes):
+        if seen.serves is not None:
+            yield seen.serves, runtime, None
+            continue
+        for queue in set(seen.queues):
             yield queue, runtime, None
             for label in seen.labels.items():
                 yield queue, runtime, label

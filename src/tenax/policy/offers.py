@@ -5,12 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TypeVar
 
-from tenax.model.definition import PRIORITIES
-
 T = TypeVar("T")
+Ranked = tuple[float, int, T]
+"""Urgency, priority, and what they are of."""
 
 PROBE, HEALTHY, DEGRADED = range(3)
 """The ranks of offers, in the order in which they are served. The unhealthy are not offered anything."""
@@ -94,35 +93,32 @@ def assign(candidates: Sequence[Candidate], offers: Sequence[Offer]) -> list[tup
     return pairs
 
 
-def merge_crowds(
-    common: Sequence[T], crowd: Sequence[T], since_crowd: int, share: int = CROWD_SHARE
+def urgency(priority: int, waited: float, ageing: float) -> float:
+    """Its priority, and one more for each `ageing` seconds that it has waited. Ageing 0: priorities are strict."""
+    return priority + (max(waited, 0.0) / ageing if ageing > 0 else 0.0)
+
+
+def serve_order(
+    common: Sequence[Ranked[T]], crowds: Sequence[Ranked[T]], since_crowd: int, share: int = CROWD_SHARE
 ) -> list[T]:
-    """Both in one row: of `share` in a row one is of the crowd, while both last.
+    """Common items and those of crowds in one row, both in their own order.
 
-    `since_crowd`: how many common ones went since the last one of a crowd.
+    Once in `share`, the next of the crowds goes before others that are no more urgent. By its priority alone it goes
+    before all that are less urgent. All of a crowd has waited as long: if its age did the same, it would push aside
+    whatever has a higher priority. `since_crowd`: how many common ones went since the last one of a crowd.
     """
-    commons, crowds = iter(common), iter(crowd)
-    merged = list(islice(commons, max(share - 1 - since_crowd, 0)))
-    for one in crowds:
-        merged.append(one)
-        merged.extend(islice(commons, share - 1))
-    merged.extend(commons)
-    return merged
-
-
-def level_order(
-    heads: Mapping[tuple[str, int], float], queues: Sequence[str], ageing: float
-) -> list[tuple[str, int]]:
-    """All levels (queue, priority), most urgent first: waiting for `ageing` seconds raises one by one priority.
-
-    `heads`: how long the oldest ready item of a level has waited. Ageing 0: priorities are strict.
-    """
-
-    def urgency(level: tuple[str, int]) -> tuple[float, int]:
-        aged = heads.get(level, 0.0) / ageing if ageing > 0 else 0.0
-        return -(level[1] + aged), -level[1]
-
-    return sorted(((queue, priority) for queue in queues for priority in PRIORITIES), key=urgency)
+    row: list[T] = []
+    n = m = 0
+    while n < len(common) and m < len(crowds):
+        theirs, own = crowds[m], common[n]
+        has_turn = since_crowd >= share - 1 and theirs[:2] >= own[:2]
+        if theirs[1] > own[0] or has_turn:
+            row.append(theirs[2])
+            m, since_crowd = m + 1, 0
+        else:
+            row.append(own[2])
+            n, since_crowd = n + 1, since_crowd + 1
+    return [*row, *(one for _, _, one in common[n:]), *(one for _, _, one in crowds[m:])]
 
 
 def admit(

@@ -21,6 +21,8 @@ class Server:
     labels: Mapping[str, str]
     state: WorkerState
     health: Health
+    own: bool = False
+    """It works for this execution alone, whatever queue and labels are asked for, and however healthy it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,14 @@ def why_unserved(want: Want, live: Sequence[Server]) -> str | None:
     with_runtime = [w for w in live if want.runtime in w.runtimes]
     if not with_runtime:
         return f"no live worker has the runtime {want.runtime} (queue {want.queue})"
-    of_queue = [w for w in with_runtime if want.queue in w.queues]
+    of_queue = [w for w in with_runtime if w.own or want.queue in w.queues]
     if not of_queue:
         return f"no live worker with the runtime {want.runtime} serves the queue {want.queue}"
-    able = [w for w in of_queue if want.labels.items() <= w.labels.items()]
+    able = [w for w in of_queue if w.own or want.labels.items() <= w.labels.items()]
     if not able:
         labels = ", ".join(f"{name}={value}" for name, value in sorted(want.labels.items()))
         return f"no live worker of the queue {want.queue} with the runtime {want.runtime} has the labels {labels}"
-    if any(w.state == "active" and w.health != "unhealthy" for w in able):
+    if any(w.state == "active" and (w.own or w.health != "unhealthy") for w in able):
         return None
     how = ", ".join(f"{w.name} is {w.state if w.state != 'active' else w.health}" for w in able[:NAMED])
     more = f" and {len(able) - NAMED} more" if len(able) > NAMED else ""

@@ -8,10 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from uuid import UUID
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
+import structlog
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
 from starlette.requests import Request
 
 from tenax.model.durations import LONGEST
@@ -23,6 +35,7 @@ from tenax.server.problems import InvalidRequest, UnsupportedBody
 from tenax.store.tokens import LARGEST_ID, LONGEST_NAME, Role
 
 T = TypeVar("T")
+_log = structlog.get_logger("tenax.server")
 
 BATCH = 1000
 SLOTS = 1000
@@ -181,6 +194,7 @@ class RegistrationBody(Registration):
     slots: Annotated[int, Field(ge=1, le=SLOTS)] = 1
     version: Text | None = None
     life: LeaseToken | None = None
+    execution_id: Id | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +282,27 @@ class HealthReportBody(HealthReport):
     queue_depth: Count = 0
 
 
+def _if_sound(
+    value: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo
+) -> HealthReportBody | None:
+    """None for a report that is none: the heartbeat, and the leases it names, are worth more."""
+    try:
+        report: HealthReportBody | None = read(value)
+    except ValidationError as error:
+        _complain(
+            (info.data or {}).get("worker", "?"),
+            error.errors(include_url=False, include_input=False)[0]["msg"],
+        )
+        return None
+    return report
+
+
+@lru_cache(maxsize=10_000)
+def _complain(worker: str, error: str) -> None:
+    """Once for each worker and fault, not with every heartbeat."""
+    _log.warning("a worker reports its health in a way that is not understood", worker=worker, error=error)
+
+
 @dataclass(frozen=True, slots=True)
 class HeartbeatBody(Heartbeat):
     """A worker is alive, and still holds these leases."""
@@ -276,7 +311,7 @@ class HeartbeatBody(Heartbeat):
     holding: tuple[HeldBody, ...] = ()
     lost_grants: tuple[LeaseToken, ...] = ()
     life: LeaseToken | None = None
-    health: HealthReportBody | None = None
+    health: Annotated[HealthReportBody | None, WrapValidator(_if_sound)] = None
 
 
 SUBMISSION = TypeAdapter(SubmissionBody)

@@ -41,6 +41,8 @@ class Worker:
     queues: list[str]
     labels: dict[str, str]
     slots: int
+    serves: int | None
+    """The one execution that it works for, with its children; null: all that its queues have."""
     queue_depth: int
     """What it has been given and has not reported."""
     consecutive_failures: int

@@ -341,7 +341,9 @@ create table tenax.worker (
     -- Why it was paused or drained, by whom and when. `tenax`: by the server itself.
     state_reason   text,
     state_actor    text,
-    state_since    timestamptz
+    state_since    timestamptz,
+    -- It serves this execution and its children only (`tenax run`), whatever queue and labels they ask for.
+    serves         bigint
 );
 
 create table tenax.worker_window (

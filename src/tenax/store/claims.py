@@ -44,18 +44,14 @@ class Found:
     id: int
     queue: str
     priority: int
-    available_at: datetime
+    waited: float
+    """Seconds since it became ready."""
     runtime: str
     labels: Mapping[str, str] | None
     refused_by: tuple[str, ...]
     suspect: bool
     lane: int
     gates: tuple[tuple[str, int], ...]
-
-    @property
-    def age(self) -> tuple[datetime, int]:
-        """What it stands by in the row of its level."""
-        return self.available_at, self.id
 
 
 @cache
@@ -106,6 +102,7 @@ async def find_special(
     suspects: bool,
     further: int,
     unshared: bool,
+    crowds: int,
 ) -> list[Found]:
     rows = await tx.fetch(
         sql("find_special_items"),
@@ -118,6 +115,7 @@ async def find_special(
         suspects,
         further,
         unshared,
+        crowds,
     )
     return [_found(row) for row in rows]
 
@@ -134,11 +132,11 @@ def _levels(levels: Mapping[Level, int]) -> tuple[list[str], list[int], list[int
 
 
 def _found(row: Any) -> Found:
-    id_, queue, priority, available_at, runtime, labels, refused_by, suspect, lane, *gates = row
+    id_, queue, priority, waited, runtime, labels, refused_by, suspect, lane, *gates = row
     action, action_most, key, key_most = gates
     named = ((action, action_most), (key, key_most))
     return Found(
-        id_, queue, priority, available_at, runtime, decode(labels), tuple(refused_by or ()), suspect, lane,
+        id_, queue, priority, waited, runtime, decode(labels), tuple(refused_by or ()), suspect, lane,
         tuple((gate, most) for gate, most in named if gate is not None),
     )  # fmt: skip
 
@@ -155,8 +153,8 @@ class Head:
     """There are others than common ones."""
 
 
-async def look_at_queues(tx: Connection, queues: Sequence[str]) -> list[Head]:
-    return [Head(*row) for row in await tx.fetch(sql("look_at_queues"), queues)]
+async def look_at_queues(tx: Connection, queues: Sequence[str], crowds: int) -> list[Head]:
+    return [Head(*row) for row in await tx.fetch(sql("look_at_queues"), queues, crowds)]
 
 
 async def count_gates(tx: Connection, gates: Sequence[str]) -> dict[str, int]:
@@ -187,6 +185,11 @@ async def block_items(tx: Connection, items: Sequence[Found], running: Mapping[s
 
 async def find_suspecting_workers(tx: Connection, workers: Sequence[str]) -> set[str]:
     return {row["worker"] for row in await tx.fetch(sql("find_suspecting_workers"), workers)}
+
+
+async def lock_probes(tx: Connection, workers: Sequence[str]) -> set[str]:
+    """Those of them that may be given one item, by nobody else meanwhile."""
+    return {row["name"] for row in await tx.fetch(sql("lock_probes"), workers)}
 
 
 async def take_probes(tx: Connection, workers: Sequence[str]) -> None:

@@ -111,6 +111,7 @@ class LostItem:
     awaited: tuple[str, datetime | None] | None = None
     """What it waited for without a worker, and until when at most."""
     held_until: datetime | None = None
+    suspect: bool = False
     key: str | None = None
     """What it is limited by, together with others of the same key."""
 
@@ -157,4 +158,5 @@ async def restore_fan_items(tx: Connection, fan: FanRow, item: NewItem, lost: Se
         item.action_most,
         [one.key for one in lost],
         item.key_most,
+        [one.suspect for one in lost],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -49,10 +50,10 @@ async def find_held_items(tx: Connection, execution_id: int) -> list[dict[str, A
 
 
 async def find_unserved_items(
-    tx: Connection, worker_wait: float, alive_within: float
+    tx: Connection, worker_wait: float, alive_within: float, but_for: Sequence[int]
 ) -> list[tuple[int, int]]:
     """Items and their executions."""
-    rows = await tx.fetch(sql("find_unserved_items"), worker_wait, alive_within, SERVER_QUEUE)
+    rows = await tx.fetch(sql("find_unserved_items"), worker_wait, alive_within, SERVER_QUEUE, but_for)
     return [(row["id"], row["execution_id"]) for row in rows]
 
 
@@ -69,5 +70,13 @@ async def repair_stuck_items(tx: Connection, max_hold: float) -> list[Mended]:
     return [Mended(*row) for row in await tx.fetch(sql("repair_stuck_items"), max_hold)]
 
 
-async def reopen_gates(tx: Connection) -> int:
-    return len(await tx.fetch(sql("reopen_gates")))
+async def reopen_gates(tx: Connection, after: str, most: int) -> tuple[int, str | None]:
+    """Opens what waits though there is room, of the limits of actions and of the `most` keys after this one. Returns how
+    many items that were, and the last key, if there may be more."""
+    row = await tx.fetchrow(sql("reopen_gates"), after, most)
+    return row["opened"], row["last"]
+
+
+async def find_line(tx: Connection, execution_id: int) -> set[int]:
+    """An execution, its parent, and so on."""
+    return {row["id"] for row in await tx.fetch(sql("find_line"), execution_id)}

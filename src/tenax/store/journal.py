@@ -19,6 +19,7 @@ from tenax.store.rows import (
     FanRow,
     ItemAgain,
     ItemResult,
+    Loss,
     NewExecution,
     NewItem,
     Run,
@@ -63,6 +64,8 @@ class Journal:
     """How many items got a place by what was written."""
     runs: list[Run] = field(default_factory=list)
     """What attempts came to, for the health of their workers."""
+    losses: list[Loss] = field(default_factory=list)
+    """Those over which their worker was lost, where that is not known yet."""
     pardons: list[int] = field(default_factory=list)
     """Items that kill whatever runs them: their workers are not to blame."""
     freed_gates: list[str] = field(default_factory=list)

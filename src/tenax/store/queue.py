@@ -12,6 +12,7 @@ from tenax.store.journal import SERVER_QUEUE
 from tenax.store.json_text import encode
 from tenax.store.rows import (
     ExecutionRow,
+    ExpiredItem,
     ItemRow,
     NewItem,
     OpenItem,
@@ -39,8 +40,8 @@ async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequen
     return [ItemRow(*row) for row in await tx.fetch(sql("load_leased_items"), items, tokens)]
 
 
-async def lock_expired_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
-    return [ItemRow(*row) for row in await tx.fetch(sql("lock_expired_items"), items)]
+async def lock_expired_items(tx: Connection, items: Sequence[int]) -> list[ExpiredItem]:
+    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items)]
 
 
 async def lock_open_items(
@@ -143,6 +144,7 @@ async def restore_item(
     vary: str | None,
     awaited: tuple[str, datetime | None] | None,
     held_until: datetime | None,
+    suspect: bool,
 ) -> None:
     """A rebuilt item gets back what it had used up. One that was running is leased to its lost worker, and expired; one that
     went on without a worker waits for the same again, until then; one that was held is held."""
@@ -159,6 +161,7 @@ async def restore_item(
         last,
         vary,
         *(awaited or (None, held_until)),
+        suspect,
     )
     await tx.execute(sql("restore_item"), *arguments)
 

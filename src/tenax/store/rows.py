@@ -103,6 +103,29 @@ class ItemRow:
         )  # fmt: skip
 
 
+@dataclass(slots=True)
+class ExpiredItem(ItemRow):
+    """A locked item that has run out of something, with its worker as far as it is known."""
+
+    last_heartbeat: datetime | None
+    registered_at: datetime | None
+    version: str | None
+
+    @property
+    def of_this_life(self) -> bool:
+        """Its worker has not started anew since."""
+        begun, registered = self.started_at, self.registered_at
+        return begun is not None and registered is not None and begun >= registered
+
+    @property
+    def loss(self) -> Loss:
+        """What it is to its worker, where that is lost."""
+        assert self.worker is not None
+        return Loss(
+            self.worker, self.id, self.last_heartbeat if self.of_this_life else None, version=self.version
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class OpenItem:
     """An item that ends because its execution does."""
@@ -274,7 +297,18 @@ class Run:
     item_id: int
     started_at: datetime | None
     outcome: Literal["sound", "failed", "lost", "released"]
-    """`sound`: whatever came of it, the worker did its part. `released`: handed back, or gone on without it."""
+    """`sound`: whatever came of it, the worker did its part. `released`: handed back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A worker was lost over an item."""
+
+    worker: str
+    item_id: int
+    silent_since: datetime | None
+    """Its last heartbeat. None: it has started anew since, and was found to be lost then."""
+    version: str | None
 
 
 @dataclass(frozen=True, slots=True)

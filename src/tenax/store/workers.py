@@ -11,7 +11,7 @@ from tenax.model.health import Health, WorkerState
 from tenax.model.wire import Heartbeat, Registration
 from tenax.store.connect import Connection
 from tenax.store.json_text import decode, encode
-from tenax.store.rows import Run
+from tenax.store.rows import Loss, Run
 from tenax.store.statements import sql
 
 BUCKETS = 10
@@ -29,6 +29,7 @@ async def register_worker(tx: Connection, who: Registration) -> None:
         encode(who.labels),
         who.slots,
         who.life,
+        who.execution_id,
     )
 
 
@@ -131,12 +132,23 @@ async def note_runs(tx: Connection, tallies: Mapping[str, Tally], window: float)
     )
 
 
-async def note_losses(tx: Connection, lost: Sequence[Run]) -> None:
+async def note_losses(tx: Connection, lost: Sequence[Loss]) -> None:
     await tx.execute(
         sql("note_losses"),
-        [run.worker for run in lost],
-        [run.item_id for run in lost],
-        [run.started_at for run in lost],
+        [loss.worker for loss in lost],
+        [loss.item_id for loss in lost],
+        [loss.silent_since for loss in lost],
+        [loss.version for loss in lost],
+    )
+
+
+async def return_items(tx: Connection, ended: Sequence[Run]) -> None:
+    """What an earlier life of a worker has ended after all is not lost."""
+    await tx.execute(
+        sql("return_items"),
+        [run.worker for run in ended],
+        [run.item_id for run in ended],
+        [run.started_at for run in ended],
     )
 
 
@@ -163,6 +175,8 @@ class WorkerRow:
     state_since: datetime | None
     registered_at: datetime
     last_heartbeat: datetime
+    serves: int | None
+    """The one execution whose items it takes, with those of its children."""
     reported: dict[str, Any] | None
     report_is_news: bool
     """It came after the last success that the server saw."""
@@ -171,6 +185,7 @@ class WorkerRow:
     recovering_since: datetime | None
     last_success_at: datetime | None
     heartbeat_age: float
+    """Seconds; those in which no server was alive do not count."""
     streak: int
     """Failures and losses since the last success."""
     last_failure_age: float | None
@@ -185,9 +200,9 @@ class WorkerRow:
 
 
 async def load_workers(
-    tx: Connection, window: float, *, name: str | None = None, gone: bool = False
+    tx: Connection, window: float, lease: float, *, name: str | None = None, gone: bool = False
 ) -> list[WorkerRow]:
-    rows = await tx.fetch(sql("load_workers"), name, gone, window)
+    rows = await tx.fetch(sql("load_workers"), name, gone, window, lease)
     return [
         WorkerRow(**{**row, "labels": decode(row["labels"]), "reported": decode(row["reported"])})
         for row in rows

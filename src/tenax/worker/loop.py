@@ -71,9 +71,14 @@ class Worker:
     ) -> None:
         self._transport = transport
         self._registration = Registration(
-            name, tuple(runtimes), tuple(queues), dict(labels or {}), slots, version
+            name,
+            tuple(runtimes),
+            tuple(queues),
+            dict(labels or {}),
+            slots,
+            version,
+            execution_id=execution_id,
         )
-        self._execution_id = execution_id
         self._slots = slots
         self._drain = drain
         self._wait = wait
@@ -160,7 +165,7 @@ class Worker:
             who.runtimes,
             who.queues,
             who.labels,
-            self._execution_id,
+            who.execution_id,
             self._wait,
             lost,
             who.life,

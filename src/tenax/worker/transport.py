@@ -113,9 +113,9 @@ class HttpTransport:
         self, verb: str, body: bytes, seconds: float, *, follows: bool = False, repeatable: bool = True
     ) -> bytes:
         limits = httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, self._heartbeat_seconds))
-        ways: dict[str, bool] = {"repeatable": repeatable, "follows": follows}
+        path = f"/v1/worker/{verb}"
         response = await self._servers.request(
-            "POST", f"/v1/worker/{verb}", **ways, content=body, timeout=limits
+            "POST", path, repeatable=repeatable, follows=follows, content=body, timeout=limits
         )
         return check_answer(response).content
 

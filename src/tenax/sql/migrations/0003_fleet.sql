@@ -45,7 +45,8 @@ alter table tenax.worker
     add column wanted text not null default 'active' check (wanted in ('active', 'paused', 'draining')),
     add column state_reason text,
     add column state_actor text,
-    add column state_since timestamptz;
+    add column state_since timestamptz,
+    add column serves bigint;
 
 create table tenax.worker_window (
     worker   text not null,

@@ -3,10 +3,10 @@ with beat as (
     update tenax.worker
        set last_heartbeat = tenax.now(), state = case when state = 'gone' then wanted else state end,
            reported = coalesce($3::jsonb, reported), reported_at = case when $3 is null then reported_at else tenax.now() end
-     where name = $1::text and (life is null or $2::uuid is null or life = $2)
+     where name = $1::text and life is not distinct from $2::uuid
 )
 select case when state = 'gone' then wanted else state end as state, health,
        state = 'draining' and state_actor is distinct from 'tenax' as leave,
-       coalesce(life <> $2, false) as superseded
+       life is distinct from $2 as superseded
   from tenax.worker
  where name = $1

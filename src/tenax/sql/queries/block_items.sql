@@ -13,7 +13,9 @@ with next as (
     select n.id from next n join unnest($5::text[], $6::integer[]) as g (gate, running) on n.action_gate = g.gate and n.action_most <= g.running
     union
     select n.id from next n join unnest($5, $6) as g (gate, running) on n.key_gate = g.gate and n.key_most <= g.running
+    union
+    select unnest($1::bigint[])
 ), free as (
     select i.id from tenax.item i where i.id in (select id from others) and i.leasable for update skip locked
 )
-update tenax.item set blocked = true where id in (select unnest($1::bigint[]) union select id from free)
+update tenax.item set blocked = true where id in (select id from free)

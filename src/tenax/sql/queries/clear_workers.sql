@@ -4,4 +4,4 @@ with windows as (
 ), losses as (
     delete from tenax.worker_loss where worker = any($1::text[])
 )
-update tenax.worker set streak = 0 where name = any($1::text[])
+update tenax.worker set streak = 0, recovering_since = null where name = any($1::text[])

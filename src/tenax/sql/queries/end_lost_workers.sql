@@ -1,4 +1,4 @@
--- Workers that have been silent for $1 seconds are gone; those that were gone for $2 are forgotten, with all that was known of them.
+-- Workers that have been silent for $1 seconds are gone, unless service was interrupted less than a lease ago; those that were gone for $2 are forgotten, with all that was known of them.
 with forgotten as (
     delete from tenax.worker
      where state = 'gone' and last_heartbeat < tenax.now() - make_interval(secs => $2::double precision)
@@ -12,6 +12,7 @@ with forgotten as (
 ), lost as (
     update tenax.worker set state = 'gone'
      where state <> 'gone' and last_heartbeat < tenax.now() - make_interval(secs => $1::double precision)
+       and tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz)
     returning name, last_heartbeat
 )
 insert into tenax.log (at, events)

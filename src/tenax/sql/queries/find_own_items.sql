@@ -1,6 +1,7 @@
 -- Candidates for a worker that serves one execution and its children only (`tenax run`): it is all there is, so it takes items
 -- of any queue and labels.
-select i.id, i.queue, i.priority, i.available_at, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+select i.id, i.queue, i.priority, extract(epoch from tenax.now() - i.available_at)::double precision as waited,
+           i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
   from tenax.item i
  where i.execution_id in (
     with recursive tree (id) as (
@@ -15,4 +16,3 @@ select i.id, i.queue, i.priority, i.available_at, i.runtime, i.labels, i.refused
    and (i.refused_by is null or not i.refused_by @> $3::text[])
  order by i.priority desc, i.available_at
  limit $4::integer
-   for update skip locked

@@ -1,11 +1,11 @@
--- What pick_ready_items or pick_chosen_items gives goes to the slots that ask: the n-th item to the n-th.
+-- What pick_ready_items or pick_chosen_items gives goes to the slots that ask, by their number.
 leased as (
     update tenax.item i
        set state = 'leased', attempt = i.attempt + 1, worker = s.worker, lease_grant = s.lease_grant,
            lease_token = gen_random_uuid(),
            started_at = tenax.now(), lease_until = tenax.now() + make_interval(secs => $3::double precision),
            timeout_at = tenax.now() + make_interval(secs => i.timeout + $4::double precision), queue_deadline = null
-      from (select id, row_number() over () as n from picked) as p
+      from picked p
       join unnest($1::text[], $2::uuid[]) with ordinality as s (worker, lease_grant, n) on s.n = p.n
      where i.id = p.id
     returning i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.timeout,

@@ -13,7 +13,7 @@ with work as (
     select q.queue, count(*) as workers
       from tenax.worker w
      cross join lateral unnest(w.queues) as q (queue)
-     where w.state = 'active' and w.last_heartbeat > tenax.now() - make_interval(secs => $1::double precision)
+     where w.state = 'active' and w.serves is null and w.last_heartbeat > tenax.now() - make_interval(secs => $1::double precision)
      group by q.queue
 )
 select queue, coalesce(w.ready, 0)::integer as ready, coalesce(w.waiting, 0)::integer as waiting,

@@ -1,15 +1,18 @@
--- The workers with all that their health is judged by. $1: this one only; $2: those that are gone too; $3: the window, in seconds.
+-- The workers with all that their health is judged by. $1: this one only; $2: those that are gone too; $3: the window,
+-- $4: a lease, both in seconds. While no server was alive nobody could be heard: the age of a heartbeat counts from the end of that.
 select w.name, w.runtimes, w.queues, w.labels, w.slots, w.state, w.version, w.health, w.health_column, w.health_since,
-       w.state_reason, w.state_actor, w.state_since, w.registered_at, w.last_heartbeat, w.reported,
+       w.state_reason, w.state_actor, w.state_since, w.registered_at, w.last_heartbeat, w.serves, w.reported,
        coalesce(w.reported_at > coalesce(w.last_success_at, '-infinity'), false) as report_is_news,
        w.probe_at, w.probed_at, w.recovering_since, w.last_success_at,
-       extract(epoch from tenax.now() - w.last_heartbeat)::double precision as heartbeat_age,
+       extract(epoch from tenax.now() - case when w.state = 'gone' then w.last_heartbeat
+           else greatest(w.last_heartbeat, v.reap_after - make_interval(secs => $4::double precision)) end)::double precision as heartbeat_age,
        (w.streak + s.lost_since)::integer as streak,
        extract(epoch from tenax.now() - greatest(w.last_failure_at, s.last_lost_at))::double precision as last_failure_age,
        coalesce(d.n, 0)::integer as depth, coalesce(d.latest > w.health_since, false) as given_work,
        (coalesce(o.runs, 0) + s.losses)::integer as runs, (coalesce(o.failures, 0) + s.losses)::integer as failures,
        s.losses::integer as losses, tenax.now() as now
   from tenax.worker w
+ cross join tenax.service v
   left join (select worker, count(*) as n, max(started_at) as latest
                from tenax.item where state = 'leased' group by worker) as d on d.worker = w.name
  cross join lateral (

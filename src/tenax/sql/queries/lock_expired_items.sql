@@ -1,8 +1,10 @@
--- Among these, the items whose lease, timeout, wait, hold or time in the queue is over by now.
+-- Among these, the items whose lease, timeout, wait, hold or time in the queue is over by now; and what is known of their workers.
 select i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.ledger, i.created_at,
        i.worker, i.started_at, i.state, i.lease_until, i.timeout_at, i.queue_ttl, i.lease_token, i.refused_by,
-       i.runtime, i.compensates, i.awaiting, i.placed, i.action_gate, i.key_gate
+       i.runtime, i.compensates, i.awaiting, i.placed, i.action_gate, i.key_gate,
+       w.last_heartbeat, w.registered_at, w.version
   from tenax.item i
+  left join tenax.worker w on w.name = i.worker
  where i.id = any($1::bigint[])
    and (i.state = 'leased' and i.expires_at <= tenax.now()
            and tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz)

@@ -1,17 +1,18 @@
--- How long the oldest ready item of each level has waited, and whether there are others than common ones, ready or to be retried.
+-- How long the oldest ready item of each level has waited, and whether there are others than common ones, ready or to be retried. Of
+-- crowds, the first $2 are looked at.
 with recursive levels as (
     select q.queue, p.priority::smallint from unnest($1::text[]) as q (queue) cross join generate_series(0, 9) as p (priority)
 ), lanes as (
-    select l.queue, l.priority,
+    select l.queue, l.priority, 1 as k,
            (select min(i.lane) from tenax.item i
              where i.queue = l.queue and i.priority = l.priority and i.leasable and not i.common) as lane
       from levels l
     union all
-    select p.queue, p.priority,
+    select p.queue, p.priority, p.k + 1,
            (select min(i.lane) from tenax.item i
              where i.queue = p.queue and i.priority = p.priority and i.leasable and not i.common and i.lane > p.lane)
       from lanes p
-     where p.lane is not null
+     where p.lane is not null and p.k < $2::integer
 ), special as (
     select l.queue, l.priority, min((select i.available_at from tenax.item i
                                       where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane

@@ -1,9 +1,9 @@
--- Workers that lost leases: one row for each time they fell silent, with all that they had then. What an earlier life had is known
--- since the next one registered (`register_worker`).
+-- Workers that were lost over these items: one row for each time they fell silent, with all that they had then. One that has
+-- another version by now begins with a clean record.
 insert into tenax.worker_loss as old (worker, ended, at, items)
-select w.name, w.last_heartbeat, tenax.now(), array_agg(distinct x.item_id)
-  from unnest($1::text[], $2::bigint[], $3::timestamptz[]) as x (worker, item_id, started_at)
-  join tenax.worker w on w.name = x.worker and x.started_at >= w.registered_at
+select x.worker, x.silent_since, tenax.now(), array_agg(distinct x.item_id)
+  from unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::text[]) as x (worker, item_id, silent_since, version)
+  join tenax.worker w on w.name = x.worker and w.version is not distinct from x.version
  group by 1, 2
     on conflict (worker, ended) do update
    set items = array(select distinct unnest(old.items || excluded.items))

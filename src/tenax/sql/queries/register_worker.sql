@@ -9,11 +9,11 @@ with old as (
      where w.name = $1::text
        for update
 ), known as (
-    insert into tenax.worker (name, state, version, runtimes, queues, labels, slots, registered_at, last_heartbeat, life)
-    values ($1, 'active', $2, $3::text[], $4::text[], $5::jsonb, $6::integer, tenax.now(), tenax.now(), $7)
+    insert into tenax.worker (name, state, version, runtimes, queues, labels, slots, registered_at, last_heartbeat, life, serves)
+    values ($1, 'active', $2, $3::text[], $4::text[], $5::jsonb, $6::integer, tenax.now(), tenax.now(), $7, $8::bigint)
     on conflict (name) do update
        set version = excluded.version, runtimes = excluded.runtimes, queues = excluded.queues,
-           labels = excluded.labels, slots = excluded.slots,
+           labels = excluded.labels, slots = excluded.slots, serves = excluded.serves,
            registered_at = case when (select over from old) then excluded.registered_at else worker.registered_at end,
            last_heartbeat = excluded.last_heartbeat, life = excluded.life, reported = null, reported_at = null,
            state = case when (select stays from old) then worker.wanted else 'active' end,

@@ -1,4 +1,5 @@
--- Items that wait at a limit under which there is room: it may have been made in a way that told nobody. Of each limit ten.
+-- Items that wait at a limit under which there is room: it may have been made in a way that told nobody. Of each limit ten. Of keys there
+-- may be as many as items: only the $2 after $1 are looked at, and the last of them is told, for the next time.
 with recursive actions as (
     (select i.action_gate as gate from tenax.item i where i.blocked and i.action_gate is not null order by i.action_gate limit 1)
     union all
@@ -6,11 +7,12 @@ with recursive actions as (
              where i.blocked and i.action_gate is not null and i.action_gate > g.gate order by i.action_gate limit 1)
       from actions g where g.gate is not null
 ), keys as (
-    (select i.key_gate as gate from tenax.item i where i.blocked and i.key_gate is not null order by i.key_gate limit 1)
+    (select i.key_gate as gate, 1 as n from tenax.item i
+      where i.blocked and i.key_gate is not null and i.key_gate > $1::text order by i.key_gate limit 1)
     union all
     select (select i.key_gate from tenax.item i
-             where i.blocked and i.key_gate is not null and i.key_gate > k.gate order by i.key_gate limit 1)
-      from keys k where k.gate is not null
+             where i.blocked and i.key_gate is not null and i.key_gate > k.gate order by i.key_gate limit 1), k.n + 1
+      from keys k where k.gate is not null and k.n < $2::integer
 ), shut_keys as materialized ( -- most of a long row may wait at one of these
     select i.key_gate
       from tenax.item i
@@ -40,11 +42,13 @@ with recursive actions as (
     select b.id
       from keys k
      cross join lateral (
-        (select i.id, i.key_most, i.action_gate, i.action_most from tenax.item i
-          where i.blocked and i.key_gate = k.gate order by i.available_at limit 10 for update skip locked)) as b
+        select count(*) as running from tenax.item r where r.key_gate = k.gate and r.state in ('leased', 'accepted')) as r
+     cross join lateral (
+        (select i.id from tenax.item i
+          where i.blocked and i.key_gate = k.gate and i.key_most > r.running and i.action_gate is null -- others: above
+          order by i.available_at limit 10 for update skip locked)) as b
      where k.gate is not null
-       and (select count(*) from tenax.item r where r.key_gate = k.gate and r.state in ('leased', 'accepted')) < b.key_most
-       and (b.action_gate is null
-            or (select count(*) from tenax.item r where r.action_gate = b.action_gate and r.state in ('leased', 'accepted')) < b.action_most)
+), opened as (
+    update tenax.item i set blocked = false from open o where i.id = o.id returning i.id
 )
-update tenax.item i set blocked = false from open o where i.id = o.id returning i.id
+select (select count(*) from opened)::integer as opened, (select k.gate from keys k where k.n = $2) as last

@@ -8,5 +8,6 @@ update tenax.item
        started_at = case when $10 is not null then tenax.now() end,
        lease_token = case when $7 is not null and $10 is null then gen_random_uuid() end,
        lease_until = case when $7 is not null and $10 is null then tenax.now() end,
-       timeout_at = case when $7 is not null and $10 is null then tenax.now() + interval '1 year' else $11 end
+       timeout_at = case when $7 is not null and $10 is null then tenax.now() + interval '1 year' else $11 end,
+       suspect = $12::boolean
  where execution_id = $1::bigint and step = $2::text
