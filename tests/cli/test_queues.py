@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tenax.cli.queues import rate_words
+from tenax.model.queue_limits import rate_words
 
 WORK = """
 name: work

@@ -265,17 +265,40 @@ def held(attempt: int) -> Written:
 
 def test_a_step_that_nobody_can_run_says_so_and_how_to_help():
     body = execution("step_enqueued", step={"unserved": UNSERVED})
-    [line] = [line for line in drawn(body).splitlines() if line.startswith("s ")]
-    assert cells(line) == [
-        "s", "queued", "-", "no live worker has the runtime process (queue gpu)",
-        "start a worker: tenax worker (those there are: tenax workers)",
+    lines = drawn(body).splitlines()
+    assert cells(next(line for line in lines if line.startswith("s "))) == [
+        "s", "queued", "-", "nobody runs it: see below",
     ]  # fmt: skip
+    assert lines[-2:] == [
+        "s is not run: no live worker has the runtime process (queue gpu)",
+        "  start a worker: tenax worker (those there are: tenax workers)",
+    ]
     with_labels = UNSERVED | {"queue": "gpu", "labels": {"zone": "a"}}
     assert "start a worker: tenax worker --queue gpu --label zone=a (" in drawn(
         execution("step_enqueued", step={"unserved": with_labels})
     )
-    narrow = " ".join(drawn(body, width=60).split())
-    assert "no live worker has the runtime process (queue gpu), start a worker: tenax worker" in narrow
+
+
+@pytest.mark.parametrize(
+    ("state", "actor", "remedy"),
+    [
+        ("paused", "me", "give it work again: tenax workers resume a"),
+        ("draining", "tenax", "give it work again: tenax workers resume a"),
+        ("draining", "me", "see what it has: tenax workers show a"),
+        ("active", None, "see what it has: tenax workers show a"),
+    ],
+)
+def test_an_able_worker_that_is_kept_from_work_is_the_nearest_help(state, actor, remedy):
+    idle = [{"name": "a", "state": state, "state_actor": actor, "health": "unhealthy"}]
+    text = drawn(execution("step_enqueued", step={"unserved": UNSERVED | {"idle": idle}}))
+    assert text.splitlines()[-1] == f"  {remedy}"
+
+
+def test_a_step_at_a_limit_says_which():
+    limited = {"reason": "2 of 2 of `charge` run (concurrency)", "since": START}
+    lines = drawn(execution("step_enqueued", step={"limited": limited})).splitlines()
+    assert cells(next(line for line in lines if line.startswith("s ")))[3] == "at a limit: see below"
+    assert lines[-1] == "s waits at a limit: 2 of 2 of `charge` run (concurrency)"
 
 
 def test_hints_of_a_worker_name_the_server_and_never_a_database():
@@ -289,11 +312,18 @@ def test_hints_of_a_worker_name_the_server_and_never_a_database():
 def test_a_held_step_says_why_until_when_and_how_to_release_it():
     body = execution("step_enqueued", started(1), failed(1), held(1), step={"held": HELD})
     lines = drawn(body).splitlines()
-    [line] = [line for line in lines if line.startswith("s ")]
-    assert cells(line) == [
-        "s", "held", "1 of 3", "it has cost 3 workers their lease (a, b, c)", "fails in 30m; release it: tenax retry 7",
-    ]  # fmt: skip
-    assert lines[-1].endswith("held: it has cost several workers their lease")
+    [line] = [line for line in lines if line.startswith("s ") and "is held" not in line]
+    assert cells(line) == ["s", "held", "1 of 3", "held: see below"]
+    assert lines[-2:] == [
+        "s is held: it has cost 3 workers their lease (a, b, c)",
+        "  fails in 30m; release it: tenax retry 7",
+    ]
+
+
+def test_the_held_item_of_a_fan_out_is_named_with_its_workers():
+    held_item = HELD | {"item": 7, "items": 3, "lost_by": ["a", "b"], "reason": "sent no heartbeat"}
+    text = drawn(execution("step_enqueued", step={"held": held_item}))
+    assert "\ns[7] is held: it has cost 2 workers their lease (a, b); 2 more are held\n" in text
 
 
 def test_a_hold_that_is_over_is_not_spoken_of():

@@ -204,6 +204,23 @@ def test_without_probing_only_a_person_brings_it_back(play):
     play(scene, probing=False)
 
 
+def test_a_worker_that_is_resumed_while_it_recovers_is_healthy_at_once(play):
+    async def scene(hand: Hand):
+        await a_sick_worker(hand)
+        await live(hand, 60, "good", "bad")
+        probe = await hand.lease_one("bad")
+        await hand.clock.advance(1)
+        await hand.succeed(probe)
+        await hand.look()
+        assert await health(hand, "bad") == ("degraded", "recovering")
+        assert await hand.engine.resume_worker("bad", actor="ann") is True
+        await hand.look()
+        assert await health(hand, "bad") == ("healthy", None)
+        assert await hand.engine.resume_worker("bad", actor="ann") is False
+
+    play(scene)
+
+
 def test_what_a_resumed_worker_still_says_of_its_old_failures_is_not_held_against_it(play):
     async def scene(hand: Hand):
         await a_sick_worker(hand)
@@ -424,6 +441,69 @@ def test_failures_take_no_more_than_half(play):
             await fail_often(hand, name, 10)
         stands = [(await health(hand, name))[0] for name in names]
         assert stands == ["unhealthy", "unhealthy", "degraded", "degraded", "degraded"]
+
+    play(scene)
+
+
+async def a_drained_worker(hand: Hand) -> None:
+    """`bad` was lost five times, and `good` is there beside it."""
+    await arrive(hand, "good", "bad")
+    for _ in range(5):
+        await hand.submit(PATIENT)
+        await crash(hand, "bad")
+    assert (await hand.engine.worker("bad"))["state"] == "draining"
+
+
+@pytest.mark.parametrize("how", ["leaves", "paused", "silent"])
+def test_a_worker_that_the_server_drained_works_again_when_nobody_else_is_left(play, how):
+    async def scene(hand: Hand):
+        await a_drained_worker(hand)
+        await hand.submit(PATIENT)
+        match how:
+            case "leaves":
+                await hand.beat(worker="good", leaving=True)
+            case "paused":
+                await hand.engine.pause_worker("good", actor="ann")
+            case "silent":
+                await live(hand, 30, "bad")
+        await hand.look()
+        told = await hand.engine.worker("bad")
+        assert (told["state"], told["state_actor"]) == ("active", "tenax")
+        resumed = (await fleet_events(hand, "operator_action", "bad"))[-1]
+        assert (resumed["action"], resumed["actor"]) == ("worker_resume", "tenax")
+        assert len(await hand.lease("bad", slots=1)) == 1
+        await hand.look()
+        assert (await hand.engine.worker("bad"))["state"] == "active", "it cannot be spared"
+
+    play(scene)
+
+
+def test_a_drained_worker_that_is_silent_is_not_called_back(play):
+    async def scene(hand: Hand):
+        await a_drained_worker(hand)
+        await live(hand, 30, "good")
+        await hand.beat(worker="good", leaving=True)
+        await hand.look()
+        assert (await hand.engine.worker("bad"))["state"] == "draining"
+        await hand.beat(worker="bad")
+        await hand.look()
+        assert (await hand.engine.worker("bad"))["state"] == "active"
+
+    play(scene)
+
+
+def test_a_worker_of_one_execution_stands_in_for_nobody_else(play):
+    async def scene(hand: Hand):
+        mine = await hand.submit(PATIENT)
+        await arrive(hand, "own", execution_id=mine)
+        for _ in range(10):
+            [one] = await hand.lease("own", slots=1, execution_id=mine)
+            await hand.fail(one, **BROKEN)
+        await arrive(hand, "real")
+        assert await health(hand, "own") == ("degraded", "consecutive_failures"), "it is all that its own has"
+        await hand.submit(PATIENT)
+        await fail_often(hand, "real", 10)
+        assert await health(hand, "real") == ("degraded", "consecutive_failures")
 
     play(scene)
 

@@ -22,7 +22,7 @@ from scheduling import (
     submit_many,
 )
 
-from tenax.engine.nets import reopen_gates
+from tenax.engine.nets import Nets
 from tenax.model.outcome import Outcome
 from tenax.model.wire import Assignment, Release
 
@@ -329,9 +329,9 @@ def test_room_that_nobody_was_told_of_is_found_by_the_look_at_the_fleet(play):
         await submit_many(hand, 1, one_step("plain", concurrency=1))
         await hand.sql("update tenax.item set blocked = true where state = 'queued'")
         assert await lease_all(hand) == []
-        assert await reopen_gates(hand.engine.core) == 2
+        assert await Nets(hand.engine.core).reopen_gates() == 2
         assert behind in await executions(lease_all(hand))
-        assert await reopen_gates(hand.engine.core) == 0
+        assert await Nets(hand.engine.core).reopen_gates() == 0
         assert await left_out(hand) == []
 
     play(scene)

@@ -67,6 +67,36 @@ def test_an_earlier_life_does_not_speak_for_a_later_one(play):
     play(scene)
 
 
+def test_a_worker_without_a_life_does_not_speak_for_one_that_has_one(play):
+    async def scene(hand: Hand):
+        await hand.register("w1")
+        assert (await hand.beat(life=None)).superseded is False
+        await hand.register("w1", life=NEW)
+        await live(hand, 20)
+        answer = await hand.beat(life=None, leaving=True, health=HealthReport(status="unhealthy"))
+        assert (answer.known, answer.superseded) == (True, True)
+        told = await hand.engine.worker("w1")
+        assert (told["state"], told["heartbeat_age"], told["reported"]) == ("active", 20, None)
+
+    play(scene)
+
+
+def test_a_sick_worker_is_as_sick_when_it_has_left_and_starts_again(play):
+    async def scene(hand: Hand):
+        await arrive(hand, "good", "w1")
+        await hand.submit(PATIENT)
+        await fail_often(hand, "w1", 10)
+        assert await health(hand, "w1") == ("unhealthy", "consecutive_failures")
+        await hand.beat(worker="w1", leaving=True)
+        await hand.look()
+        await hand.register("w1", life=NEW)
+        assert await hand.lease("w1", life=NEW) == [], "before anyone has looked at it again"
+        await hand.look()
+        assert await hand.lease("w1", life=NEW) == []
+
+    play(scene)
+
+
 @pytest.mark.parametrize(
     ("holds", "leaves", "losses", "took_over"),
     [(True, False, 1, True), (False, False, 0, True), (False, True, 0, False)],

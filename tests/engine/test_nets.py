@@ -6,9 +6,11 @@ import pytest
 from fans import fan
 from hand import ONE_STEP, Hand
 from undoing import data_of
-from workforce import PATIENT, arrive, fail_often, live, take
+from workforce import PATIENT, arrive, crash, fail_often, live, take
 
+from tenax.engine.nets import KEYS_AT_ONCE
 from tenax.model.health import HealthReport
+from tenax.model.wire import Assignment, Release
 
 
 async def unserved(hand: Hand, id_: int, step: str = "only") -> dict | None:
@@ -177,6 +179,199 @@ def test_unserved_items_of_a_fan_out_fail_one_by_one(play):
         assert {e["data"]["failure"]["class"] for e in failed} == {"worker_unavailable"}
 
     play(scene, worker_wait=60.0)
+
+
+def test_what_nobody_is_able_to_run_is_looked_for_every_ten_seconds(play):
+    async def scene(hand: Hand):
+        await hand.look()
+        await hand.clock.advance(5)
+        id_ = await hand.submit()
+        await live(hand, 5)
+        await live(hand, 50)
+        await hand.clock.advance(6)
+        await hand.look()
+        assert (await hand.types(id_))[-1] == "step_enqueued", "its time is over, but it was looked for 6 s ago"
+        await hand.clock.advance(4)
+        await hand.look()
+        assert (await hand.types(id_))[-1] == "step_retry"
+
+    play(scene, worker_wait=60.0)
+
+
+def test_one_that_cannot_be_decided_on_keeps_no_other_back(play):
+    async def scene(hand: Hand):
+        broken = await hand.submit()
+        sound = await hand.submit(ONE_STEP.replace("name: one", "name: two"))
+        await hand.sql(
+            """update tenax.workflow set body = jsonb_set(body, '{steps,0,when}', '"))("') where name = 'one'"""
+        )
+        hand = await hand.restarted()
+        await live(hand, 70)
+        assert (await hand.types(sound))[-1] == "step_retry"
+        assert (await hand.sql("select attempt from tenax.item where execution_id = $1", broken))[0][0] == 0
+        await hand.look()
+
+    play(scene, worker_wait=60.0)
+
+
+# -- what every worker refuses
+
+
+async def refuse(hand: Hand, a: Assignment) -> None:
+    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "no_handler", "no")])
+    await hand.engine.sweep()
+
+
+def test_a_paused_worker_may_yet_run_what_others_refuse(play):
+    async def scene(hand: Hand):
+        await arrive(hand, "w1", "w2")
+        await hand.engine.pause_worker("w2", actor="ann")
+        await hand.look()
+        id_ = await hand.submit()
+        await refuse(hand, await take(hand, "w1"))
+        assert await hand.status(id_) == "running"
+        await hand.engine.resume_worker("w2", actor="ann")
+        await hand.look()
+        assert len(await hand.lease("w2")) == 1
+
+    play(scene)
+
+
+def test_a_worker_that_the_server_drained_may_yet_run_what_others_refuse(play):
+    async def scene(hand: Hand):
+        await arrive(hand, "good", "bad")
+        for _ in range(5):
+            await hand.submit(PATIENT)
+            await crash(hand, "bad")
+        assert (await hand.engine.worker("bad"))["state"] == "draining"
+        id_ = await hand.submit()
+        await refuse(hand, await take(hand, "good"))
+        assert await hand.status(id_) == "running"
+
+    play(scene)
+
+
+def test_a_worker_that_is_drained_by_a_person_is_not_waited_for(play):
+    async def scene(hand: Hand):
+        await arrive(hand, "w1", "w2")
+        await hand.engine.drain_worker("w2", actor="ann")
+        await hand.look()
+        id_ = await hand.submit()
+        await refuse(hand, await take(hand, "w1"))
+        assert await hand.status(id_) == "failed"
+
+    play(scene)
+
+
+# -- workers of one execution (`tenax run`)
+
+PARENT = "name: parent\nworkflow: [{step: child, type: workflow, workflow: one}]\n"
+
+
+async def a_family(hand: Hand) -> tuple[int, int]:
+    """An execution, and its child, that has work in a queue of its own."""
+    await hand.engine.store_workflow(ONE_STEP.replace("retry:", "queue: far\n    retry:"))
+    parent = await hand.submit(PARENT)
+    await hand.settle_down()
+    [row] = await hand.sql("select id from tenax.execution where parent_id = $1", parent)
+    return parent, row["id"]
+
+
+def test_a_worker_of_one_execution_is_there_for_that_and_its_children(play):
+    async def scene(hand: Hand):
+        parent, child = await a_family(hand)
+        other = await hand.submit()
+        await arrive(hand, "own", execution_id=parent)
+        assert await unserved(hand, child) is None, "whatever its queue"
+        assert (await unserved(hand, other))["reason"] == "no worker is live"
+        assert (await hand.engine.worker("own"))["serves"] == parent
+        await live(hand, 70, "own")
+        assert (await hand.types(child))[-1] == "step_enqueued"
+        assert "queue_expired" in await hand.types(other)
+        await hand.beat(worker="own", leaving=True)
+        assert (await unserved(hand, child))["reason"] == "no worker is live"
+        await live(hand, 70)
+        assert "queue_expired" in await hand.types(child)
+
+    play(scene, worker_wait=60.0)
+
+
+def test_what_the_fleet_refuses_does_not_wait_for_the_worker_of_another_execution(play):
+    async def scene(hand: Hand):
+        mine = await hand.submit()
+        await arrive(hand, "own", execution_id=mine)
+        await arrive(hand, "w1")
+        assert len(await hand.lease("own", slots=1, execution_id=mine)) == 1
+        other = await hand.submit()
+        await refuse(hand, await take(hand, "w1"))
+        assert await hand.status(other) == "failed"
+
+    play(scene)
+
+
+def test_what_the_fleet_refuses_waits_for_the_worker_of_its_own_execution(play):
+    async def scene(hand: Hand):
+        parent, child = await a_family(hand)
+        await arrive(hand, "own", execution_id=parent)
+        await arrive(hand, "w1", queues=("far",))
+        await refuse(hand, await hand.lease_one("w1", queues=("far",)))
+        assert await hand.status(child) == "running"
+        await refuse(hand, await hand.lease_one("own", execution_id=parent))
+        assert await hand.status(child) == "failed"
+
+    play(scene)
+
+
+# -- limits under which there is room
+
+COLUMNS = "execution_id, plan_id, step, state, queue, runtime, priority, available_at, created_at, max_attempts, timeout"
+
+
+async def block(hand: Hand, count: int, *, action: str | None = None) -> None:
+    """As many items, each with a key of its own, and perhaps all of one action, that runs once at most."""
+    await hand.sql(
+        f"insert into tenax.item ({COLUMNS}, action_gate, action_most, key_gate, key_most, blocked) "
+        f"select {COLUMNS}, $1::text, case when $1 is not null then 1 end, 'key' || n, 1, true "
+        "  from tenax.item cross join generate_series(1, $2::integer) n",
+        action,
+        count,
+    )
+
+
+async def count_blocked(hand: Hand) -> int:
+    return (await hand.sql("select count(*) from tenax.item where blocked"))[0][0]
+
+
+def test_keys_are_looked_at_some_at_a_time_and_none_is_left_out(play):
+    async def scene(hand: Hand):
+        await hand.submit()
+        await block(hand, 2 * KEYS_AT_ONCE + 1)
+        left = []
+        for _ in range(3):
+            await hand.look()
+            left.append(await count_blocked(hand))
+        assert left == [KEYS_AT_ONCE + 1, 1, 0]
+        await hand.sql("update tenax.item set blocked = true where key_gate = 'key1'")
+        await hand.look()
+        assert await count_blocked(hand) == 0, "it begins anew"
+
+    play(scene)
+
+
+def test_what_waits_at_a_full_limit_is_not_touched(play):
+    async def scene(hand: Hand):
+        await hand.submit()
+        await block(hand, 20, action="act")
+        await hand.sql("update tenax.item set action_gate = 'act', action_most = 1 where not blocked")
+        running = await hand.lease_one()
+        await hand.look()
+        rows = await hand.sql("select xmax::text as touched from tenax.item where blocked")
+        assert [row["touched"] for row in rows] == ["0"] * 20
+        await hand.sql("update tenax.item set action_gate = null where id = $1", running.item_id)
+        await hand.look()
+        assert await count_blocked(hand) < 20, "there is room now"
+
+    play(scene)
 
 
 # -- items without a next wake-up

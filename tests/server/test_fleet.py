@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
+import structlog
 from pydantic import TypeAdapter
 
 from tenax.server import fleet_answers
@@ -26,9 +27,9 @@ def submit(http: Any, queue: str = "default") -> int:
     return http.post("/v1/executions", json={"source": source}).json()["id"]
 
 
-def lease(http: Any, name: str, life: str) -> list[dict[str, Any]]:
+def lease(http: Any, name: str, life: str, **more: Any) -> list[dict[str, Any]]:
     body = {"worker": name, "grant": str(uuid.uuid4()), "slots": 1, "runtimes": ["process"], "life": life}
-    return http.post("/v1/worker/lease", json={**body, "wait": 10}).json()
+    return http.post("/v1/worker/lease", json={**body, "wait": 10, **more}).json()
 
 
 def fits(kind: TypeAdapter[Any], answer: Any) -> Any:
@@ -77,6 +78,7 @@ def test_one_worker_in_full(server):
             "status": "healthy",
             "total_executions": 7,
             "queue_depth": 1,
+            "overdue": 3,
             "last_check": "2026-01-01T00:00:00Z",
         }
         beat = {"worker": "w1", "life": life, "holding": held, "health": health}
@@ -93,6 +95,7 @@ def test_one_worker_in_full(server):
             1,
         )
         assert (one["leases_total"], one["reported"]["total_executions"]) == (1, 7)
+        assert one["reported"]["overdue"] == 3
         assert one["events"][-1]["type"] == "worker_registered"
 
 
@@ -165,7 +168,6 @@ def test_a_worker_that_is_not_there(server):
         ("PUT", "/v1/queues/tenax:server/limits", {"rate": 1}, 400, "is not the name of a queue"),
         ("POST", "/v1/queues/default/limits", {}, 405, "does not know POST"),
         ("POST", "/v1/worker/heartbeat", {"worker": "w", "life": "x"}, 422, "life"),
-        ("POST", "/v1/worker/heartbeat", {"worker": "w", "health": {"status": "ill"}}, 422, "health.status"),
     ],
 )  # fmt: skip
 def test_what_is_refused(standing, method, path, body, status, part):
@@ -189,6 +191,47 @@ def test_a_report_beyond_all_bounds_is_bent_and_not_refused(server):
         assert http.post("/v1/worker/heartbeat", json=beat).is_success
         said = http.get("/v1/workers/w1").json()["reported"]
         assert (said["total_executions"], said["consecutive_failures"]) == (2**31 - 1, 0)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"status": "ill"},
+        {"queue_depth": 3.0},
+        {"queue_depth": None},
+        {"consecutive_failures": "many"},
+        "fine",
+        7,
+    ],
+    ids=str,
+)
+def test_a_report_that_is_none_costs_a_worker_no_lease(standing, bad):
+    name = f"w-{uuid.uuid4()}"
+    with standing.http() as http, structlog.testing.capture_logs() as logs:
+        life = register(http, name, queues=[name])
+        submit(http, name)
+        [assignment] = lease(http, name, life, queues=[name])
+        held = [{"item_id": assignment["item_id"], "token": assignment["token"]}]
+        standing.execute("update tenax.item set lease_until = started_at where worker = $1", name)
+        beat = {"worker": name, "life": life, "holding": held, "health": bad}
+        for _ in range(3):
+            answer = http.post("/v1/worker/heartbeat", json=beat)
+            assert (answer.status_code, answer.json()["revoked"]) == (200, [])
+        told = http.get(f"/v1/workers/{name}").json()
+        assert told["leases"][0]["lease_until"] > told["leases"][0]["started_at"]
+        assert told["reported"] is None
+    complaints = [line for line in logs if line.get("worker") == name and "its health" in line["event"]]
+    assert len(complaints) == 1
+    assert complaints[0]["error"].startswith("its report cannot be accepted")
+
+
+def test_a_worker_of_one_execution_is_told_as_such(server):
+    with server.http() as http:
+        number = submit(http)
+        register(http, "run-1", execution_id=number)
+        [one] = fits(fleet_answers.WORKERS, http.get("/v1/workers"))
+        assert one["serves"] == number
+        assert http.get("/v1/queues").json()[0]["workers"] == 0, "it serves no queue"
 
 
 def test_queues_and_their_limits(server):

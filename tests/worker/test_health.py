@@ -202,3 +202,11 @@ def test_a_verdict_that_was_good_all_along_forgives_nothing(check, work):
         check.count(CRASH, work, 0.1)
         check.hear("healthy")
     assert check.report(0).consecutive_failures == 4
+
+
+@pytest.mark.parametrize(("overdue", "status"), [(9, "healthy"), (10, "unhealthy")])
+def test_threads_that_outlived_their_attempts(check, overdue, status):
+    check.overdue = overdue
+    report = check.report(overdue)
+    assert (report.status, report.overdue) == (status, overdue)
+    assert check.appetite(overdue) == ("stuck" if status == "unhealthy" else "full")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 
 import pytest
@@ -155,3 +156,25 @@ def test_as_long_as_the_server_needs_it_it_goes_on_asking(quick, failing):
     server = Server([{"item": n, "task": failing} for n in (1, 2, 3)], heartbeat=0.01, health=TERMS)
     server.answer = HeartbeatAnswer(health="degraded")
     work(server, scenario)
+
+
+def test_with_all_slots_taken_by_threads_that_timed_out_it_says_so_once(register, quick, caplog):
+    hold = threading.Event()
+    register("hangs", hold.wait)
+
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: server.beats and server.beats[-1].health.status == "unhealthy")
+        assert server.beats[-1].health.overdue == 2
+        await server.beaten(4)
+        hold.set()
+        await server.until(lambda: 3 in server.outcomes)
+        await server.until(lambda: server.beats[-1].health.overdue == 0)
+        await server.until(lambda: said(caplog)[-1] == "asking for work again")
+        assert server.beats[-1].health.status == "healthy"
+
+    hangs = [{"item": n, "task": "hangs", "timeout": 0.01} for n in (1, 2)]
+    server = Server([*hangs, {"item": 3, "task": quick}], heartbeat=0.01)
+    with caplog.at_level(logging.INFO, "tenax.worker"):
+        work(server, scenario, slots=2)
+    assert len(said(caplog)) == 2
+    assert said(caplog)[0].startswith("asking for no more work: all 2 slots are taken by threads that go on")

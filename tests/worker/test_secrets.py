@@ -124,3 +124,12 @@ def test_of_a_secret_of_several_lines_each_line_is_scrubbed(assign):
 def test_without_secrets_nothing_is_touched(assign):
     outcome = Outcome("succeeded", result={"a": "b"})
     assert Secrets({"HOME": "b"}).scrub_outcome(outcome, using(assign)) is outcome
+
+
+def test_a_secret_of_bytes_that_are_no_text(assign):
+    """As `os.environ` gives them; what is reported has them in a form that can be sent."""
+    secrets = Secrets({"TENAX_SECRET_KEY": "caf\udce9-key"})
+    for form in ("caf\udce9-key", "caf\\udce9-key", "caf%E9-key"):
+        outcome = Outcome("failed", facts=Facts(message=f"with {form}!"))
+        scrubbed = secrets.scrub_outcome(outcome, using(assign))
+        assert scrubbed.facts == Facts(message="with [secret KEY]!")

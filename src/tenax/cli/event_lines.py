@@ -278,6 +278,11 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def seconds_between(begin: str, end: str) -> float:
+    """Between two times of the database's clock, to the millisecond. A clock that was set back gives no negative time."""
+    return max(round((moment(end) - moment(begin)).total_seconds(), 3), 0.0)
+
+
 def _left(data: Mapping[str, Any]) -> str:
     """As `explain` counts: the attempts that count, whatever their numbers."""
     limit, decision = data.get("max_attempts"), data.get("decision", {})

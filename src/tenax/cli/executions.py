@@ -167,11 +167,22 @@ def _doing(item: dict[str, Any]) -> str:
     if awaiting := item.get("awaiting"):
         words = waiting_words({**awaiting, "deadline_at": None}, child=awaiting.get("child"))
         return printable(f"{item['step']}: {words}")
-    doing = f"{item['step']} {item['state']}"
+    which = "" if item.get("item") is None else f"[{item['item']}]"
+    doing = f"{item['step']}{which} {item['state']}"
     if item.get("compensates"):
         waits = "" if item["state"] == "running" else f" ({item['state']})"
         doing = f"undoing {item['step']}{waits}"
     if item["attempt"]:
         counted = item["counted"] + (item["state"] == "running")
         doing += f", attempt {attempt_of(item['attempt'], item['max_attempts'], counted)}"
-    return doing
+    return f"{doing}{_in_its_way(item)}"
+
+
+def _in_its_way(item: dict[str, Any]) -> str:
+    """Behind what an item is at: why it does not go on."""
+    from tenax.cli.standing import poison_words
+
+    if item["state"] == "held" and item.get("lost_by"):
+        return f": {poison_words(item['lost_by'])}"
+    why = item.get("unserved") or item.get("limited")
+    return f": {one_line(why['reason'])}" if why else ""

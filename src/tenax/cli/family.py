@@ -7,10 +7,9 @@ from typing import Any
 
 from rich.text import Text
 
-from tenax.cli.event_lines import duration, failure_words, in_step
+from tenax.cli.event_lines import duration, failure_words, in_step, seconds_between
 from tenax.cli.live import STYLES
 from tenax.cli.output import one_line, printable
-from tenax.cli.timeline_rows import seconds_between
 
 Member = Mapping[str, Any]
 

@@ -80,6 +80,7 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
 def _standing(item: dict[str, Any]) -> str:
     """What it came to, or what it waits for."""
     from tenax.cli.event_lines import failure_words, waiting_words
+    from tenax.cli.standing import poison_words
 
     if item["failure"]:
         return one_line(failure_words(item["failure"]), _LONGEST)
@@ -87,4 +88,7 @@ def _standing(item: dict[str, Any]) -> str:
         return one_line(waiting_words(waiting, child=waiting.get("child")), _LONGEST)
     if item["status"] == "succeeded":
         return one_line(item["result"], _LONGEST)
-    return one_line(item["last_error"] or "", _LONGEST)
+    last = one_line(item["last_error"] or "", _LONGEST)
+    if item["status"] == "held" and item.get("lost_by"):
+        return f"{poison_words(item['lost_by'])}; the last: {last}"
+    return last

@@ -14,7 +14,7 @@ from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
 from tenax.model.findings import nearest, shorten, suggest
-from tenax.model.queue_limits import QueueLimits, usual_burst
+from tenax.model.queue_limits import PER_SECOND, QueueLimits, rate_words, usual_burst
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,7 +24,6 @@ queues = App(name="queues", help="Queues: list them; limit one.")
 Queue = Mapping[str, Any]
 
 _NONE = "none"
-_PER_SECOND = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*/\s*(s|m|h|d)", re.ASCII)
 _COUNTS = ("ready", "waiting", "running", "blocked", "workers")
 _NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
@@ -150,7 +149,7 @@ def _rate(text: str | None) -> float | None:
     found = _RATE.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h, or `none`")
-    return float(found[1]) / _PER_SECOND[found[2]]
+    return float(found[1]) / PER_SECOND[found[2]]
 
 
 def _limits_words(limits: Queue) -> str:
@@ -160,13 +159,6 @@ def _limits_words(limits: Queue) -> str:
     if limits["rate"] is not None:
         words.append(f"at most {rate_words(limits['rate'])} started, {limits['burst']:,} of them at once")
     return ", ".join(words) or "no limits"
-
-
-def rate_words(rate: float) -> str:
-    """In the unit in which it is a handy number: `10/s`, `30/m`, `1/h`."""
-    unit = next((unit for unit, seconds in _PER_SECOND.items() if rate * seconds >= 0.9995), "d")
-    number = f"{rate * _PER_SECOND[unit]:,.3f}".rstrip("0").rstrip(".")
-    return f"{number}/{unit}"
 
 
 def _table(found: Sequence[Queue]) -> RenderableType:

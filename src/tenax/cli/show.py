@@ -72,16 +72,17 @@ async def _followed(backend: Backend, where: Where, execution_id: int, *, quiet:
 
 
 async def _in_its_way(backend: Backend, execution_id: int, where: Where) -> str | None:
-    """Why nothing will happen for now: no worker at all, or none that is able to run what is queued."""
+    """Why nothing will happen for now: no worker at all, none that is able to run what is queued, or a limit."""
     if nobody := await nobody_to_run(backend, execution_id, where):
         return nobody
-    steps = (await backend.get(execution_id))["steps"]
-    stuck = [f"{name}: {step['unserved']['reason']}" for name, step in steps.items() if step.get("unserved")]
-    return "\n".join(stuck) or None
+    from tenax.cli.standing import notes
+
+    found = notes(await backend.get(execution_id), where)
+    return "\n".join(f"{why}\n  {remedy}" if remedy else why for why, remedy in found) or None
 
 
 async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
-    """With what `get` leaves out: `listed_items` of small fan-outs (of large ones those that failed), the `tree`, and who
+    """With what `get` leaves out: `listed_items` of small fan-outs (of large ones those that failed or are held), the `tree`, and who
     paused it.
     """
     from tenax.cli.family import has_children
@@ -90,9 +91,9 @@ async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]
     for name, step in execution["steps"].items():
         if not step.get("items"):
             continue
-        states = ["failed"] if is_large(step["items"]) else []
+        states = ["failed", "held"] if is_large(step["items"]) else []
         step["listed_items"] = []
-        if not states or step["items"]["failed"]:
+        if not states or any(step["items"].get(state) for state in states):
             found = await backend.items(execution["id"], name, states=states, after=-1, limit=SHOWN_ITEMS)
             step["listed_items"] = list(found)
     execution["tree"] = await backend.tree(execution["id"]) if has_children(execution) else None
@@ -128,8 +129,11 @@ async def _of_item(
     known = execution["steps"][step]
     shown = {**known, **found.as_dict(), "item": item, "items": None, "compensation": None, "children": None}
     shown["max_attempts"] = found.max_attempts or known["max_attempts"]
-    shown["held"] = known.get("held") if found.status == "held" else None
-    shown["unserved"] = known.get("unserved") if found.status in ("queued", "retrying") else None
+    shown["held"] = (
+        {**known["held"], "item": item, "items": 1} if found.status == "held" and known.get("held") else None
+    )
+    for name in ("unserved", "limited"):
+        shown[name] = known.get(name) if found.status in ("queued", "retrying") else None
     return {**execution, "steps": {step: shown}}
 
 

@@ -12,13 +12,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tenax.cli.event_lines import duration, failure_words, in_step
+from tenax.cli.event_lines import duration, failure_words, in_step, seconds_between
 from tenax.cli.evidence import everything, last_lines
 from tenax.cli.family import family_lines
 from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.live import STYLES
 from tenax.cli.output import new_table, one_line, printable
-from tenax.cli.timeline_rows import Row, rows_of, seconds_between
+from tenax.cli.standing import notes
+from tenax.cli.timeline_rows import Row, rows_of
 
 _LONGEST_RESULT = 4_000
 
@@ -26,6 +27,7 @@ _LONGEST_RESULT = 4_000
 def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> RenderableType:
     """All of it: the head, the timeline, what the failed steps left behind, and the result or the failure."""
     parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
+    parts += _notes(execution, where)
     if tree := execution.get("tree"):
         below = (Padding(line, (0, 0, 0, 2)) for line in family_lines(tree, execution["now"]))
         parts += [Text(), Text("children:", style="bold"), *below]
@@ -42,12 +44,21 @@ def render_step(execution: Mapping[str, Any], name: str, where: Where = ANYWHERE
     """One step with all that its failed attempts left behind, and its result."""
     step = execution["steps"][name]
     parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
+    parts += _notes(execution, where)
     parts += _all_evidence(step, "")
     if undoing := step.get("compensation"):
         parts += _all_evidence(undoing, "compensation, ")
     if step["status"] == "completed":
         parts += [Text(), Text(f"result: {_result(step['result'])}")]
     return Group(*parts)
+
+
+def _notes(execution: Mapping[str, Any], where: Where) -> Iterator[RenderableType]:
+    for why, remedy in notes(execution, where):
+        yield Text()
+        yield Text(printable(why), style="yellow")
+        if remedy:
+            yield Text(f"  {printable(remedy)}", style="yellow")
 
 
 def _all_evidence(work: Mapping[str, Any], whose: str) -> Iterator[RenderableType]:

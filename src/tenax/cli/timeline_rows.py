@@ -16,17 +16,17 @@ from tenax.cli.event_lines import (
     how_to_answer,
     instead,
     kept_from,
-    moment,
+    seconds_between,
     vary_words,
     waiting_words,
     why_held,
     why_not,
 )
 from tenax.cli.fan_outs import compensation_words, counts_words
-from tenax.cli.flags import Where, worker_command
+from tenax.cli.flags import Where
 from tenax.cli.live import STYLES
 from tenax.cli.output import one_line, printable
-from tenax.model.definition import DEFAULT_QUEUE
+from tenax.cli.standing import in_short, poison_words
 
 Body = Mapping[str, Any]
 
@@ -84,11 +84,6 @@ def rows_of(execution: Body, where: Where) -> Iterator[Row]:
         yield from _compensation(step, execution)
 
 
-def seconds_between(begin: str, end: str) -> float:
-    """Between two times of the database's clock, to the millisecond. A clock that was set back gives no negative time."""
-    return max(round((moment(end) - moment(begin)).total_seconds(), 3), 0.0)
-
-
 def _attempts(work: Body, execution: Body, *, level: int) -> Iterator[Row]:
     for attempts in _grouped(work["attempts"]):
         first, last = attempts[0], attempts[-1]
@@ -134,6 +129,8 @@ def _item(item: Body, step: Body, execution: Body, name: str, where: Where) -> R
     outcome, failure = Text(), ""
     if item.get("failure"):
         failure = one_line(failure_words(item["failure"]), _LONGEST_FAILURE)
+    elif item["status"] == "held" and item.get("lost_by"):
+        failure = poison_words(item["lost_by"])
     elif item.get("last_error"):
         failure = one_line(item["last_error"], _LONGEST_FAILURE)
     elif item["status"] == "succeeded":
@@ -195,7 +192,7 @@ def _number(step: Body) -> str:
 
 
 def _facts(step: Body) -> str:
-    """The items of a fan-out; why it is held, or nobody takes it on; why a step that had no attempt stands as it does; what
+    """The items of a fan-out; that it is held, or does not run; why a step that had no attempt stands as it does; what
     stands in for its failure.
     """
     facts = []
@@ -203,7 +200,7 @@ def _facts(step: Body) -> str:
         # What stands in for a failure comes where the failures were too many.
         tolerated = 0 if step.get("on_failure") else None
         facts.append(counts_words(step["items"], step["status"], tolerated))
-    facts += [one_line(kept["reason"]) for key in ("held", "unserved") if (kept := step.get(key))]
+    facts += in_short(step)
     cause = step["failure"] if not step["attempts"] else None
     if cause:
         words = f"because of {cause['cause']}" if "cause" in cause else failure_words(cause)
@@ -242,14 +239,9 @@ def _then(attempt: Body, work: Body) -> Text:
 
 def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
     """What comes next, and what a person can do about it."""
-    waiting, held = work.get("waiting"), work.get("held")
+    waiting = work.get("waiting")
     if execution["finished_at"]:
         return Text()
-    if held:
-        return Text(printable(_release(held, execution, where)), style=STYLES["held"])
-    if unserved := work.get("unserved"):
-        due = [words for words in (_until_next(work, execution).plain,) if words]
-        return Text(printable("; ".join([*due, _serve(unserved, where)])), style="yellow")
     if not waiting:
         return _until_next(work, execution)
     how = how_to_answer(waiting, execution["id"], step, work.get("item", waiting.get("item")), where)
@@ -259,22 +251,6 @@ def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
     elif waiting["for"] == "child":
         how = _child(work)
     return Text(printable(how), style="yellow")
-
-
-def _serve(unserved: Body, where: Where) -> str:
-    """How to start a worker that is able to run it."""
-    queue, labels = unserved.get("queue"), unserved.get("labels") or {}
-    flags = [] if queue in (None, DEFAULT_QUEUE) else ["--queue", queue]
-    flags += [part for name, value in sorted(labels.items()) for part in ("--label", f"{name}={value}")]
-    return f"start a worker: {worker_command(where, *flags)} (those there are: {where.command('workers')})"
-
-
-def _release(held: Body, execution: Body, where: Where) -> str:
-    release = f"release it: {where.command('retry', execution['id'])}"
-    if not held.get("until"):
-        return release
-    left = seconds_between(execution["now"], held["until"])
-    return f"fails in {duration(left)}; {release}" if left > 0 else f"about to fail; {release}"
 
 
 def _child(work: Body) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
-from tenax.engine.nets import held_steps, unserved_steps
+from tenax.engine.waiting_at import NOTHING, Standing, items_waiting_at, steps_held, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
@@ -53,13 +53,13 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         results = await load_step_results(tx, keys) if keys else {}
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
         is_open = row["state"] in ("running", "paused")
-        unserved = await unserved_steps(tx, core, execution_id) if is_open else {}
-        held = await held_steps(tx, execution_id, found) if is_open else {}
+        waiting_at = await steps_waiting_at(tx, core, execution_id) if is_open else {}
+        held = await steps_held(tx, execution_id, found, fans) if is_open else {}
     state = fold(found, list(plan.steps))
     steps = {name: step.as_dict() for name, step in state.steps.items()}
     for name, planned in plan.steps.items():
         steps[name] |= _of_plan(plan, planned) | {"children": _children_of(children, name)}
-        steps[name] |= {"unserved": unserved.get(name), "held": held.get(name)}
+        steps[name] |= {**waiting_at.get(name, NOTHING), "held": held.get(name)}
         if steps[name]["max_attempts"] is None:
             steps[name]["max_attempts"] = planned.policy.policy.max_attempts
     for (_, name), ended in results.items():
@@ -168,6 +168,7 @@ async def items(
             "failure": item["failure"],
             "available_at": timestamp(item["available_at"]),
             "last_error": item["last_error"],
+            "lost_by": item["lost_by"],
             "worker": item["worker"],
             "waiting": _waiting_for(item["awaiting"], timestamp(item["until"])),
         }
@@ -253,6 +254,8 @@ async def list_(
             top=top,
             compensation=compensation,
         )
+        telling = [row["waiting"]["id"] for row in rows if row["waiting"] is not None]
+        waiting_at = await items_waiting_at(tx, core, telling)
     return [
         {
             "id": row["id"],
@@ -265,18 +268,18 @@ async def list_(
             "retry_of": row["retry_of"],
             "parent": row["parent_id"],
             "compensation": _compensation(row),
-            "waiting": _telling(row["waiting"]),
+            "waiting": _telling(row["waiting"], waiting_at.get(row["id"], NOTHING)),
         }
         for row in rows
     ]
 
 
-def _telling(item: dict[str, Any] | None) -> dict[str, Any] | None:
+def _telling(item: dict[str, Any] | None, waits_at: Standing) -> dict[str, Any] | None:
     """The work item that tells most of its execution."""
     if item is None:
         return None
-    until = item.pop("until")
-    return {**item, "awaiting": _waiting_for(item["awaiting"], until)}
+    told = {name: value for name, value in item.items() if name not in ("id", "until")}
+    return {**told, "awaiting": _waiting_for(item["awaiting"], item["until"]), **waits_at}
 
 
 async def plan_id(core: Core, execution_id: int) -> int:

@@ -26,6 +26,8 @@ class HealthReport:
     average_execution_time_ms: float = 0.0
     queue_depth: int = 0
     """What it has been given and has not reported yet."""
+    overdue: int = 0
+    """Threads that outlived their attempt, and still take up its slot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+PER_SECOND = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+"""The seconds of each unit of a rate."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
@@ -20,3 +23,10 @@ class QueueLimits:
 def usual_burst(rate: float) -> int:
     """As many as the rate lets start in a second."""
     return max(math.ceil(rate), 1)
+
+
+def rate_words(rate: float) -> str:
+    """In the unit in which it is a handy number: `10/s`, `30/m`, `1/h`."""
+    unit = next((unit for unit, seconds in PER_SECOND.items() if rate * seconds >= 0.9995), "d")
+    number = f"{rate * PER_SECOND[unit]:,.3f}".rstrip("0").rstrip(".")
+    return f"{number}/{unit}"

@@ -59,7 +59,9 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionSummary:
-    """An execution in a list. `waiting` is the work item that tells most, where there is one, with what it is `awaiting`."""
+    """An execution in a list. `waiting` is the work item that tells most, where there is one: with what it is `awaiting`, and
+    why it is ready and does not run (`unserved`, `limited`).
+    """
 
     id: int
     workflow: str
@@ -172,6 +174,8 @@ class ItemInfo:
     failure: dict[str, Any] | None
     available_at: str | None
     last_error: str | None
+    lost_by: list[str]
+    """The workers that it has cost their lease."""
     worker: str | None
     waiting: dict[str, Any] | None
     """What it waits for that nobody works on: a sleep, a signal, an approval, a callback, a child."""

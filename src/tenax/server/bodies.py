@@ -280,6 +280,7 @@ class HealthReportBody(HealthReport):
     failed_executions: Count = 0
     average_execution_time_ms: Seconds = 0.0
     queue_depth: Count = 0
+    overdue: Count = 0
 
 
 def _if_sound(
@@ -289,10 +290,8 @@ def _if_sound(
     try:
         report: HealthReportBody | None = read(value)
     except ValidationError as error:
-        _complain(
-            (info.data or {}).get("worker", "?"),
-            error.errors(include_url=False, include_input=False)[0]["msg"],
-        )
+        worker = (info.data or {}).get("worker", "?")
+        _complain(worker, str(InvalidRequest.of_body(error, "its report")))
         return None
     return report
 

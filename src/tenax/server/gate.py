@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tenax import __version__
 from tenax.errors import TenaxError, TooLarge
 from tenax.server.auth import CALLBACKS, Doorkeeper, is_public
+from tenax.server.parking import Stopping
 from tenax.server.problems import answer_problem
 
 HEADERS = (
@@ -44,7 +45,7 @@ class Gate:
         except TenaxError as error:
             if answer.started:
                 raise
-            if error.http_status >= 500:
+            if error.http_status >= 500 and not isinstance(error, Stopping):
                 _log.warning("a request failed", error=str(error), **_about(scope))
             await answer_problem(error)(scope, receive, answer)
         except ClientDisconnect:

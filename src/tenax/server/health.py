@@ -13,6 +13,7 @@ from tenax.errors import Unreachable
 from tenax.server import answers
 from tenax.server.answers import Health, Version, answer
 from tenax.server.describe import described
+from tenax.server.parking import Stopping
 from tenax.server.services import services
 from tenax.store.migrate import require_current
 
@@ -33,7 +34,7 @@ async def readyz(request: Request) -> Response:
     """The database can be reached and has the right schema, and the server is not about to stop."""
     parts = services(request)
     if parts.parking.closing:
-        raise Unreachable("the server is stopping")
+        raise Stopping
     try:
         async with asyncio.timeout(PATIENCE), parts.engine.core.transaction() as tx:
             await require_current(tx)

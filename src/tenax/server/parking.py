@@ -13,6 +13,13 @@ from tenax.errors import Unreachable
 T = TypeVar("T")
 
 
+class Stopping(Unreachable):
+    """The server stops, in good order: another answers, or this one does in a moment."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is stopping", remedy="try again in a moment")
+
+
 class Parking:
     """Ends what waits as soon as its client has gone away, or the server closes."""
 
@@ -40,7 +47,7 @@ class Parking:
         """
         if self.closing:
             work.close()
-            raise Unreachable("the server is stopping", remedy="try again in a moment")
+            raise Stopping
         task = asyncio.create_task(work)
         leaving = [asyncio.create_task(_gone(request)), asyncio.create_task(self._closing.wait())]
         try:

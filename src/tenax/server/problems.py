@@ -29,8 +29,8 @@ class InvalidRequest(UsageError):
         super().__init__(f"{what} cannot be accepted: {where}{first['message']}{more}")
 
     @classmethod
-    def of_body(cls, error: ValidationError) -> InvalidRequest:
-        return cls("the body", error.errors(include_url=False, include_input=False, include_context=False))
+    def of_body(cls, error: ValidationError, what: str = "the body") -> InvalidRequest:
+        return cls(what, error.errors(include_url=False, include_input=False, include_context=False))
 
     def problem(self) -> dict[str, Any]:
         return {**super().problem(), "errors": self.errors[:ERRORS_SHOWN]}

@@ -79,7 +79,10 @@ async def list_items(
 ) -> list[dict[str, Any]]:
     rows = await tx.fetch(sql("list_items"), execution_id, step, after, states, limit)
     return [
-        {name: decode(value) if name in ("result", "failure") else value for name, value in row.items()}
+        {
+            name: decode(value) if name in ("result", "failure", "lost_by") else value
+            for name, value in row.items()
+        }
         for row in rows
     ]
 

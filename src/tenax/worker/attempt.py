@@ -9,6 +9,7 @@ from typing import Literal
 from tenax.model.outcome import Outcome
 from tenax.model.wire import Assignment, Release
 from tenax.sdk.context import TaskContext
+from tenax.worker.json_values import storable
 
 
 class Attempt:
@@ -24,14 +25,22 @@ class Attempt:
         self.verdict: Outcome | Release | None = None
         """What is told to the server in the place of the outcome, once the worker itself has ended the attempt."""
 
-    def end(self, verdict: Outcome | Release) -> None:
-        if self.verdict is None and self.task is not None:
-            self.verdict = verdict
-            self.context.revoke()
-            self.task.cancel()
+    def end(self, verdict: Outcome | Release) -> bool:
+        """False where it was told to end before."""
+        if self.verdict is not None or self.task is None:
+            return False
+        self.verdict = verdict
+        self.context.revoke()
+        self.task.cancel()
+        return True
 
 
 def release(assignment: Assignment, reason: Literal["draining", "no_handler"], detail: str) -> Release:
     return Release(
-        assignment.execution_id, assignment.item_id, assignment.attempt, assignment.token, reason, detail
+        assignment.execution_id,
+        assignment.item_id,
+        assignment.attempt,
+        assignment.token,
+        reason,
+        storable(detail),
     )

@@ -40,7 +40,7 @@ def _run(job: dict[str, Any]) -> Outcome:
         handler = _find(job, assignment)
     except NoHandler as error:
         return refused("not_found", "unknown_handler", str(error))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything at all
+    except BaseException as error:  # noqa: BLE001 - a user's module may raise anything at all
         return outcome_of(error)
     context = TaskContext(assignment, started=time.time())
     CURRENT.set(context)

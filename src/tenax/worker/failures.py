@@ -15,7 +15,7 @@ from typing import Any
 from tenax.model.durations import parse_retry_after
 from tenax.model.outcome import Connection, Facts, FailureClass, Outcome
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
-from tenax.worker.json_values import Unserialisable, plain
+from tenax.worker.json_values import Unserialisable, plain, storable
 
 MESSAGE_LIMIT = 4_000
 TRACEBACK_LIMIT = 8_000
@@ -26,6 +26,14 @@ _OWN_CODE = "tenax.worker"
 
 def outcome_of(error: BaseException) -> Outcome:
     """The outcome that an exception of a handler stands for."""
+    try:
+        return _outcome_of(error)
+    except Exception as broken:  # noqa: BLE001 - a user's exception may do anything when asked, and must end its attempt
+        message = f"{type(error).__name__}: (more of it cannot be had: {type(broken).__name__})"
+        return Outcome("failed", facts=Facts(message=message, **_kind(error)))
+
+
+def _outcome_of(error: BaseException) -> Outcome:
     match error:
         case Snooze():
             return Outcome("snoozed", after=error.after)
@@ -66,7 +74,7 @@ def refused(failure_class: FailureClass, reason: str, message: str, **more: Any)
 
 
 def qualified(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+    return storable(f"{kind.__module__}.{kind.__qualname__}")
 
 
 def retry_after_of(headers: Mapping[str, str], *, now: datetime) -> float | None:
@@ -96,10 +104,14 @@ def _facts(error: BaseException, message: str) -> Facts:
         retry_after=retry_after,
         dependency=dependency,
         connection=None if status_code is not None else _connection(error),
-        exception=qualified(type(error)),
-        exception_bases=tuple(qualified(base) for base in type(error).__mro__[1:-1]),
         traceback=_traceback(error),
+        **_kind(error),
     )
+
+
+def _kind(error: BaseException) -> dict[str, Any]:
+    bases = tuple(qualified(base) for base in type(error).__mro__[1:-1])
+    return {"exception": qualified(type(error)), "exception_bases": bases}
 
 
 def _answer(error: BaseException) -> tuple[int | None, float | None, str | None]:
@@ -118,7 +130,7 @@ def _host(url: object) -> str | None:
     from urllib.parse import urlsplit
 
     try:
-        return urlsplit(str(url)).netloc.rpartition("@")[2] or None if url is not None else None
+        return storable(urlsplit(str(url)).netloc.rpartition("@")[2]) or None if url is not None else None
     except ValueError:
         return None
 
@@ -137,7 +149,7 @@ def _connection(error: BaseException) -> Connection | None:
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error).replace("\x00", "\ufffd")
+        return storable(str(error))
     except Exception as broken:  # noqa: BLE001 - a user's __str__ may raise anything, and must not cost us the report
         return f"(its text cannot be had: {type(broken).__name__})"
 
@@ -154,7 +166,7 @@ def _traceback(error: BaseException) -> str:
     lines = traceback.format_exception(
         type(error), error, _user_frames(error.__traceback__), limit=-TRACEBACK_FRAMES
     )
-    return "".join(lines).replace("\x00", "\ufffd")
+    return storable("".join(lines))
 
 
 def _user_frames(trace: TracebackType | None) -> TracebackType | None:

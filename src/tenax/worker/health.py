@@ -13,9 +13,9 @@ from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.outcomes import Retry
 
-Appetite = Literal["full", "probe", "overloaded", "deep", "failing"]
+Appetite = Literal["full", "probe", "overloaded", "stuck", "deep", "failing"]
 """What the worker asks for: as much as it has slots for, one item to see whether it works again, or nothing."""
-REFUSALS: frozenset[Appetite] = frozenset({"overloaded", "deep", "failing"})
+REFUSALS: frozenset[Appetite] = frozenset({"overloaded", "stuck", "deep", "failing"})
 
 _RETRY = f"{Retry.__module__}.{Retry.__qualname__}"
 _CANNOT_BE_RUN = frozenset({126, 127})
@@ -35,6 +35,8 @@ class SelfCheck:
         self.terms = HealthTerms()
         self.lag = 0.0
         """How late the event loop last woke, in seconds."""
+        self.overdue = 0
+        """Threads that outlived their attempt, and still take up its slot."""
         self.failures_in_a_row = 0
         self._slots = slots
         self._overload_lag = overload_lag
@@ -65,6 +67,8 @@ class SelfCheck:
     def appetite(self, depth: int) -> Appetite:
         if self.lag >= self._overload_lag:
             return "overloaded"
+        if self._is_stuck:
+            return "stuck"
         if depth >= self._unhealthy_depth:
             return "deep"
         if self._verdict != "unhealthy" or self.failures_in_a_row < self.terms.unhealthy_failures:
@@ -82,6 +86,7 @@ class SelfCheck:
             failed_executions=self._failed,
             average_execution_time_ms=round(average, 3),
             queue_depth=depth,
+            overdue=self.overdue,
         )
 
     def in_words(self, depth: int) -> str:
@@ -92,6 +97,12 @@ class SelfCheck:
                     f"the event loop wakes {self.lag:.1f} s late (overload_lag is {self._overload_lag:g} s)"
                 )
                 return f"asking for no more work: {late}"
+            case "stuck":
+                slots = "the slot is" if self._slots == 1 else f"all {self._slots} slots are"
+                return (
+                    f"asking for no more work: {slots} taken by threads that go on after their attempts have timed "
+                    "out or were ended; what may hang belongs in a process of its own: @task(process=True)"
+                )
             case "deep":
                 most = f"from {self._unhealthy_depth} on it asks for no more"
                 return f"asking for no more work: {depth} work items are not reported yet, and {most}"
@@ -103,11 +114,15 @@ class SelfCheck:
                 return "asking for work again"
 
     def _status(self, depth: int) -> Health:
-        if self.lag >= self._overload_lag or depth >= self._unhealthy_depth:
+        if self.lag >= self._overload_lag or self._is_stuck or depth >= self._unhealthy_depth:
             return "unhealthy"
         if depth >= max(self.terms.degraded_depth, self._slots + 1):
             return "degraded"
         return "degraded" if self.failures_in_a_row >= self.terms.degraded_failures else "healthy"
+
+    @property
+    def _is_stuck(self) -> bool:
+        return self.overdue >= self._slots
 
     @property
     def _unhealthy_depth(self) -> int:

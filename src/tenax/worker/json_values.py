@@ -97,6 +97,13 @@ def without_nul(value: Any) -> Any:
             return value
 
 
+def storable(text: str) -> str:
+    """Text that every transport and PostgreSQL take. Halves of surrogate pairs, which the names of files may bring
+    along, are written as Python writes them to stderr.
+    """
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\ufffd")
+
+
 def readable(text: bytes) -> str:
     """Bytes that ought to be text, with what is not replaced."""
     return text.decode("utf-8", "replace").replace("\x00", "\ufffd")

@@ -83,7 +83,7 @@ class Worker:
         self._drain = drain
         self._wait = wait
         self._secrets = Secrets(environment)
-        self._executors = Executors(on_slot_freed=self._free_a_slot)
+        self._executors = Executors(on_overdue=self._count_overdue)
         self._link = Link()
         self._outbox = Outbox(transport, self._link, self._free_a_slot)
         self._running: dict[tuple[int, str], Attempt] = {}
@@ -192,7 +192,7 @@ class Worker:
         """How many items to ask for now."""
         if self._refusing.is_set() or len(self._outbox) > BACKLOG * self._slots:
             return 0
-        busy = len(self._running) + self._executors.overdue
+        busy = len(self._running) + self._check.overdue
         match self._check.appetite(self._depth()):
             case "full":
                 return self._slots - busy
@@ -202,7 +202,11 @@ class Worker:
                 return 0
 
     def _depth(self) -> int:
-        return len(self._running) + len(self._outbox) + self._executors.overdue
+        return len(self._running) + len(self._outbox) + self._check.overdue
+
+    def _count_overdue(self, threads: int) -> None:
+        self._check.overdue = threads
+        self._free_a_slot()
 
     def _free_a_slot(self) -> None:
         self._slot_free.set()
@@ -259,16 +263,24 @@ class Worker:
         assignment = attempt.assignment
         if isinstance(told, Outcome) and told is not attempt.verdict:
             self._check.count(told, assignment, time.monotonic() - attempt.began)
-        if isinstance(told, Release):
-            self._outbox.put(self._secrets.scrub_release(told, assignment))
-        else:
-            place = (assignment.execution_id, assignment.item_id, assignment.attempt, assignment.token)
-            scrubbed = self._secrets.scrub_outcome(told, assignment)
-            self._outbox.put(Report(*place, within_limits(scrubbed), assignment.step, assignment.item))
+        try:
+            self._outbox.put(self._parcel(assignment, told))
+        # However odd a result is, its attempt ends.
+        except Exception as error:
+            log.exception(
+                "item %d, attempt %d: it cannot be reported", assignment.item_id, assignment.attempt
+            )
+            why = f"what the attempt came to cannot be reported ({type(error).__name__})"
+            self._outbox.put(_report(assignment, refused("invalid", "invalid_result", why)))
         self._running.pop((assignment.item_id, assignment.token), None)
         self._slot_free.set()
         if not self._running:
             self._idle.set()
+
+    def _parcel(self, assignment: Assignment, told: Outcome | Release) -> Report | Release:
+        if isinstance(told, Release):
+            return self._secrets.scrub_release(told, assignment)
+        return _report(assignment, within_limits(self._secrets.scrub_outcome(told, assignment)))
 
     # Heartbeats
 
@@ -291,9 +303,9 @@ class Worker:
         self._lost_grants.difference_update(lost)
         for revoked in answer.revoked:
             attempt = self._running.get((revoked.item_id, revoked.token))
-            if attempt is not None:
-                log.warning("item %d: its lease was revoked; the attempt is ended", revoked.item_id)
-                attempt.end(refused("cancelled", "cancelled_on_request", "ended: the lease was revoked"))
+            ended = refused("cancelled", "cancelled_on_request", "ended: the lease was revoked")
+            if attempt is not None and attempt.end(ended):
+                log.warning("item %d: its lease was revoked; the attempt is told to end", revoked.item_id)
         self._check.hear(answer.health)
         self._orders.hear(answer, stopping=self._stopping)
         if not answer.known and not self._stopping and not self._orders.dismissed.is_set():
@@ -366,6 +378,11 @@ class Worker:
             return bool(ended)
         finally:
             await _cancelled(waiter, *(task for task in own if not task.done()))
+
+
+def _report(assignment: Assignment, outcome: Outcome) -> Report:
+    place = (assignment.execution_id, assignment.item_id, assignment.attempt, assignment.token)
+    return Report(*place, outcome, assignment.step, assignment.item)
 
 
 async def _cancelled(*tasks: asyncio.Future[Any]) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote, quote_plus
 
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Release, SecretSlot
+from tenax.worker.json_values import storable
 
 PREFIX = "TENAX_SECRET_"
 LEAST_LENGTH = 6
@@ -157,6 +158,7 @@ def _forms(value: str) -> set[str]:
 
 
 def _written(text: str) -> Iterable[str]:
-    yield from (text, quote(text, safe=""), quote(text), quote_plus(text))
-    yield from (quote(text, safe=safe) for safe in _URL_SAFE)
+    # Bytes of the environment that are no text are halves of surrogate pairs here.
+    yield from (text, storable(text), quote_plus(text, errors="surrogateescape"))
+    yield from (quote(text, safe=safe, errors="surrogateescape") for safe in ("", "/", *_URL_SAFE))
     yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])

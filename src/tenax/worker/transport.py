@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
-from tenax.errors import Unreachable
+from tenax.errors import Unreachable, UsageError
 from tenax.model.wire import (
     Assignment,
     Heartbeat,
@@ -22,6 +22,7 @@ from tenax.model.wire import (
 )
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
+from tenax.worker.json_values import storable
 
 T = TypeVar("T")
 
@@ -82,7 +83,7 @@ class HttpTransport:
         self._heartbeat_seconds = self._answer_seconds
 
     async def register(self, registration: Registration) -> RegistrationAnswer:
-        body = _REGISTRATION.dump_json(registration)
+        body = _dump(_REGISTRATION, registration)
         terms = _read(_REGISTRATION_ANSWER, await self._post("register", body, self._heartbeat_seconds))
         if self._several:
             self._heartbeat_seconds = min(self._answer_seconds, HEARTBEAT_SHARE_OF_LEASE * terms.lease)
@@ -90,20 +91,20 @@ class HttpTransport:
 
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
         """Not repeated by itself: what one server granted and did not say must be named as lost to the next."""
-        body, seconds = _LEASE.dump_json(request), self._answer_seconds + request.wait
+        body, seconds = _dump(_LEASE, request), self._answer_seconds + request.wait
         answer = await self._post("lease", body, seconds, follows=True, repeatable=False)
         return _read(_ASSIGNMENTS, answer)
 
     async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        body = _REPORTS.dump_json(list(reports))
+        body = _dump(_REPORTS, list(reports))
         return _read(_REPORT_ANSWERS, await self._post("report", body, self._answer_seconds, follows=True))
 
     async def release(self, releases: Sequence[Release]) -> None:
-        body = _RELEASES.dump_json(list(releases))
+        body = _dump(_RELEASES, list(releases))
         await self._post("release", body, self._answer_seconds, follows=True)
 
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        body = _HEARTBEAT.dump_json(heartbeat)
+        body = _dump(_HEARTBEAT, heartbeat)
         return _read(_HEARTBEAT_ANSWER, await self._post("heartbeat", body, self._heartbeat_seconds))
 
     async def close(self) -> None:
@@ -118,6 +119,13 @@ class HttpTransport:
             "POST", path, repeatable=repeatable, follows=follows, content=body, timeout=limits
         )
         return check_answer(response).content
+
+
+def _dump(adapter: TypeAdapter[T], value: T) -> bytes:
+    try:
+        return adapter.dump_json(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UsageError(f"it has no JSON form: {storable(str(error))}") from error
 
 
 def _read(adapter: TypeAdapter[T], body: bytes) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import sys
 import textwrap
 import threading
@@ -14,6 +15,7 @@ from enum import Enum
 
 import httpx2
 import pytest
+from pydantic import TypeAdapter
 
 from tenax.model.outcome import Outcome
 from tenax.policy.classify import classify
@@ -103,6 +105,8 @@ def test_args_of_another_kind_are_refused(call):
         ),
         (KeyError("x"), "failed", None, {"message": "KeyError: 'x'"}),
         (SystemExit(3), "failed", None, {"exception": "builtins.SystemExit"}),
+        (GeneratorExit(), "failed", None, {"exception": "builtins.GeneratorExit"}),
+        (KeyboardInterrupt(), "failed", None, {"exception": "builtins.KeyboardInterrupt"}),
         (asyncio.CancelledError(), "failed", None, {"exception": "asyncio.exceptions.CancelledError"}),
         (TimeoutError("theirs"), "failed", None, {"exception": "builtins.TimeoutError", "timed_out": False}),
         (ConnectionRefusedError(111, "no"), "failed", None, {"connection": "refused"}),
@@ -170,6 +174,34 @@ def test_the_exceptions_bases_and_traceback_start_at_the_users_code(call):
     assert facts.exception_bases == ("builtins.RuntimeError", "builtins.Exception", "builtins.BaseException")
     assert "raise error" in facts.traceback
     assert "tenax/worker" not in facts.traceback
+
+
+@pytest.mark.parametrize("make", [raising, raising_async])
+def test_half_a_surrogate_pair_in_a_text_of_a_failure_can_be_sent(call, make):
+    class Response:
+        status_code = 500
+        url = "http://\ud800.test/"
+
+    error = OSError("cannot read " + os.fsdecode(b"caf\xe9.txt") + "\x00")
+    error.__cause__ = ValueError("\ud800")
+    error.response = Response()
+    outcome = call(make(error))
+    TypeAdapter(Outcome).dump_json(outcome)
+    assert outcome.facts.message == "OSError: cannot read caf\\udce9.txt\ufffd"
+    assert "ValueError: \\ud800" in outcome.facts.traceback
+    assert outcome.facts.dependency == "\\ud800.test"
+
+
+class Odd(Exception):
+    @property
+    def response(self):
+        raise OSError("no")
+
+
+def test_an_exception_that_cannot_be_asked_is_reported_by_its_type(call):
+    facts = call(raising(Odd("no"))).facts
+    assert facts.message == "Odd: (more of it cannot be had: OSError)"
+    assert facts.exception.endswith("test_python.Odd")
 
 
 def test_an_http_clients_exception_gives_status_and_retry_after(call):
@@ -288,15 +320,15 @@ def test_a_thread_that_outlives_its_timeout_keeps_its_slot_until_it_ends(assign)
     REGISTRY.add(Task("test-slow-thread", hold.wait))
 
     async def go():
-        freed = asyncio.Event()
-        executor = PythonExecutor(Guardian(), on_slot_freed=freed.set)
+        overdue = asyncio.Queue()
+        executor = PythonExecutor(Guardian(), on_overdue=overdue.put_nowait)
         assignment = assign("python", {"task": "test-slow-thread"}, timeout=0.05)
         outcome = await executor.run(assignment, TaskContext(assignment, started=time.time()))
         assert outcome.facts.timed_out
-        assert executor.overdue == 1
+        assert overdue.get_nowait() == 1
+        assert overdue.empty()
         hold.set()
-        await asyncio.wait_for(freed.wait(), 10)
-        assert executor.overdue == 0
+        assert await asyncio.wait_for(overdue.get(), 10) == 0
         await executor.close()
 
     asyncio.run(go())
@@ -383,6 +415,9 @@ PROCESS_TASKS = """
     def fatal(): raise Fatal("no", data=1)
 
     @task(process=True)
+    def surrogate(): raise ValueError(os.fsdecode(b"caf\\xe9"))
+
+    @task(process=True)
     def die(): os.kill(os.getpid(), 9)
 
     @task(process=True)
@@ -394,14 +429,14 @@ PROCESS_TASKS = """
 
 
 def test_process_tasks(run, module):
-    import os
-
     base = module("process_tasks", PROCESS_TASKS)
     x, pid, attempt = run("python", {"task": "process_tasks:pid", "args": [5]}, base_dir=base).result
     assert (x, attempt) == (5, 2)
     assert pid != os.getpid()
     assert run("python", {"task": "named-async", "args": {"x": 4}}, base_dir=base).result == 8
     assert run("python", {"task": "process_tasks:fatal"}, base_dir=base).facts.fatal
+    said = run("python", {"task": "process_tasks:surrogate"}, base_dir=base).facts.message
+    assert said == "ValueError: caf\\udce9"
     assert run("python", {"task": "process_tasks:die"}, base_dir=base).facts.signal == 9
 
 

@@ -2,12 +2,13 @@
 -- $6: only those that no other execution started.
 select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of, e.parent_id, e.compensation,
        (select jsonb_build_object(
-                   'step', i.step,
+                   'id', i.id, 'step', i.step, 'item', i.item_no,
                    'state', case i.state when 'leased' then 'running' when 'accepted' then 'running'
                                          when 'waiting' then 'pending' else i.state end,
                    'attempt', i.attempt, 'counted', coalesce((i.ledger ->> 'counted')::integer, 0),
                    'max_attempts', i.max_attempts, 'available_at', i.available_at, 'last_error', i.last_error,
-                   'awaiting', i.awaiting, 'until', i.timeout_at, 'compensates', i.compensates)
+                   'awaiting', i.awaiting, 'until', i.timeout_at, 'compensates', i.compensates,
+                   'lost_by', coalesce(i.ledger -> 'lost_by', '[]'))
           from tenax.item i
          where i.execution_id = e.id
          order by i.last_error is null, i.state not in ('retrying', 'held'), i.available_at, i.id

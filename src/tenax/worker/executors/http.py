@@ -20,7 +20,7 @@ from tenax.model.wire import Assignment
 from tenax.sdk.connections import connection_kind, connection_words
 from tenax.sdk.context import TaskContext
 from tenax.worker.failures import qualified, refused, retry_after_of, timed_out
-from tenax.worker.json_values import parse_json, without_nul
+from tenax.worker.json_values import parse_json, storable, without_nul
 
 BODY_LIMIT = 8_000_000
 
@@ -189,8 +189,8 @@ def _data(response: httpx2.Response, body: bytes) -> Any:
     if kind == "application/json" or kind.endswith("+json"):
         return parse_json(body)
     try:
-        return without_nul(body.decode(response.charset_encoding or "utf-8"))
-    except (UnicodeDecodeError, LookupError):
+        return storable(body.decode(response.charset_encoding or "utf-8"))
+    except (UnicodeError, LookupError):
         return {"base64": base64.b64encode(body).decode()}
 
 

@@ -29,15 +29,15 @@ _OUTCOME = TypeAdapter(Outcome)
 
 
 class PythonExecutor:
-    """Runs functions. `overdue` counts the threads that outlived their attempt and still take up its slot."""
+    """Runs functions. `on_overdue` hears how many threads outlived their attempt, and still take up its slot."""
 
-    def __init__(self, guardian: Guardian, *, on_slot_freed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, guardian: Guardian, *, on_overdue: Callable[[int], None] = lambda _: None) -> None:
         self._guardian = guardian
         self._threads = Threads()
         self._handlers: dict[tuple[str, str | None], Handler] = {}
         self._searches: dict[tuple[str, str | None], asyncio.Future[Handler | Outcome | NoHandler]] = {}
-        self._on_slot_freed = on_slot_freed
-        self.overdue = 0
+        self._on_overdue = on_overdue
+        self._overdue = 0
 
     async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:
         """Raises `NoHandler` where this worker has no such function."""
@@ -86,7 +86,7 @@ class PythonExecutor:
             if task is not None and task.cancelling():
                 raise
             return outcome_of(error)  # the function cancelled itself
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the boundary to the user's code
+        except BaseException as error:  # noqa: BLE001 - the boundary to the user's code: whatever it raises ends its attempt
             return timed_out(seconds) if scope.expired() else outcome_of(error)
         return timed_out(seconds) if scope.expired() else succeeded(result)
 
@@ -108,13 +108,12 @@ class PythonExecutor:
     def _keep_slot(self, future: asyncio.Future[Outcome]) -> None:
         if future.done():
             return
-        self.overdue += 1
+        self._count_overdue(1)
+        future.add_done_callback(lambda _: self._count_overdue(-1))
 
-        def freed(_: asyncio.Future[Outcome]) -> None:
-            self.overdue -= 1
-            self._on_slot_freed()
-
-        future.add_done_callback(freed)
+    def _count_overdue(self, more: int) -> None:
+        self._overdue += more
+        self._on_overdue(self._overdue)
 
     async def _in_process(self, handler: Handler, assignment: Assignment) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="tenax-attempt-", ignore_cleanup_errors=True) as name:
@@ -160,5 +159,5 @@ def _find(key: tuple[str, str | None]) -> Handler | Outcome | NoHandler:
         return find_handler(*key)
     except NoHandler as none:
         return none
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's module may raise anything at all
+    except BaseException as error:  # noqa: BLE001 - a user's module may raise anything at all
         return outcome_of(error)

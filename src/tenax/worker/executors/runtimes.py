@@ -14,16 +14,10 @@ RUNTIMES = ("python", "http", "process")
 class Executors:
     """One executor for each runtime, and the guardian they share."""
 
-    def __init__(self, *, on_slot_freed: Callable[[], None]) -> None:
+    def __init__(self, *, on_overdue: Callable[[int], None]) -> None:
         self._guardian = Guardian()
         self._made: dict[str, Executor] = {}
-        self._on_slot_freed = on_slot_freed
-        self._overdue: Callable[[], int] = lambda: 0
-
-    @property
-    def overdue(self) -> int:
-        """Threads that outlived their attempt, and still take up its slot."""
-        return self._overdue()
+        self._on_overdue = on_overdue
 
     def of(self, runtime: str) -> Executor:
         executor = self._made.get(runtime)
@@ -41,9 +35,7 @@ class Executors:
             case "python":
                 from tenax.worker.executors.python import PythonExecutor
 
-                executor = PythonExecutor(self._guardian, on_slot_freed=self._on_slot_freed)
-                self._overdue = lambda: executor.overdue
-                return executor
+                return PythonExecutor(self._guardian, on_overdue=self._on_overdue)
             case "http":
                 from tenax.worker.executors.http import HttpExecutor
 

@@ -1,0 +1,127 @@
+"""What work waits at: nobody is able to run it, as much runs as may, or it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+from tenax.engine.core import Core
+from tenax.engine.nets import held_steps
+from tenax.model.events import timestamp
+from tenax.model.queue_limits import rate_words
+from tenax.policy.serving import NAMED, Server, Want, why_unserved
+from tenax.store import fleet, workers
+from tenax.store.connect import Connection
+from tenax.store.fans import list_items
+from tenax.store.ready_work import ReadyWork, ready_work_among, ready_work_of
+from tenax.store.workers import WorkerRow
+
+Standing = dict[str, dict[str, Any] | None]
+"""`unserved` and `limited`, each None where it is not so."""
+NOTHING: Standing = {"unserved": None, "limited": None}
+
+
+async def steps_waiting_at(tx: Connection, core: Core, execution_id: int) -> dict[str, Standing]:
+    """Of each step of an execution that has ready work: what that waits at, if anything."""
+    found: dict[str, Standing] = {}
+    for work, standing in await _judged(tx, core, await ready_work_of(tx, execution_id)):
+        known = found.setdefault(work.step, dict(NOTHING))
+        for name, value in standing.items():
+            known[name] = known[name] or value
+    return found
+
+
+async def items_waiting_at(tx: Connection, core: Core, items: Sequence[int]) -> dict[int, Standing]:
+    """Of these work items, of which no execution has two, those that are ready: by execution."""
+    judged = await _judged(tx, core, await ready_work_among(tx, items) if items else [])
+    return {work.execution_id: standing for work, standing in judged}
+
+
+async def steps_held(
+    tx: Connection, execution_id: int, events: list[dict[str, Any]], fans: Container[str]
+) -> dict[str, dict[str, Any]]:
+    """Steps with held work; of fan-outs with the first of its items, and the workers that this has cost their lease."""
+    held = await held_steps(tx, execution_id, events)
+    for step, one in held.items():
+        first = (
+            await list_items(tx, execution_id, step, states=["held"], after=-1, limit=1)
+            if step in fans
+            else []
+        )
+        one["item"] = first[0]["item_no"] if first else None
+        one["lost_by"] = first[0]["lost_by"] if first else []
+    return held
+
+
+async def _judged(tx: Connection, core: Core, ready: Sequence[ReadyWork]) -> list[tuple[ReadyWork, Standing]]:
+    if not ready:
+        return []
+    lease = core.settings.lease
+    rows = await workers.load_workers(tx, core.settings.health_window, lease)
+    live = [row for row in rows if row.heartbeat_age < lease]
+    own = any(row.serves is not None for row in live)
+    lines = {id_: await fleet.find_line(tx, id_) for id_ in {work.execution_id for work in ready} if own}
+    judged: list[tuple[ReadyWork, Standing]] = []
+    for work in ready:
+        line = lines.get(work.execution_id, set())
+        here = [row for row in live if row.serves is None or row.serves in line]
+        judged.append((work, {"unserved": _unserved(work, here), "limited": _limited(work)}))
+    return judged
+
+
+def _unserved(work: ReadyWork, here: Sequence[WorkerRow]) -> dict[str, Any] | None:
+    """Why nobody takes it, what it asks for, and who could but is kept from it: at most so many are named."""
+    want = Want(work.queue, work.runtime, work.labels)
+    why = why_unserved(want, [_server(row) for row in here])
+    if why is None:
+        return None
+    idle = [
+        {"name": row.name, "state": row.state, "state_actor": row.state_actor, "health": row.health}
+        for row in here
+        if why_unserved(want, [Server(*_able(row), "active", "healthy", own=row.serves is not None)]) is None
+    ]
+    return {
+        "reason": why,
+        "since": timestamp(work.since),
+        "queue": work.queue,
+        "labels": work.labels,
+        "idle": idle[:NAMED],
+    }
+
+
+def _able(row: WorkerRow) -> tuple[str, tuple[str, ...], tuple[str, ...], dict[str, str]]:
+    return row.name, tuple(row.queues), tuple(row.runtimes), row.labels
+
+
+def _server(row: WorkerRow) -> Server:
+    return Server(*_able(row), row.state, row.health, own=row.serves is not None)
+
+
+def _limited(work: ReadyWork) -> dict[str, Any] | None:
+    reason = _why_limited(work)
+    return None if reason is None else {"reason": reason, "since": timestamp(work.since)}
+
+
+def _why_limited(work: ReadyWork) -> str | None:
+    """The first limit that is reached, in plain words."""
+    if work.action_gate is not None and _is_full(work.action_running, work.action_most):
+        name, _ = _read_gate(work.action_gate)
+        return f"{work.action_running} of {work.action_most} of `{name}` run (concurrency)"
+    if work.key_gate is not None and _is_full(work.key_running, work.key_most):
+        name, key = _read_gate(work.key_gate)
+        return f"{work.key_running} of {work.key_most} of `{name}` with the key {key!r} run (concurrency)"
+    if _is_full(work.queue_running, work.queue_most):
+        return f"{work.queue_running} of {work.queue_most} of the queue {work.queue} run (tenax queues)"
+    if work.rate is not None and work.tokens is not None and work.tokens + 1e-9 < 1:
+        return f"the rate of the queue {work.queue}, {rate_words(work.rate)}, is used up (tenax queues)"
+    return None
+
+
+def _is_full(running: int | None, most: int | None) -> bool:
+    return running is not None and most is not None and running >= most
+
+
+def _read_gate(gate: str) -> tuple[str, str]:
+    """What people know it by, and the key: of `step:mails/send:acme` that is `send` and `acme`."""
+    _, name, *key = gate.split(":", 2)
+    return name.rpartition("/")[2], "".join(key)

@@ -1,0 +1,49 @@
+"""What is ready and may not run yet: what it asks for, and the limits it is under."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tenax.store.connect import Connection
+from tenax.store.journal import SERVER_QUEUE
+from tenax.store.json_text import decode
+from tenax.store.statements import sql
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyWork:
+    """Ready items of a step that ask for the same. Where there is no limit, what it allows and what runs is None."""
+
+    execution_id: int
+    step: str
+    queue: str
+    runtime: str
+    labels: dict[str, str]
+    since: datetime
+    action_gate: str | None
+    action_most: int | None
+    key_gate: str | None
+    key_most: int | None
+    action_running: int | None
+    key_running: int | None
+    queue_most: int | None
+    queue_running: int | None
+    rate: float | None
+    tokens: float | None
+
+
+async def ready_work_of(tx: Connection, execution_id: int) -> list[ReadyWork]:
+    """Of an execution, who waits longest first."""
+    return await _find(tx, execution_id, ())
+
+
+async def ready_work_among(tx: Connection, items: Sequence[int]) -> list[ReadyWork]:
+    """Of these work items."""
+    return await _find(tx, None, items)
+
+
+async def _find(tx: Connection, execution_id: int | None, items: Sequence[int]) -> list[ReadyWork]:
+    rows = await tx.fetch(sql("find_ready_work"), execution_id, items, SERVER_QUEUE)
+    return [ReadyWork(**{**row, "labels": decode(row["labels"]) or {}}) for row in rows]
