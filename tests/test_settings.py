@@ -382,3 +382,19 @@ def test_the_defaults_shown_in_the_docs_are_the_defaults(tmp_path):
             continue
         read = load(tmp_path, env={row.variable: row.default})
         assert getattr(read, row.name) == getattr(defaults, row.name)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"labels": "gpu"}, "--label gpu: expected labels such as gpu=yes,zone=a: 'gpu' has no `=`"),
+        ({"labels": "=x"}, "--label =x: expected labels such as gpu=yes,zone=a: '=x' has no name before the `=`"),
+        ({"labels": "gpu=yes,gpu=no"}, "--label gpu=yes,gpu=no: `gpu` is said twice, as 'yes' and as 'no'"),
+        ({"worker_name": ""}, "--name '': expected a text"),
+        ({"queues": ("a", "b d")}, "--queue a,b d: 'b d' is not a name: use letters, digits, _ and - (not first)"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_the_flags_of_a_worker(tmp_path, flags, message):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, flags=flags)
+    assert caught.value.message == message

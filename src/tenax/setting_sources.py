@@ -81,7 +81,9 @@ def read_flags(flags: Mapping[str, Any], specs: Specs, wrong: Wrong) -> dict[str
         if name not in specs:
             wrong.add(f"unknown setting '{name}'{_nearest(name, specs)}")
         elif value is not None:
-            given[name] = Given(value, f"{flag_of(name, specs)} {_shown(value, specs[name])}")
+            written = ",".join(value) if isinstance(value, tuple) else value
+            shown = "''" if written == "" else _shown(written, specs[name])
+            given[name] = Given(value, f"{flag_of(name, specs)} {shown}")
     return given
 
 

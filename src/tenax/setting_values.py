@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,26 +92,43 @@ def one_of(*choices: str) -> Parser:
     return parse
 
 
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}", re.ASCII)
+
+
 def names(value: Any) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         raise ValueError("expected a list of names, or names with commas between them")
     if not parts:
         raise ValueError("expected at least one name")
-    return tuple(text(part) for part in parts)
+    found = tuple(text(part) for part in parts)
+    for name in found:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a name: use letters, digits, _ and - (not first)")
+    return found
 
 
 def labels(value: Any) -> Mapping[str, str]:
     if isinstance(value, str):
-        pairs = [part.partition("=") for part in value.split(",")]
-        if any(not equals for _, equals, _ in pairs):
-            raise ValueError("expected labels such as gpu=yes,zone=a")
-        value = {name.strip(): text.strip() for name, _, text in pairs}
+        value = _read_pairs(value.split(","))
     if not isinstance(value, Mapping) or not all(
         isinstance(text, str) and name for name, text in value.items()
     ):
         raise ValueError("expected a table of names and texts")
     return dict(value)
+
+
+def _read_pairs(parts: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name:
+            missing = "no name before the `=`" if equals else "no `=`"
+            raise ValueError(f"expected labels such as gpu=yes,zone=a: {part.strip()!r} has {missing}")
+        if name in found and found[name] != value:
+            raise ValueError(f"`{name}` is said twice, as {found[name]!r} and as {value!r}")
+        found[name] = value
+    return found
 
 
 def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:

@@ -117,14 +117,16 @@ class Settings:
         10, values.whole_number(1, 1000), "work items that one worker runs at once, at most 1000"
     )
     queues: tuple[str, ...] = _setting(
-        ("default",), values.names, "the queues a worker serves", shown="default"
+        ("default",), values.names, "the queues a worker serves", shown="default", flag="--queue"
     )
     labels: Mapping[str, str] = field(
         default_factory=dict,
-        metadata=_about(values.labels, "what a worker offers, such as gpu=yes,zone=a", shown="none"),
+        metadata=_about(
+            values.labels, "what a worker offers, such as gpu=yes,zone=a", shown="none", flag="--label"
+        ),
     )
     worker_name: str | None = _setting(
-        None, values.text, "the name of a worker", shown="its host and process id"
+        None, values.text, "the name of a worker", shown="its host and process id", flag="--name"
     )
     drain: float = _setting(
         30.0,

@@ -449,7 +449,7 @@ def test_the_list_says_what_is_being_undone(tenax, play, tmp_path):
     (tmp_path / "undone.yaml").write_text(UNDONE)
     tenax("submit", "undone.yaml")
     play(fail_then_undo)
-    assert "  undoing book (queued)  " in tenax("list").out
+    assert "  undoing book (queued): no worker is live  " in tenax("list").out
     play(begin)
     assert "  undoing book, attempt 1 of " in tenax("list").out
 

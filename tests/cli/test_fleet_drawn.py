@@ -51,12 +51,66 @@ def cells(line: str) -> list[str]:
         (ill("consecutive_failures", consecutive_failures=10), "unhealthy: 10 failures in a row"),
         (ill("queue_depth", "degraded", queue_depth=60), "degraded: 60 items in hand"),
         (ill("failure_rate", runs=40, failures=30, failure_rate=0.75), "unhealthy: 30 of 40 runs failed"),
-        (ill("reported_status"), "unhealthy: by its own report"),
+        (ill("reported_status"), "unhealthy: by its own report (its event loop comes late: overload_lag)"),
+        (
+            ill("reported_status", reported={"overdue": 10, "queue_depth": 10}),
+            "unhealthy: by its own report (10 threads that timed out hold all its slots)",
+        ),
+        (
+            ill("reported_status", reported={"queue_depth": 120}),
+            "unhealthy: by its own report (120 items in hand)",
+        ),
+        (ill("queue_depth", "degraded", slots=1, queue_depth=1), "degraded: 1 item in hand"),
         (ill("recovering", "degraded"), "degraded: recovering"),
     ],
 )
 def test_health_names_the_column_that_decided(one, words):
     assert health_words(one) == words
+
+
+def test_labels_have_a_column_where_there_are_any():
+    lines = drawn(FleetTable([worker("a", labels={"zone": "a", "gpu": "yes"}), worker("b")]))
+    assert cells(lines[0])[5] == "labels"
+    assert cells(lines[1])[5] == "gpu=yes, zone=a"
+
+
+def test_a_drain_by_the_server_is_told_from_that_of_a_person():
+    by_server = worker("a", state="draining", state_actor="tenax", state_reason="lost 5 times")
+    by_person = worker("b", state="draining", state_actor="me")
+    lines = drawn(FleetTable([by_server, by_person]))
+    assert cells(lines[1])[1] == "drained by the server"
+    assert cells(lines[2])[1] == "draining"
+    assert drawn(render_worker(by_server))[0].startswith("worker a: drained by the server, ")
+
+
+def test_one_is_not_many():
+    said = {
+        "status": "healthy",
+        "total_executions": 1,
+        "queue_depth": 1,
+        "consecutive_failures": 1,
+        "overdue": 1,
+    }
+    text = "\n".join(drawn(render_worker(worker(reported=said))))
+    assert "1 run in its life, 0 of them failed" in text
+    assert "1 failure in a row, 1 item in hand, 1 slot held by threads that outlived their attempts" in text
+
+
+def test_a_report_that_is_not_heard_says_why():
+    column = {"column": "reported_status", "value": None, "degraded_at": "degraded", "unhealthy_at": "unhealthy", "health": "healthy"}  # fmt: skip
+    said = {"status": "degraded", "consecutive_failures": 4}
+    text = "\n".join(drawn(render_worker(worker(columns=[column], reported=said))))
+    assert "(while it counts so many failures in a row, those are judged, and not its status)" in text
+    assert "those are judged" not in "\n".join(
+        drawn(render_worker(worker(columns=[column], reported={"status": "healthy"})))
+    )
+
+
+def test_a_life_that_displaced_another_says_so():
+    data = {"slots": 1, "queues": ["default"], "took_over": True}
+    assert fleet_event_words("worker_registered", data) == (
+        "registered with 1 slot for default, in the place of a life that was not over"
+    )
 
 
 def test_the_table_of_workers():

@@ -101,10 +101,19 @@ def test_limits_in_words(tenax):
             "--rate 10: expected a rate such as 10/s, 600/m or 60/h, or `none`",
         ),
         (("limit", "gpu", "--rate", "10/year"), "expected a rate such as"),
-        (("limit", "gpu", "--rate", "0/s"), "`rate` must be from"),
-        (("limit", "gpu", "--concurrency", "0"), "`concurrency` must be from 1"),
-        (("limit", "gpu", "--concurrency", "-1"), "concurrency"),
-        (("limit", "gpu", "--concurrency", "many"), "--concurrency many: expected a whole number, or `none`"),
+        (("limit", "gpu", "--rate", "0/s"), "--rate 0/s: expected a rate from 1/d to 1,000,000/s, or `none`"),
+        (("limit", "gpu", "--rate", "-5/s"), "--rate -5/s: expected a rate such as 10/s"),
+        *(
+            (
+                ("limit", "gpu", "--concurrency", wrong),
+                f"--concurrency {wrong}: expected a whole number from 1 to 1,000,000, or `none`",
+            )
+            for wrong in ("0", "-1", "many", "1000001", "9" * 20)
+        ),
+        (
+            ("limit", "gpu", "--rate", "1/s", "--burst", "0"),
+            "--burst 0: expected a whole number from 1 to 1,000,000\n",
+        ),
         (("limit", "gpu", "--burst", "3"), "give a `rate` as well"),
         (("limit", "gpu", "--burst", "none"), "a rate always has one"),
         (("limit", "gpu", "--rate", "none", "--burst", "3"), "give a `rate` as well"),

@@ -170,7 +170,6 @@ WRONG = {
     "too many": (("items", "1", "paid", "--limit", "0"), "expected a number from 1 to 1000"),
     "nothing named": (("signal", "1"), "NAME"),
     "item without step": (("show", "1", "--item", "0"), "name it: --step STEP"),
-    "explain item without step": (("explain", "1", "--item", "0"), "name it: --step STEP"),
     "not an item": (("show", "1", "--step", "paid", "--item", "0"), "has no item 0"),
 }
 

@@ -111,6 +111,7 @@ def test_drain(tenax, server):
     assert drained.out == (
         "worker w1 is draining: it finishes what it has, then it ends\n"
         "  see how far it is: tenax workers show w1\n"
+        "  what starts it again (tenax up, systemd) gives it work again; to keep it away: tenax workers pause w1\n"
     )
     assert tenax("workers", "drain", "w1").out == "worker w1 was draining already\n"
     assert "its process ends when it has finished what it holds" in tenax("workers", "show", "w1").out

@@ -92,8 +92,8 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
         "worker, reason, detail; compensation: it was of one",
     ),
     "queue_expired": ("not leased within `queue_ttl`; uses an attempt number", "error, failure"),
-    "retry_held": ("a control holds the retry back; no control does so in this version", "as `step_retry`"),
-    "retry_released": ("", ""),
+    "retry_held": ("a control holds the retry back: it is [poison](fleet.md#poison)", "as `step_retry`"),
+    "retry_released": ("an operator released it from its hold", "actor, reason; compensation: it was of one"),
     "retry_rescheduled": ("an operator asked for the retry now", "available_at, actor"),
     "item_completed": ("an item of a fan-out is done", "attempts"),
     "item_failed": (
@@ -104,7 +104,7 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
         "the work item ends with its execution, or with its step; those of a fan-out that never had their turn in one event",
         "was, worker; count, items: ranges of those that never had their turn",
     ),
-    "item_held": ("", ""),
+    "item_held": ("recovery found its work item missing, and put it back as it was: held", ""),
     "late_result": (
         "a report with an old lease token, or a callback that no longer counts: recorded, not applied",
         "status, result or failure; via: `callback`; compensation: it was of one",
@@ -125,14 +125,21 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     "compensation_cancelled": ("the execution was cancelled meanwhile", "as `item_cancelled`"),
     "budget_exceeded": ("", ""),
     "operator_action": (
-        "a person did something: cancel, retry, pause, resume, approve, reject",
-        "action, actor, reason; because_of: the execution it was done to, where this one went along",
+        "a person did something: cancel, retry, pause, resume, approve, reject; or, belonging to no execution, worker_pause, worker_drain, worker_resume (by `tenax`: the server took its own drain back), queue_limit",
+        "action, actor, reason; because_of: the execution it was done to, where this one went along; worker; queue, concurrency, rate, burst",
     ),
     "worker_registered": (
         "a worker said who it is; belongs to no execution",
         "worker, runtimes, queues, slots, ...",
     ),
-    "worker_health_changed": ("", ""),
+    "worker_health_changed": (
+        "the server judges a [worker's health](fleet.md#health) otherwise than before; belongs to no execution",
+        "worker, from, to, column (null: healthy), value, threshold, floored, columns: the value of each; probe_at",
+    ),
+    "worker_drained": (
+        "the server drained a worker that was lost again and again; belongs to no execution",
+        "worker, reason, losses",
+    ),
     "worker_lost": (
         "a worker was silent for three leases; belongs to no execution",
         "worker, last_heartbeat",

@@ -41,6 +41,7 @@ def test_work_that_nobody_is_able_to_run_says_so_at_once(play, worker, keys, why
             "since": (await hand.engine.get(id_))["created_at"],
             "queue": "default",
             "labels": labels,
+            "idle": [],
         }
         await arrive(hand, "able", labels=labels)
         assert await unserved(hand, id_) is None
@@ -190,7 +191,9 @@ def test_what_nobody_is_able_to_run_is_looked_for_every_ten_seconds(play):
         await live(hand, 50)
         await hand.clock.advance(6)
         await hand.look()
-        assert (await hand.types(id_))[-1] == "step_enqueued", "its time is over, but it was looked for 6 s ago"
+        assert (await hand.types(id_))[-1] == "step_enqueued", (
+            "its time is over, but it was looked for 6 s ago"
+        )
         await hand.clock.advance(4)
         await hand.look()
         assert (await hand.types(id_))[-1] == "step_retry"

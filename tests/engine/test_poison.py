@@ -124,6 +124,20 @@ def test_the_same_worker_three_times_quarantines_nothing(play):
     play(scene, drain_after=0)
 
 
+def test_of_two_workers_it_takes_both_and_three_losses(play):
+    async def scene(hand: Hand):
+        await arrive(hand, "a", "b")
+        id_ = await hand.submit(PATIENT)
+        for worker, other, status in (("a", "b", "retrying"), ("b", "a", "retrying"), ("a", "b", "held")):
+            assert await hand.lease(worker, slots=1)
+            await live(hand, 30, other)
+            await live(hand, 1, "a", "b")
+            assert (await hand.engine.get(id_))["steps"]["only"]["status"] == status
+        assert await losses(hand, "a", "b") == [0, 0]
+
+    play(scene)
+
+
 def test_with_quarantine_switched_off_it_goes_on(play):
     async def scene(hand: Hand):
         id_ = await quarantined(hand)

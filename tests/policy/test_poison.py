@@ -11,6 +11,7 @@ from tenax.model.outcome import Facts, Outcome
 from tenax.model.policy import ONE_ATTEMPT, Policy, Rule
 from tenax.policy.decide import decide, read_failure, replay
 from tenax.policy.explain import explain_decision
+from tenax.policy.quarantine import is_poison
 from tenax.policy.resolve import compile_policy
 
 LOST = Outcome(
@@ -134,7 +135,7 @@ def test_a_quarantine_in_plain_english():
     assert explained(lost(), LOST).splitlines() == [
         "Step s, attempt 3: hold. It waits: a retry is due, but held back.",
         "What happened: worker_lost (worker_heartbeat_stale): w",
-        "Decided by: poison - it has cost `poison_after` different workers their lease: hold, in quarantine.",
+        "Decided by: poison - it has cost `poison_after` different workers their lease (or all there are, as often): hold, in quarantine.",
         f"Why: {WHY}: it is quarantined; attempt 3 (no limit).",
         "Attempts: attempt 3 (no limit).",
         "Delay: 4s. The exponential curve gives 4s after 3 counted failures (cap 5m); no jitter changed it.",
@@ -145,7 +146,7 @@ def test_a_quarantine_in_plain_english():
         "     retries_disabled: retries_enabled true",
         "     class_default: class worker_lost, reason worker_heartbeat_stale, retried true",
         "     attempts_exhausted: counted 3, max_attempts none",
-        "  -> poison: lost_by [a, b, c], poison_after 3",
+        "  -> poison: lost_by [a, b, c], losses 1, able none, poison_after 3",
     ]
 
 
@@ -155,3 +156,23 @@ def test_a_hold_that_was_too_long_in_plain_english():
     assert lines[0] == "Step s, attempt 3: fail. It has failed for good."
     assert lines[2] == "Decided by: hold_expired - it was held for longer than `max_hold`: fail."
     assert lines[-1] == "  -> hold_expired: held_for 1d"
+
+
+@pytest.mark.parametrize(
+    ("lost_by", "losses", "able", "hit"),
+    [
+        (("a", "b", "c"), 3, 10, True),
+        (("a", "b"), 3, 2, True),
+        (("a", "b"), 2, 2, False),
+        (("a", "b"), 5, 3, False),
+        (("a",), 3, 1, True),
+        (("a",), 3, 2, False),
+        (("a",), 9, None, False),
+        (("a", "b", "c"), 3, None, True),
+    ],
+)
+def test_where_there_are_fewer_workers_it_takes_all_of_them_and_as_many_losses(lost_by, losses, able, hit):
+    ledger = Ledger(by_class={"worker_lost": losses}, lost_by=lost_by)
+    assert is_poison(ledger, Controls(lost_worker="a", poison_after=3, able=able)) is hit
+    assert is_poison(ledger, Controls(lost_worker="a", poison_after=0, able=able)) is False
+    assert is_poison(ledger, Controls(poison_after=3, able=able)) is False, "nobody was lost just now"

@@ -24,6 +24,7 @@ from tenax.errors import SchemaOutdated, Unreachable, UsageError
 from tenax.server.app import serve
 from tenax.server.gate import Gate
 from tenax.server.listen import bind, callback_base
+from tenax.server.parking import Parking
 from tenax.settings import Settings
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
@@ -222,6 +223,28 @@ def test_an_open_api_document_is_served(server) -> None:
         document = json.loads(http.get("/openapi.json").content)
     assert document["info"]["title"] == "Tenax"
     assert document["paths"]["/v1/worker/lease"]["post"]["requestBody"]["required"] is True
+
+
+def test_that_it_stops_when_it_is_told_to_is_no_failure_to_warn_of() -> None:
+    """Workers ask again until it is gone; each of them gets the answer, and the log nothing."""
+    parking, sent = Parking(), list[Any]()
+    parking.close()
+
+    async def parks(scope: Any, receive: Any, _send: Any) -> None:
+        await parking.wait(Request(scope, receive), asyncio.sleep(0))
+
+    async def nothing() -> dict[str, Any]:
+        return {}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "path": "/healthz", "method": "POST", "headers": []}
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(Gate(parks, None, 100)(scope, nothing, send))  # type: ignore[arg-type]  # a public path asks no doorkeeper
+    assert sent[0]["status"] == 503
+    assert b"the server is stopping" in sent[1]["body"]
+    assert logs == []
 
 
 def test_a_caller_that_goes_away_in_the_middle_of_its_request_is_no_fault_of_ours() -> None:

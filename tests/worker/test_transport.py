@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
+from contextlib import suppress
 
 import pytest
 
@@ -45,16 +47,20 @@ class Freezable:
         self._server.close()
 
     async def _answer(self, reader, writer):
-        while head := await reader.readuntil(b"\r\n\r\n"):
-            verb = head.split()[1].decode().removeprefix("/v1/worker/")
-            [size] = [
-                line.split()[1] for line in head.lower().splitlines() if line.startswith(b"content-length")
-            ]
-            await reader.readexactly(int(size))
-            self.taken.put_nowait(verb)
-            await self.thawed.wait()
-            body = json.dumps(self.answers[verb]).encode()
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        with suppress(asyncio.IncompleteReadError, asyncio.CancelledError):  # the client's end, or the test's
+            while True:
+                verb = await self._taken_from(reader)
+                await self.thawed.wait()
+                body = json.dumps(self.answers[verb]).encode()
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        writer.close()
+
+    async def _taken_from(self, reader):
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(re.search(rb"(?i)content-length: *(\d+)", head)[1]))
+        verb = re.search(rb"/v1/worker/(\w+)", head)[1].decode()
+        self.taken.put_nowait(verb)
+        return verb
 
 
 def beside_one_that_freezes(second, scene, *, lease=0.8):
@@ -261,6 +267,17 @@ def test_a_report_may_take_longer_than_a_heartbeat(second):
 
     beside_one_that_freezes(second, scene, lease=0.2)
     assert second.requests == []
+
+
+@pytest.mark.parametrize(
+    "odd", [{"result": "\ud800"}, {"facts": Facts(message="\ud800")}, {"result": object()}]
+)
+def test_what_has_no_json_form_is_refused_before_it_is_sent(callee, odd):
+    """Not as a link that is down: to send it again would be of no use."""
+    report = Report(1, 2, 3, "g", Outcome("failed", **odd))
+    with pytest.raises(UsageError, match="it has no JSON form"):
+        ask(callee.url, lambda transport: transport.report([report]))
+    assert callee.requests == []
 
 
 def test_a_url_that_is_none():

@@ -10,7 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from tenax.cli.fleet_words import health_words, share, short_duration
+from tenax.cli.fleet_words import health_words, share, short_duration, state_words
 from tenax.cli.output import new_table, one_line
 
 Worker = Mapping[str, Any]
@@ -19,7 +19,7 @@ HEALTH_STYLES = {"healthy": "green", "degraded": "yellow", "unhealthy": "bold re
 STATE_STYLES = {"active": "", "paused": "magenta", "draining": "magenta", "gone": "dim"}
 _LONGEST = 40
 _NUMBERS = ("slots", "busy", "failures", "rate", "heartbeat")
-_FIRST_TO_GO = ("version", "runtimes", "queues", "slots", "rate")
+_FIRST_TO_GO = ("version", "runtimes", "queues", "labels", "slots", "rate")
 """What is left out where there is no room, in this order: `workers show` has it all."""
 
 
@@ -36,10 +36,11 @@ def health_text(worker: Worker) -> Text:
 
 _CELLS: Mapping[str, Callable[[Worker], Text]] = {
     "name": lambda w: Text(one_line(w["name"])),
-    "state": lambda w: Text(w["state"], style=STATE_STYLES.get(w["state"], "")),
+    "state": lambda w: Text(state_words(w), style=STATE_STYLES.get(w["state"], "")),
     "health": health_text,
     "queues": lambda w: _names(w["queues"]) if w["serves"] is None else Text(f"execution {w['serves']} only"),
     "runtimes": lambda w: _names(w["runtimes"]),
+    "labels": lambda w: _names([f"{name}={value}" for name, value in sorted(w["labels"].items())]),
     "slots": lambda w: Text(str(w["slots"])),
     "busy": lambda w: Text(str(w["queue_depth"])),
     "failures": lambda w: Text(str(w["failures"]), style="red" if w["failures"] else ""),
@@ -69,16 +70,17 @@ class FleetTable:
         self._found = found
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        left_out: list[str] = []
+        left_out: list[str] = [] if any(worker["labels"] for worker in self._found) else ["labels"]
+        unlabelled = len(left_out)
         table = self._table(left_out)
         for title in _FIRST_TO_GO:
             if _fits(table, console, options):
                 break
-            left_out.append(title)
+            left_out += [title] if title not in left_out else []
             table = self._table(left_out)
         yield table
-        if left_out:
-            yield Text(f"left out, for want of room: {', '.join(left_out)}", style="dim")
+        if for_room := left_out[unlabelled:]:
+            yield Text(f"left out, for want of room: {', '.join(for_room)}", style="dim")
 
     def _table(self, left_out: Sequence[str]) -> Table:
         titles = [title for title in _CELLS if title not in left_out]

@@ -36,10 +36,34 @@ def health_words(worker: Worker) -> str:
 def _deciding(column: str, worker: Worker) -> str:
     if column == "failure_rate":
         return f"{worker['failures']:,} of {worker['runs']:,} runs failed"
+    if column == "reported_status":
+        return f"{column_words(column, None)} ({_own_reason(worker)})"
     value = {"heartbeat_age": worker["heartbeat_age"], "queue_depth": worker["queue_depth"]}.get(
         column, worker["consecutive_failures"]
     )
     return column_words(column, value)
+
+
+def _own_reason(worker: Worker) -> str:
+    """What a worker that finds itself sick has seen, by the numbers that it reports along."""
+    said = worker["reported"] or {}
+    if said.get("overdue", 0) >= worker["slots"]:
+        return f"{counted(said['overdue'], 'thread')} that timed out hold all its slots"
+    if said.get("queue_depth", 0) > worker["slots"]:
+        return f"{counted(said['queue_depth'], 'item')} in hand"
+    return "its event loop comes late: overload_lag"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 item`, `2 items`."""
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
+
+
+def state_words(worker: Worker) -> str:
+    """Its state; a drain by the server itself, which lasts, is another than one that ends with the process."""
+    if worker["state"] == "draining" and worker["state_actor"] == "tenax":
+        return "drained by the server"
+    return str(worker["state"])
 
 
 def column_words(column: str | None, value: Any) -> str:
@@ -48,9 +72,9 @@ def column_words(column: str | None, value: Any) -> str:
         case "heartbeat_age":
             return f"silent for {short_duration(value)}"
         case "consecutive_failures":
-            return f"{value:,} failure{'s' if value != 1 else ''} in a row"
+            return f"{counted(value, 'failure')} in a row"
         case "queue_depth":
-            return f"{value:,} items in hand"
+            return f"{counted(value, 'item')} in hand"
         case "failure_rate":
             return f"{share(value)} of its runs failed"
         case "reported_status":
@@ -76,7 +100,9 @@ def fleet_event_words(kind: str, data: Data) -> str | None:
     match kind:
         case "worker_registered":
             version = f", version {data['version']}" if data.get("version") else ""
-            return f"registered with {data.get('slots', 1)} slots for {', '.join(data.get('queues', ()))}{version}"
+            instead = ", in the place of a life that was not over" if data.get("took_over") else ""
+            slots = counted(data.get("slots", 1), "slot")
+            return f"registered with {slots} for {', '.join(data.get('queues', ()))}{version}{instead}"
         case "worker_lost":
             silent = (
                 f"; it was last heard of at {data['last_heartbeat']}" if data.get("last_heartbeat") else ""

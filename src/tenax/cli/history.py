@@ -10,7 +10,6 @@ from cyclopts import Parameter
 from tenax.cli.backend import open_backend, run_async
 from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
 from tenax.cli.output import new_table, one_line, print_json, printable, say, show
-from tenax.errors import UsageError
 
 
 def events(
@@ -62,15 +61,13 @@ def explain(
     *,
     step: Annotated[str | None, Parameter(help="Only the decisions on this step.")] = None,
     item: Annotated[
-        int | None, Parameter(help="Only the decisions on this item of the step's fan-out.")
+        int | None, Parameter(help="Only the decisions on this item; without --step, of each fan-out.")
     ] = None,
     attempt: Annotated[int | None, Parameter(help="Only the decision on this attempt.")] = None,
     json: Json = False,
     where: Where = ANYWHERE,
 ) -> None:
     """Say in plain English why something was retried, or was not."""
-    if item is not None and step is None:
-        raise UsageError("--item is of a step", remedy="name it: --step STEP")
     found = run_async(_explained(where, execution_id, step, item, attempt))
     if json:
         print_json(found)

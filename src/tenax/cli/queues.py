@@ -14,7 +14,7 @@ from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
 from tenax.model.findings import nearest, shorten, suggest
-from tenax.model.queue_limits import PER_SECOND, QueueLimits, rate_words, usual_burst
+from tenax.model.queue_limits import LEAST_RATE, MOST, PER_SECOND, QueueLimits, rate_words, usual_burst
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,15 +57,24 @@ def limit(
     /,
     *,
     concurrency: Annotated[
-        str | None, Parameter(help="At most so many of its items run at once; none: no such limit.")
+        str | None,
+        Parameter(
+            help="At most so many of its items run at once; none: no such limit.", allow_leading_hyphen=True
+        ),
     ] = None,
     rate: Annotated[
         str | None,
-        Parameter(help="At most so many of its items start: 10/s, 600/m, 60/h; none: no such limit."),
+        Parameter(
+            help="At most so many of its items start: 10/s, 600/m, 60/h; none: no such limit.",
+            allow_leading_hyphen=True,
+        ),
     ] = None,
     burst: Annotated[
         str | None,
-        Parameter(help="So many may start at once after a pause. [what the rate lets start in a second]"),
+        Parameter(
+            help="So many may start at once after a pause. [what the rate lets start in a second]",
+            allow_leading_hyphen=True,
+        ),
     ] = None,
     reason: Annotated[str | None, Parameter(help="Why, for the record.")] = None,
     json: Json = False,
@@ -132,9 +141,15 @@ def _unknown(name: str, known: Sequence[str]) -> Sequence[str]:
 def _whole(flag: str, text: str | None) -> int | None:
     if text is None or text == _NONE:
         return None
-    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
-        raise UsageError(f"{flag} {shorten(text)}: expected a whole number, or `none`")
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not 1 <= int(text) <= MOST:
+        raise UsageError(
+            f"{flag} {shorten(text)}: expected a whole number from 1 to {MOST:,}{_or_none(flag)}"
+        )
     return int(text)
+
+
+def _or_none(flag: str) -> str:
+    return "" if flag == "--burst" else ", or `none`"
 
 
 def _burst(text: str | None) -> int | None:
@@ -149,7 +164,10 @@ def _rate(text: str | None) -> float | None:
     found = _RATE.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h, or `none`")
-    return float(found[1]) / PER_SECOND[found[2]]
+    rate = float(found[1]) / PER_SECOND[found[2]]
+    if not LEAST_RATE <= rate <= MOST:
+        raise UsageError(f"--rate {shorten(text)}: expected a rate from 1/d to {MOST:,}/s, or `none`")
+    return rate
 
 
 def _limits_words(limits: Queue) -> str:

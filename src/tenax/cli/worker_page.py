@@ -12,7 +12,7 @@ from rich.text import Text
 from tenax.cli.event_lines import moment
 from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
-from tenax.cli.fleet_words import COLUMN_NAMES, fleet_event_words, share, short_duration
+from tenax.cli.fleet_words import COLUMN_NAMES, counted, fleet_event_words, share, short_duration, state_words
 from tenax.cli.output import new_table, one_line, printable, to_the_second
 from tenax.model.durations import format_duration
 
@@ -38,7 +38,7 @@ def _head(worker: Worker, where: Where) -> Text:
         "worker ",
         (one_line(worker["name"]), "bold"),
         ": ",
-        (worker["state"], STATE_STYLES.get(worker["state"], "")),
+        (state_words(worker), STATE_STYLES.get(worker["state"], "")),
     )
     if worker["state"] != "gone":
         head.append(", ")
@@ -95,7 +95,7 @@ def _is_floored(worker: Worker) -> bool:
 
 def _particulars(worker: Worker) -> Iterator[str]:
     version = f"version {one_line(worker['version'])}, " if worker["version"] else ""
-    yield f"{version}{worker['slots']} slot{'s' if worker['slots'] != 1 else ''}"
+    yield f"{version}{counted(worker['slots'], 'slot')}"
     labels = ", ".join(f"{name}={value}" for name, value in sorted(worker["labels"].items()))
     queues = f"queues {', '.join(worker['queues'])}"
     if worker["serves"] is not None:
@@ -140,11 +140,20 @@ def _reported(worker: Worker) -> Iterator[str]:
         yield "it has reported nothing about itself yet"
         return
     took = format_duration(round(said.get("average_execution_time_ms") or 0) / 1000)
+    in_hand = f"{counted(said.get('queue_depth', 0), 'item')} in hand"
+    if overdue := said.get("overdue"):
+        in_hand += f", {counted(overdue, 'slot')} held by threads that outlived their attempts"
     yield (
-        f"it reports: {said.get('status')}, {said.get('total_executions', 0):,} runs in its life, "
+        f"it reports: {said.get('status')}, {counted(said.get('total_executions', 0), 'run')} in its life, "
         f"{said.get('failed_executions', 0):,} of them failed, {took} on average; "
-        f"{said.get('consecutive_failures', 0):,} failures in a row, {said.get('queue_depth', 0):,} items in hand"
+        f"{counted(said.get('consecutive_failures', 0), 'failure')} in a row, {in_hand}"
     )
+    if said.get("status") != "healthy" and _own_verdict(worker) == "healthy":
+        yield "(while it counts so many failures in a row, those are judged, and not its status)"
+
+
+def _own_verdict(worker: Worker) -> str | None:
+    return next((one["health"] for one in worker["columns"] if one["column"] == "reported_status"), None)
 
 
 def _how_many_leases(worker: Worker) -> str:

@@ -118,13 +118,19 @@ def pause(name: WorkerName, /, *, reason: Reason = None, json: Json = False, whe
 
 @workers.command
 def drain(name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE) -> None:
-    """Give a worker nothing new, let it finish what it has, and let its process end."""
+    """Give a worker nothing new, let it finish what it has, and let its process end.
+
+    Where something starts it again, as `tenax up` does, it gets work again: `pause` keeps it away.
+    """
     changed = run_async(_changed(where, "drain", name, reason))
     if json:
         print_json({"name": name, "state": "draining", "changed": changed})
     elif changed:
-        watch = where.command("workers", "show", name)
-        say(f"worker {name} is draining: it finishes what it has, then it ends\n  see how far it is: {watch}")
+        watch, pause_it = where.command("workers", "show", name), where.command("workers", "pause", name)
+        say(
+            f"worker {name} is draining: it finishes what it has, then it ends\n  see how far it is: {watch}\n"
+            f"  what starts it again (tenax up, systemd) gives it work again; to keep it away: {pause_it}"
+        )
     else:
         say(f"worker {name} was draining already")
 

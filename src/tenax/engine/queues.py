@@ -9,12 +9,10 @@ from typing import Any
 from tenax.engine.core import Core
 from tenax.errors import UsageError
 from tenax.model.events import event, timestamp
-from tenax.model.queue_limits import usual_burst
+from tenax.model.queue_limits import LEAST_RATE, MOST, usual_burst
 from tenax.store import fleet, workers
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
-MOST = 1_000_000
-LEAST_RATE = 1 / 86400
 
 
 async def list_queues(core: Core) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, assert_never
 
+import structlog
+
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.fan_out import close_fans, end_item, fan_key
@@ -29,7 +31,7 @@ from tenax.model.outcome import Failure
 from tenax.policy.blame import speaks_of_worker
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
 from tenax.policy.plan import Plan, PlannedAction
-from tenax.policy.quarantine import is_suspect
+from tenax.policy.quarantine import is_poison, is_suspect
 from tenax.policy.until import Poll, poll
 from tenax.policy.vary import varied
 from tenax.store.connect import Connection
@@ -40,6 +42,7 @@ from tenax.store.rows import ExecutionRow, FanRow, ItemRow, Run, StepRow, ledger
 from tenax.store.steps import StepKey
 
 __all__ = ["EndedAttempt", "settle"]
+_log = structlog.get_logger("tenax.settle")
 
 ERROR_SHOWN = 500
 """How much of an error's message the queue keeps; the log has all of it."""
@@ -92,7 +95,7 @@ class _Settling:
         if row.failing:
             self.journal.failing[row.id] = row
         self._note_run(ended, action, failure)
-        if 0 < decision.controls.poison_after <= len(decision.after.lost_by):
+        if is_poison(decision.after, decision.controls):
             self.journal.pardons.append(item.id)
         match decision.verdict:
             case "complete":
@@ -155,6 +158,7 @@ class _Settling:
             retries_enabled=settings.retries_enabled,
             lost_worker=ended.lost.worker if ended.lost is not None else None,
             poison_after=settings.poison_after if ended.lost is not None else 0,
+            able=ended.lost.able if ended.lost is not None else None,
             held_for=settings.max_hold if ended.how == "hold_expired" else None,
         )
 
@@ -233,6 +237,8 @@ class _Settling:
         """What is held has an end to that; what is next to be quarantined runs apart from others like it."""
         settings = self.core.settings
         if decision.verdict == "hold":
+            _log.warning("a work item is held", execution_id=item.execution_id, step=item.step, item=item.item_no,
+                         rule=decision.rule, reason=decision.reason)  # fmt: skip
             self.journal.holds[item.id] = self.journal.now + timedelta(seconds=settings.max_hold)
         if is_suspect(decision.after, settings.poison_after):
             self.journal.suspects.append(item.id)

@@ -97,6 +97,8 @@ class Controls:
     """The worker that lost its lease, where that is what ended the attempt."""
     poison_after: int = 0
     """So many different workers, and the item is quarantined; 0: never."""
+    able: int | None = None
+    """How many workers there are for it, where that is known: where they are fewer, it takes all of them."""
     held_for: float | None = None
     """Seconds that it was held, where that has come to its end."""
 
@@ -112,7 +114,7 @@ class Controls:
         if self.hold is not None:
             body["hold"] = self.hold
         if self.lost_worker is not None:
-            body |= {"lost_worker": self.lost_worker, "poison_after": self.poison_after}
+            body |= {"lost_worker": self.lost_worker, "poison_after": self.poison_after, "able": self.able}
         if self.held_for is not None:
             body["held_for"] = self.held_for
         return body

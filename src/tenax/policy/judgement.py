@@ -10,6 +10,7 @@ from tenax.model.outcome import INFRASTRUCTURE, NEVER_RETRIED, RETRIED_BY_DEFAUL
 from tenax.policy.backoff import plan_delay
 from tenax.policy.conditions import Condition, condition_scope
 from tenax.policy.ledgers import charge, settle, with_delay
+from tenax.policy.quarantine import is_poison, losses
 from tenax.policy.resolve import CompiledPolicy, CompiledRule
 from tenax.policy.values import EvaluationError
 
@@ -293,11 +294,10 @@ class Judgement:
     def _held(self) -> Decision | None:
         controls = self.case.controls
         if controls.lost_worker is not None and controls.poison_after:
-            lost_by, limit = self.after.lost_by, controls.poison_after
-            hit = len(lost_by) >= limit
-            self.checks.append(
-                Check("poison", hit=hit, saw={"lost_by": list(lost_by), "poison_after": limit})
-            )
+            lost_by, hit = self.after.lost_by, is_poison(self.after, controls)
+            saw = {"lost_by": list(lost_by), "losses": losses(self.after)}
+            saw |= {"able": controls.able, "poison_after": controls.poison_after}
+            self.checks.append(Check("poison", hit=hit, saw=saw))
             if hit:
                 names = ", ".join(lost_by)
                 why = f"{self._what()} would be retried ({self.why}), but it has cost {len(lost_by)} workers their lease ({names})"

@@ -29,7 +29,7 @@ RULES: Mapping[str, str] = MappingProxyType(
         "rule_attempts_exhausted": "the matching rule's own `max_attempts` are used up: fail",
         "give_up_after": "the retry would start after `give_up_after`: fail",
         "budget": "the budget cannot pay another attempt: fail",
-        "poison": "it has cost `poison_after` different workers their lease: hold, in quarantine",
+        "poison": "it has cost `poison_after` different workers their lease (or all there are, as often): hold, in quarantine",
         "hold": "a control of the fleet holds retries back: hold",
         "retry": "nothing stands against it: retry after the delay",
     }

@@ -110,6 +110,7 @@ class ExpiredItem(ItemRow):
     last_heartbeat: datetime | None
     registered_at: datetime | None
     version: str | None
+    able: int | None
 
     @property
     def of_this_life(self) -> bool:
@@ -121,9 +122,8 @@ class ExpiredItem(ItemRow):
     def loss(self) -> Loss:
         """What it is to its worker, where that is lost."""
         assert self.worker is not None
-        return Loss(
-            self.worker, self.id, self.last_heartbeat if self.of_this_life else None, version=self.version
-        )
+        silent_since = self.last_heartbeat if self.of_this_life else None
+        return Loss(self.worker, self.id, silent_since, self.version, self.able)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +309,8 @@ class Loss:
     silent_since: datetime | None
     """Its last heartbeat. None: it has started anew since, and was found to be lost then."""
     version: str | None
+    able: int | None
+    """How many workers there are that could run the item; None where none is known."""
 
 
 @dataclass(frozen=True, slots=True)

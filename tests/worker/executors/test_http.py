@@ -42,6 +42,8 @@ def test_sends_what_the_step_says_and_who_is_asking(run, callee):
         ({"content-type": "application/problem+json; charset=utf-8"}, b'{"a": "\\u0000"}', {"a": "\ufffd"}),
         ({"content-type": "text/plain"}, b"[1]", "[1]"),
         ({"content-type": "text/plain; charset=latin-1"}, b"\xe4", "ä"),
+        ({"content-type": "text/plain; charset=utf-7"}, b"+2AA-", "\\ud800"),
+        ({"content-type": "text/plain; charset=punycode"}, b"-\xff", {"base64": "Lf8="}),
         ({"content-type": "image/png"}, b"\x89PNG\xff", {"base64": "iVBOR/8="}),
         ({}, b"", None),
     ],

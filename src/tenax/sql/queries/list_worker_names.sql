@@ -1,1 +1,2 @@
-select name from tenax.worker order by last_heartbeat desc limit 1000
+-- The 1000 that were heard of last.
+select w.name from (select name from tenax.worker order by last_heartbeat desc limit 1000) as w order by w.name

@@ -2,7 +2,10 @@
 select i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.ledger, i.created_at,
        i.worker, i.started_at, i.state, i.lease_until, i.timeout_at, i.queue_ttl, i.lease_token, i.refused_by,
        i.runtime, i.compensates, i.awaiting, i.placed, i.action_gate, i.key_gate,
-       w.last_heartbeat, w.registered_at, w.version
+       w.last_heartbeat, w.registered_at, w.version,
+       nullif((select count(*) from tenax.worker a
+                where i.state = 'leased' and a.state <> 'gone' and a.serves is null and i.runtime = any(a.runtimes)
+                  and i.queue = any(a.queues) and (i.labels is null or i.labels <@ a.labels)), 0)::integer as able
   from tenax.item i
   left join tenax.worker w on w.name = i.worker
  where i.id = any($1::bigint[])
