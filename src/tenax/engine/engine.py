@@ -23,6 +23,7 @@ from tenax.engine.server_steps import ServerSteps
 from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
 from tenax.errors import UsageError
+from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
 from tenax.model.wire import (
@@ -277,15 +278,20 @@ class Engine:
 
     async def pause_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
         """It gets nothing new until it is resumed."""
-        return await workers.steer(self.core, name, "paused", actor=actor, reason=reason)
+        return await self._steer(name, "paused", actor, reason)
 
     async def drain_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
         """It gets nothing new, finishes what it has, and ends."""
-        return await workers.steer(self.core, name, "draining", actor=actor, reason=reason)
+        return await self._steer(name, "draining", actor, reason)
 
     async def resume_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
         """It gets work again, with a clean record."""
-        return await workers.steer(self.core, name, "active", actor=actor, reason=reason)
+        return await self._steer(name, "active", actor, reason)
+
+    async def _steer(self, name: str, state: WorkerState, actor: str, reason: str | None) -> bool:
+        changed = await workers.steer(self.core, name, state, actor=actor, reason=reason)
+        await self.dispatcher.fleet.catch_up()  # here it holds from now on, elsewhere within a second
+        return changed
 
     async def queues(self) -> Sequence[dict[str, Any]]:
         return await queues.list_queues(self.core)
@@ -301,9 +307,11 @@ class Engine:
         reason: str | None = None,
     ) -> dict[str, Any]:
         """Exactly these limits; None: no such one."""
-        return await queues.limit_queue(
+        limits = await queues.limit_queue(
             self.core, queue, concurrency=concurrency, rate=rate, burst=burst, actor=actor, reason=reason
         )
+        await self.dispatcher.fleet.catch_up()
+        return limits
 
     # -- what keeps it all going
 
