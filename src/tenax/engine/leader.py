@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import uuid
 
+import structlog
+
 from tenax.engine.core import Core
 from tenax.store import service
 
 LEASE = 4.0
 """Seconds; it is renewed every second."""
+_log = structlog.get_logger("tenax.leader")
 
 
 class Leadership:
@@ -21,8 +24,11 @@ class Leadership:
     async def renew(self) -> bool:
         """Whether this server leads, for the next seconds."""
         async with self._core.transaction() as tx:
-            self.leads = await service.lead(tx, self._id, LEASE)
-        return self.leads
+            leads = await service.lead(tx, self._id, LEASE)
+        if leads != self.leads:
+            _log.info("this server leads" if leads else "this server leads no more")
+        self.leads = leads
+        return leads
 
     async def resign(self) -> None:
         """In good order: another one need not wait."""

@@ -15,6 +15,7 @@ from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
 from tenax.model.events import event, timestamp
 from tenax.model.outcome import Facts, Outcome
+from tenax.policy.plan import Plan
 from tenax.policy.serving import Server, Want, why_unserved
 from tenax.store import fleet, queue, service, workers
 from tenax.store.connect import Connection
@@ -64,7 +65,8 @@ class Nets:
             journal = Journal(now)
             items = await queue.lock_items(tx, [item_id for item_id, _ in found])
             ready = [item for item in items if item.state in ("queued", "retrying")]
-            ended = [_unserved(item, wait) for item in ready]
+            plans = await self._core.plans.load(tx, {item.plan_id for item in ready})
+            ended = [_unserved(item, plans[item.plan_id], wait) for item in ready]
             decisions = await settle(tx, self._core, journal, executions, ended)
         announce(self._core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
         return len(ready)
@@ -83,9 +85,15 @@ def _seek_every(wait: float) -> float:
     return max(min(SEEK_EVERY, wait / 4), 1.0)
 
 
-def _unserved(item: ItemRow, wait: float) -> EndedAttempt:
+def _unserved(item: ItemRow, plan: Plan, wait: float) -> EndedAttempt:
     item.attempt += 1
-    message = f"no live worker was able to run it for {format_duration(wait)} (worker_wait)"
+    step = plan.action(item.step, compensates=item.compensates).step
+    asks = f"runtime {step.type}, queue {step.queue}"
+    if step.labels:
+        asks += f", labels {', '.join(f'{name}={value}' for name, value in sorted(step.labels.items()))}"
+    message = (
+        f"no live worker was able to run it for {format_duration(wait)} (worker_wait): it asks for {asks}"
+    )
     facts = Facts(failure_class="worker_unavailable", reason="worker_wait_expired", message=message)
     return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
 

@@ -234,5 +234,9 @@ def _changed(
     }
     if probe_at is not None:
         data["probe_at"] = timestamp(probe_at)
-    _log.info("the health of a worker changed", **{k: data[k] for k in ("worker", "from", "to", "column")})
+    told = {
+        name: data[name] for name in ("worker", "from", "to", "column", "value") if data[name] is not None
+    }
+    tell = _log.warning if verdict.health == "unhealthy" else _log.info
+    tell("the health of a worker changed", **told)
     return event("worker_health_changed", data=data)
