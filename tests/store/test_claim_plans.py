@@ -91,7 +91,12 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...], set[str], int]] = {
         {"item_special"},
         200,
     ),
-    "look_at_queues": (sql("look_at_queues"), (["default", "other"], 64), {"item_ready", "item_special"}, 200),
+    "look_at_queues": (
+        sql("look_at_queues"),
+        (["default", "other"], 64),
+        {"item_ready", "item_special"},
+        200,
+    ),
     "count_gates": (sql("count_gates"), (["g1", "g2"],), {"item_action_gate", "item_key_gate"}, 10),
     "open_gates": (
         sql("open_gates"),

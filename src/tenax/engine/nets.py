@@ -16,12 +16,10 @@ from tenax.model.durations import format_duration
 from tenax.model.events import event, timestamp
 from tenax.model.outcome import Facts, Outcome
 from tenax.policy.plan import Plan
-from tenax.policy.serving import Server, Want, why_unserved
-from tenax.store import fleet, queue, service, workers
+from tenax.store import fleet, queue, service
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.workers import WorkerRow
 
 SEEK_EVERY = 10.0
 """Seconds between two searches for what nobody is able to run, at most."""
@@ -112,32 +110,6 @@ async def mend_stuck(core: Core) -> int:
     if mended:
         core.hub.announce(ready=True, special=True, due_in=0.0)
     return len(mended)
-
-
-async def unserved_steps(tx: Connection, core: Core, execution_id: int) -> dict[str, dict[str, Any]]:
-    """Steps of an execution that have ready work which nobody is able to run, and why."""
-    kinds = await fleet.find_ready_kinds(tx, execution_id)
-    if not kinds:
-        return {}
-    rows = await workers.load_workers(tx, core.settings.health_window, core.settings.lease)
-    line = await fleet.find_line(tx, execution_id) if any(row.serves is not None for row in rows) else set()
-    live = [
-        _server(row)
-        for row in rows
-        if row.heartbeat_age < core.settings.lease and (row.serves is None or row.serves in line)
-    ]
-    found: dict[str, dict[str, Any]] = {}
-    for kind in kinds:
-        why = why_unserved(Want(kind.queue, kind.runtime, kind.labels), live)
-        if why is not None:
-            wants = {"queue": kind.queue, "labels": kind.labels}
-            found.setdefault(kind.step, {"reason": why, "since": timestamp(kind.since), **wants})
-    return found
-
-
-def _server(row: WorkerRow) -> Server:
-    able = (tuple(row.queues), tuple(row.runtimes), row.labels)
-    return Server(row.name, *able, row.state, row.health, own=row.serves is not None)
 
 
 async def held_steps(

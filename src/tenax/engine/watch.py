@@ -57,8 +57,10 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
     report = row.reported or {}
     # A worker counts on for a while after it was resumed: it is heard once the server has seen a failure of its own.
     told = report.get("consecutive_failures", 0) if row.report_is_news and row.streak else 0
-    # Of its failures the figures speak, under the floor; its own status is heard where something else is wrong with it.
-    status = report.get("status") if report.get("consecutive_failures", 0) < terms.degraded_failures else None
+    # Of its failures the figures speak, under the floor. It calls itself unhealthy for other things only.
+    status = report.get("status")
+    if status == "degraded" and report.get("consecutive_failures", 0) >= terms.degraded_failures:
+        status = None
     labels = row.labels if asked is None else {k: v for k, v in row.labels.items() if (k, v) in asked}
     return Seen(
         name=row.name,

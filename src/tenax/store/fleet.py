@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from tenax.store.connect import Connection
 from tenax.store.journal import SERVER_QUEUE
-from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 
@@ -24,25 +22,6 @@ async def limit_queue(
         await tx.execute(sql("unlimit_queue"), queue)
     else:
         await tx.execute(sql("limit_queue"), queue, concurrency, rate, burst)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyKind:
-    """What ready items of a step ask for."""
-
-    step: str
-    queue: str
-    runtime: str
-    labels: dict[str, str]
-    since: datetime
-
-
-async def find_ready_kinds(tx: Connection, execution_id: int) -> list[ReadyKind]:
-    rows = await tx.fetch(sql("find_ready_kinds"), execution_id, SERVER_QUEUE)
-    return [
-        ReadyKind(row["step"], row["queue"], row["runtime"], decode(row["labels"]) or {}, row["since"])
-        for row in rows
-    ]
 
 
 async def find_held_items(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
