@@ -75,7 +75,7 @@ def test_labels_have_a_column_where_there_are_any():
 
 
 def test_a_drain_by_the_server_is_told_from_that_of_a_person():
-    by_server = worker("a", state="draining", state_actor="tenax", state_reason="lost 5 times")
+    by_server = worker("a", state="draining", state_actor="tenax:server", state_reason="lost 5 times")
     by_person = worker("b", state="draining", state_actor="me")
     lines = drawn(FleetTable([by_server, by_person]))
     assert cells(lines[1])[1] == "drained by the server"
@@ -216,7 +216,7 @@ def test_the_page_of_a_worker():
          [f"paused by ops at {AT}: bad disk", "give it work again: tenax workers resume w"]),
         ({"state": "draining", "state_actor": "ops", "state_since": AT},
          [f"drained by ops at {AT}", "its process ends when it has finished what it holds"]),
-        ({"state": "draining", "state_actor": "tenax", "state_since": AT, "state_reason": "lost 5 times"},
+        ({"state": "draining", "state_actor": "tenax:server", "state_since": AT, "state_reason": "lost 5 times"},
          [f"drained by the server at {AT}: lost 5 times", "give it work again: tenax workers resume w"]),
         ({"health": "unhealthy", "health_column": "heartbeat_age"}, ["gets no work until it is heard of again"]),
         ({"health": "unhealthy", "health_column": "queue_depth"}, ["gets no work until it has reported some of what it holds"]),

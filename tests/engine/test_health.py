@@ -468,9 +468,9 @@ def test_a_worker_that_the_server_drained_works_again_when_nobody_else_is_left(p
                 await live(hand, 30, "bad")
         await hand.look()
         told = await hand.engine.worker("bad")
-        assert (told["state"], told["state_actor"]) == ("active", "tenax")
+        assert (told["state"], told["state_actor"]) == ("active", "tenax:server")
         resumed = (await fleet_events(hand, "operator_action", "bad"))[-1]
-        assert (resumed["action"], resumed["actor"]) == ("worker_resume", "tenax")
+        assert (resumed["action"], resumed["actor"]) == ("worker_resume", "tenax:server")
         assert len(await hand.lease("bad", slots=1)) == 1
         await hand.look()
         assert (await hand.engine.worker("bad"))["state"] == "active", "it cannot be spared"

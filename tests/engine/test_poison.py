@@ -196,7 +196,7 @@ def test_a_person_releases_it_and_one_more_loss_quarantines_it_again(play):
     async def scene(hand: Hand):
         id_ = await quarantined(hand)
         assert (await hand.engine.retry(id_, actor="ann", reason="mended"))["steps"] == ["only"]
-        assert "retry_released" in (await hand.types(id_))[-2:]
+        assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
         step = (await hand.engine.get(id_))["steps"]["only"]
         assert (step["status"], step["held"]) == ("retrying", None)
         assert (await item_row(hand))["timeout_at"] is None
@@ -437,7 +437,7 @@ def test_a_worker_that_is_lost_again_and_again_is_drained_and_others_are_not(pla
         assert (await hand.engine.worker("bad"))["state"] == "active"
         await dying(hand, 1)
         told = await hand.engine.worker("bad")
-        assert (told["state"], told["state_actor"]) == ("draining", "tenax")
+        assert (told["state"], told["state_actor"]) == ("draining", "tenax:server")
         assert told["state_reason"] == "it was lost 5 times with work in its hands within 5m"
         assert await fleet_events(hand, "worker_drained", "bad") == [
             {"worker": "bad", "reason": told["state_reason"], "losses": 5}

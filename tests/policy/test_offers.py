@@ -262,27 +262,27 @@ ACTION, KEY = Gate("action", 3), Gate("key", 1)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "running", "quotas", "admitted", "blocked"),
+    ("wanted", "running", "quotas", "admitted"),
     [
-        ([], {}, {}, [], []),
-        ([(1, (), "q"), (2, (), "q")], {}, {}, [1, 2], []),
-        ([(n, (ACTION,), "q") for n in range(5)], {}, {}, [0, 1, 2], [3, 4]),
-        ([(n, (ACTION,), "q") for n in range(5)], {"action": 2}, {}, [0], [1, 2, 3, 4]),
-        ([(1, (ACTION,), "q"), (2, (), "q")], {"action": 7}, {}, [2], [1]),
-        ([(1, (ACTION, KEY), "q"), (2, (ACTION, KEY), "q"), (3, (ACTION,), "q")], {}, {}, [1, 3], [2]),
-        ([(1, (ACTION, KEY), "q"), (2, (ACTION,), "q")], {"action": 2, "key": 1}, {}, [2], [1]),
-        ([(1, (ACTION, ACTION), "q"), (2, (ACTION,), "q")], {"action": 1}, {}, [1, 2], []),
-        ([(1, (Gate("k", 0),), "q")], {}, {}, [], [1]),
-        ([(n, (), "q") for n in range(3)], {}, {"q": 2}, [0, 1], []),
-        ([(1, (), "q"), (2, (), "r")], {}, {"q": 0}, [2], []),
-        ([(1, (KEY,), "q"), (2, (KEY,), "r")], {}, {"q": 0}, [2], []),
-        ([(1, (KEY,), "q")], {"key": 1}, {"q": 0}, [], [1]),
-        ([(1, (KEY,), "q"), (2, (), "q")], {"key": 1}, {"q": 1}, [2], [1]),
+        ([], {}, {}, []),
+        ([(1, (), "q"), (2, (), "q")], {}, {}, [1, 2]),
+        ([(n, (ACTION,), "q") for n in range(5)], {}, {}, [0, 1, 2]),
+        ([(n, (ACTION,), "q") for n in range(5)], {"action": 2}, {}, [0]),
+        ([(1, (ACTION,), "q"), (2, (), "q")], {"action": 7}, {}, [2]),
+        ([(1, (ACTION, KEY), "q"), (2, (ACTION, KEY), "q"), (3, (ACTION,), "q")], {}, {}, [1, 3]),
+        ([(1, (ACTION, KEY), "q"), (2, (ACTION,), "q")], {"action": 2, "key": 1}, {}, [2]),
+        ([(1, (ACTION, ACTION), "q"), (2, (ACTION,), "q")], {"action": 1}, {}, [1, 2]),
+        ([(1, (Gate("k", 0),), "q")], {}, {}, []),
+        ([(n, (), "q") for n in range(3)], {}, {"q": 2}, [0, 1]),
+        ([(1, (), "q"), (2, (), "r")], {}, {"q": 0}, [2]),
+        ([(1, (KEY,), "q"), (2, (KEY,), "r")], {}, {"q": 0}, [2]),
+        ([(1, (KEY,), "q")], {"key": 1}, {"q": 0}, []),
+        ([(1, (KEY,), "q"), (2, (), "q")], {"key": 1}, {"q": 1}, [2]),
     ],
 )
-def test_gates_and_quotas(wanted, running, quotas, admitted, blocked):
+def test_gates_and_quotas(wanted, running, quotas, admitted):
     before = dict(running), dict(quotas)
-    assert admit(wanted, running, quotas) == (admitted, blocked)
+    assert admit(wanted, running, quotas) == admitted
     assert (running, quotas) == before
 
 
@@ -299,15 +299,12 @@ wishes = st.lists(st.tuples(gates, st.sampled_from("qr")), max_size=15).map(
 )
 def test_admission_is_the_slow_way_only_faster(wanted, running, quotas):
     let_in: list[tuple[int, tuple[Gate, ...], str]] = []
-    turned_away: list[int] = []
     for item, its_gates, queue in wanted:
         full = False
         for gate in its_gates:
             inside = sum(gate.name in [other.name for other in one[1]] for one in let_in)
             full = full or running.get(gate.name, 0) + inside >= gate.most
         of_queue = sum(one[2] == queue for one in let_in)
-        if full:
-            turned_away.append(item)
-        elif queue not in quotas or of_queue < quotas[queue]:
+        if not full and (queue not in quotas or of_queue < quotas[queue]):
             let_in.append((item, its_gates, queue))
-    assert admit(wanted, running, quotas) == ([one[0] for one in let_in], turned_away)
+    assert admit(wanted, running, quotas) == [one[0] for one in let_in]

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tenax.policy.serving import Server, Want, why_unserved
+from tenax.policy.serving import LiveWorker, Want, why_unserved
 
-FINE = Server("w1", ("default",), ("python",), {"zone": "a"}, "active", "healthy")
+FINE = LiveWorker("w1", ("default",), ("python",), {"zone": "a"}, "active", "healthy")
 PLAIN = Want("default", "python", {})
 FIVE_PAUSED = ", ".join(f"w{n} is paused" for n in range(5))
 
 
-def server(name: str = "w1", **changes: object) -> Server:
+def server(name: str = "w1", **changes: object) -> LiveWorker:
     return replace(FINE, name=name, **changes)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenax.model.durations import format_duration
+from tenax.model.health import SERVER_ACTOR
 
 Worker = Mapping[str, Any]
 Data = Mapping[str, Any]
@@ -61,7 +62,7 @@ def counted(number: int, what: str) -> str:
 
 def state_words(worker: Worker) -> str:
     """Its state; a drain by the server itself, which lasts, is another than one that ends with the process."""
-    if worker["state"] == "draining" and worker["state_actor"] == "tenax":
+    if worker["state"] == "draining" and worker["state_actor"] == SERVER_ACTOR:
         return "drained by the server"
     return str(worker["state"])
 

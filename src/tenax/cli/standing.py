@@ -9,6 +9,7 @@ from tenax.cli.event_lines import duration, seconds_between, why_held
 from tenax.cli.flags import Where, worker_command
 from tenax.cli.output import one_line
 from tenax.model.definition import DEFAULT_QUEUE
+from tenax.model.health import SERVER_ACTOR
 
 Body = Mapping[str, Any]
 
@@ -68,7 +69,7 @@ def _release(held: Body, execution: Body, where: Where) -> str:
 def _serve(unserved: Body, where: Where) -> str:
     """How one that is able gets work again, or how to start one that is."""
     idle = unserved.get("idle") or ()
-    kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == "tenax"]
+    kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]
     if kept:
         return f"give it work again: {where.command('workers', 'resume', kept[0]['name'])}"
     if idle:

@@ -15,6 +15,7 @@ from tenax.cli.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
 from tenax.cli.fleet_words import COLUMN_NAMES, counted, fleet_event_words, share, short_duration, state_words
 from tenax.cli.output import new_table, one_line, printable, to_the_second
 from tenax.model.durations import format_duration
+from tenax.model.health import SERVER_ACTOR
 
 Worker = Mapping[str, Any]
 
@@ -57,11 +58,11 @@ def _standing(worker: Worker, where: Where) -> Iterator[str]:
     """Why it gets no work, or less than others, and what changes that."""
     resume = where.command("workers", "resume", worker["name"])
     if worker["state"] in ("paused", "draining"):
-        by = "the server" if worker["state_actor"] == "tenax" else worker["state_actor"]
+        by = "the server" if worker["state_actor"] == SERVER_ACTOR else worker["state_actor"]
         word = {"paused": "paused", "draining": "drained"}[worker["state"]]
         why = f": {one_line(worker['state_reason'])}" if worker["state_reason"] else ""
         yield f"{word} by {by or 'someone'} at {worker['state_since']}{why}"
-        if worker["state"] == "paused" or worker["state_actor"] == "tenax":
+        if worker["state"] == "paused" or worker["state_actor"] == SERVER_ACTOR:
             yield f"give it work again: {resume}"
         else:
             yield "its process ends when it has finished what it holds"

@@ -129,7 +129,7 @@ def drain(name: WorkerName, /, *, reason: Reason = None, json: Json = False, whe
         watch, pause_it = where.command("workers", "show", name), where.command("workers", "pause", name)
         say(
             f"worker {name} is draining: it finishes what it has, then it ends\n  see how far it is: {watch}\n"
-            f"  what starts it again (tenax up, systemd) gives it work again; to keep it away: {pause_it}"
+            f"  what starts it again (tenax up, systemd) gives it work again; once it has ended, this keeps it away: {pause_it}"
         )
     else:
         say(f"worker {name} was draining already")

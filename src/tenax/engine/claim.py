@@ -264,7 +264,7 @@ class Claims:
         if not names and not limits:
             return list(found), running
         wanted = [(item.id, tuple(Gate(*gate) for gate in item.gates), item.queue) for item in found]
-        admitted, _ = admit(wanted, running, {queue: limit.quota for queue, limit in limits.items()})
+        admitted = admit(wanted, running, {queue: limit.quota for queue, limit in limits.items()})
         inside = set(admitted)
         return [item for item in found if item.id in inside], running
 

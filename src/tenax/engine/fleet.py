@@ -28,6 +28,8 @@ class Fleet:
         self._core = core
         self._known: dict[str, Standing] = {}
         self._seen = _Observed()
+        self._rows: dict[str, int] = {}
+        """Failures in a row, as far as this server saw them."""
         self.limited: frozenset[str] = frozenset()
         """Queues that have a limit."""
         core.hub.on_settled = self.note_settled
@@ -69,8 +71,18 @@ class Fleet:
             known = self._known.get(run.worker)
             if known is not None and known.depth > 0:
                 known.depth -= 1
+            self._count_row(run)
         self._seen.add(journal)
         return bool(journal.runs and self.limited)
+
+    def _count_row(self, run: Run) -> None:
+        """Failures in a row are judged at once, and not at the next look: each of them costs someone an attempt."""
+        if run.outcome == "sound":
+            self._rows.pop(run.worker, None)
+        elif run.outcome == "failed":
+            row = self._rows[run.worker] = self._rows.get(run.worker, 0) + 1
+            if row in (self._core.settings.degraded_failures, self._core.settings.unhealthy_failures):
+                self._core.hub.on_fleet()
 
     async def catch_up(self) -> bool:
         """Tells the database what was seen here, and learns how everyone stands. True: that has changed who gets work."""

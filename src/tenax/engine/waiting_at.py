@@ -9,7 +9,7 @@ from tenax.engine.core import Core
 from tenax.engine.nets import held_steps
 from tenax.model.events import timestamp
 from tenax.model.queue_limits import rate_words
-from tenax.policy.serving import NAMED, Server, Want, why_unserved
+from tenax.policy.serving import NAMED, LiveWorker, Want, why_unserved
 from tenax.store import fleet, workers
 from tenax.store.connect import Connection
 from tenax.store.fans import list_items
@@ -78,7 +78,8 @@ def _unserved(work: ReadyWork, here: Sequence[WorkerRow]) -> dict[str, Any] | No
     idle = [
         {"name": row.name, "state": row.state, "state_actor": row.state_actor, "health": row.health}
         for row in here
-        if why_unserved(want, [Server(*_able(row), "active", "healthy", own=row.serves is not None)]) is None
+        if why_unserved(want, [LiveWorker(*_able(row), "active", "healthy", own=row.serves is not None)])
+        is None
     ]
     return {
         "reason": why,
@@ -93,8 +94,8 @@ def _able(row: WorkerRow) -> tuple[str, tuple[str, ...], tuple[str, ...], dict[s
     return row.name, tuple(row.queues), tuple(row.runtimes), row.labels
 
 
-def _server(row: WorkerRow) -> Server:
-    return Server(*_able(row), row.state, row.health, own=row.serves is not None)
+def _server(row: WorkerRow) -> LiveWorker:
+    return LiveWorker(*_able(row), row.state, row.health, own=row.serves is not None)
 
 
 def _limited(work: ReadyWork) -> dict[str, Any] | None:

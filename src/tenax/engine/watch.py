@@ -13,7 +13,7 @@ import structlog
 from tenax.engine.core import Core
 from tenax.model.durations import format_duration
 from tenax.model.events import event, timestamp
-from tenax.model.health import HealthTerms
+from tenax.model.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.health import (
     FAILURE_COLUMNS,
     Column,
@@ -31,8 +31,6 @@ from tenax.store.workers import NewHealth, WorkerRow
 
 LABELS_KNOWN = 10
 """Looks at the fleet between two at which labels work asks for."""
-SERVER = "tenax"
-"""Who drains a worker, where no person does."""
 _log = structlog.get_logger("tenax.fleet")
 
 
@@ -142,15 +140,15 @@ class Watch:
         """One that was drained here, and without which some work would have nobody now. One at a time, as below."""
         for row in rows:
             verdict = verdicts[row.name]
-            if row.state != "draining" or row.state_actor != SERVER:
+            if row.state != "draining" or row.state_actor != SERVER_ACTOR:
                 continue
             if verdict.health == "unhealthy" and verdict.column not in FAILURE_COLUMNS:
                 continue
             if may_be_spared(fleet[row.name], fleet.values(), verdicts):
                 continue
             reason = "nobody else is left for all that it can do"
-            await workers.set_worker_state(tx, row.name, "active", reason=reason, actor=SERVER)
-            data = {"action": "worker_resume", "worker": row.name, "actor": SERVER, "reason": reason}
+            await workers.set_worker_state(tx, row.name, "active", reason=reason, actor=SERVER_ACTOR)
+            data = {"action": "worker_resume", "worker": row.name, "actor": SERVER_ACTOR, "reason": reason}
             await workers.log_fleet_events(tx, [event("operator_action", data=data)])
             _log.warning("a worker that was drained gets work again", worker=row.name, reason=reason)
             return 1
@@ -172,7 +170,7 @@ class Watch:
                 continue
             within = format_duration(self._core.settings.health_window)
             reason = f"it was lost {row.losses} times with work in its hands within {within}"
-            await workers.set_worker_state(tx, row.name, "draining", reason=reason, actor=SERVER)
+            await workers.set_worker_state(tx, row.name, "draining", reason=reason, actor=SERVER_ACTOR)
             data = {"worker": row.name, "reason": reason, "losses": row.losses}
             await workers.log_fleet_events(tx, [event("worker_drained", data=data)])
             _log.error("a worker on which many items died is drained", worker=row.name, losses=row.losses)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tenax.engine.core import Core
-from tenax.engine.watch import SERVER, seen_of, terms_of
+from tenax.engine.watch import seen_of, terms_of
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import event, timestamp
 from tenax.model.findings import suggest
-from tenax.model.health import WorkerState
+from tenax.model.health import SERVER_ACTOR, WorkerState
 from tenax.model.wire import Heartbeat, HeartbeatAnswer, Registration, RegistrationAnswer
 from tenax.policy.health import columns
 from tenax.policy.transitions import check
@@ -130,7 +130,7 @@ async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason
         known = await workers.lock_worker(tx, name)
         if known is None:
             raise _no_worker(name, await workers.list_worker_names(tx))
-        if known.state == "gone" and known.wanted == "active":
+        if known.state == "gone" and known.wanted == "active" and state != "paused":
             raise Conflict(
                 f"worker {name} is gone",
                 remedy="a worker that starts under its name is active; `tenax workers` lists those that are here",
@@ -157,7 +157,7 @@ def _is_news(known: LockedWorker, state: WorkerState) -> bool:
     """Where it is so already: a sick worker begins anew, and one that the server drains, and keeps, leaves now."""
     if state == "active":
         return known.health != "healthy"
-    return state == "draining" and known.state_actor == SERVER
+    return state == "draining" and known.state_actor == SERVER_ACTOR
 
 
 def _no_worker(name: str, known: Sequence[str]) -> NotFound:

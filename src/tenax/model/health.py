@@ -10,6 +10,8 @@ HEALTHS: tuple[Health, ...] = get_args(Health)
 """From best to worst."""
 
 WorkerState = Literal["active", "draining", "paused", "gone"]
+SERVER_ACTOR = "tenax:server"
+"""Who drains and resumes a worker, where no person does. Nobody else can have such a name."""
 WORKER_STATES: tuple[WorkerState, ...] = get_args(WorkerState)
 
 

@@ -31,7 +31,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "worker_heartbeat_stale": "the lease ran out: the worker died or stopped sending heartbeats",
         "hold_expired": "it was held for longer than `max_hold`",
         "worker_wait_expired": "no live worker able to run it for `worker_wait`",
-        "queue_ttl_expired": "able workers exist, but it was not leased within `queue_ttl`",
+        "queue_ttl_expired": "it was not leased within `queue_ttl`",
         "rejected": "a person rejected what asked for approval",
         "reported_failure": "the handler, or its result file, says that it failed",
         "child_cancelled": "a child execution was cancelled, and not because its parent was",

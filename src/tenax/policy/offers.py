@@ -123,21 +123,20 @@ def serve_order(
 
 def admit(
     wanted: Sequence[tuple[int, tuple[Gate, ...], str]], running: Mapping[str, int], quotas: Mapping[str, int]
-) -> tuple[list[int], list[int]]:
-    """Those of (item, gates, queue) that may run now, in order; and those that a gate (not a quota) turned away."""
+) -> list[int]:
+    """Those of (item, gates, queue) that may run now, in order."""
     inside, left = dict(running), dict(quotas)
     admitted: list[int] = []
-    blocked: list[int] = []
     for item, gates, queue in wanted:
-        if any(inside.get(gate.name, 0) >= gate.most for gate in gates):
-            blocked.append(item)
-        elif left.get(queue, 1) > 0:
-            admitted.append(item)
-            for name in {gate.name for gate in gates}:
-                inside[name] = inside.get(name, 0) + 1
-            if queue in left:
-                left[queue] -= 1
-    return admitted, blocked
+        is_full = any(inside.get(gate.name, 0) >= gate.most for gate in gates)
+        if is_full or left.get(queue, 1) <= 0:
+            continue
+        admitted.append(item)
+        for name in {gate.name for gate in gates}:
+            inside[name] = inside.get(name, 0) + 1
+        if queue in left:
+            left[queue] -= 1
+    return admitted
 
 
 _Place = tuple[int, int, int]

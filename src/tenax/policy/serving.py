@@ -12,7 +12,7 @@ NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class LiveWorker:
     """A worker that is alive."""
 
     name: str
@@ -34,7 +34,7 @@ class Want:
     labels: Mapping[str, str]
 
 
-def why_unserved(want: Want, live: Sequence[Server]) -> str | None:
+def why_unserved(want: Want, live: Sequence[LiveWorker]) -> str | None:
     """In plain words; None: someone able is there."""
     if not live:
         return "no worker is live"

@@ -338,7 +338,7 @@ create table tenax.worker (
     recovering_since timestamptz,
     -- What it is to be while it is here: a pause outlives a restart.
     wanted         text not null default 'active' check (wanted in ('active', 'paused', 'draining')),
-    -- Why it was paused or drained, by whom and when. `tenax`: by the server itself.
+    -- Why it was paused or drained, by whom and when. `tenax:server`: by the server itself.
     state_reason   text,
     state_actor    text,
     state_since    timestamptz,

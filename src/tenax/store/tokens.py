@@ -19,6 +19,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 PREFIX = "tenax_"
 """So that scanners for leaked secrets, and people, can tell what it is."""
 SECRET_BYTES = 32
+OWN_NAMES = "tenax:"
 LONGEST_NAME = 100
 LARGEST_ID = 2**63 - 1
 
@@ -87,6 +88,8 @@ async def any_live_token(tx: Connection) -> bool:
 def _check_name(name: str) -> None:
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise UsageError(f"a token needs a name of 1 to {LONGEST_NAME} printable characters")
+    if name.startswith(OWN_NAMES):
+        raise UsageError(f"{name!r} cannot be the name of a token: such names are the server's own")
     if _reads_as_id(name):
         raise UsageError(
             f"{name!r} cannot be the name of a token: it reads as an id", remedy="put a letter into it"

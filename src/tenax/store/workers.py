@@ -34,7 +34,7 @@ async def register_worker(tx: Connection, who: Registration) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Beaten:
+class Heard:
     """What a worker hears at its heartbeat."""
 
     state: WorkerState
@@ -43,11 +43,11 @@ class Beaten:
     superseded: bool
 
 
-async def beat_worker(tx: Connection, beat: Heartbeat) -> Beaten | None:
+async def beat_worker(tx: Connection, beat: Heartbeat) -> Heard | None:
     """None: nobody knows it."""
     reported = encode(asdict(beat.health)) if beat.health is not None else None
     row = await tx.fetchrow(sql("beat_worker"), beat.worker, beat.life, reported)
-    return Beaten(*row) if row is not None else None
+    return Heard(*row) if row is not None else None
 
 
 async def end_worker(tx: Connection, name: str, life: str | None) -> None:

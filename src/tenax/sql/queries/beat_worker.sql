@@ -6,7 +6,7 @@ with beat as (
      where name = $1::text and life is not distinct from $2::uuid
 )
 select case when state = 'gone' then wanted else state end as state, health,
-       state = 'draining' and state_actor is distinct from 'tenax' as leave,
+       state = 'draining' and state_actor is distinct from 'tenax:server' as leave,
        life is distinct from $2 as superseded
   from tenax.worker
  where name = $1

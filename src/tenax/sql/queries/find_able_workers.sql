@@ -9,7 +9,7 @@ select w.name
   from tenax.worker w
  cross join tenax.service s
   join tenax.item i on i.id = $1
- where (w.state in ('active', 'paused') or w.state = 'draining' and w.state_actor = 'tenax')
+ where (w.state in ('active', 'paused') or w.state = 'draining' and w.state_actor = 'tenax:server')
    and greatest(w.last_heartbeat, s.reap_after - make_interval(secs => $2::double precision)) > tenax.now() - make_interval(secs => $2)
    and i.runtime = any(w.runtimes)
    and case when w.serves is null then i.queue = any(w.queues) and (i.labels is null or i.labels <@ w.labels)

@@ -14,7 +14,7 @@ with recursive kinds as materialized (
      cross join lateral (
         select greatest(w.last_heartbeat, s.reap_after - make_interval(secs => $2::double precision)) as heard) as h
      where case when w.state = 'gone' then w.last_heartbeat > tenax.now() - make_interval(secs => $1)
-                when w.state = 'draining' and w.state_actor is distinct from 'tenax' then w.state_since > tenax.now() - make_interval(secs => $1)
+                when w.state = 'draining' and w.state_actor is distinct from 'tenax:server' then w.state_since > tenax.now() - make_interval(secs => $1)
                 else h.heard > tenax.now() - make_interval(secs => greatest($1, $2)) end
 ), unserved as materialized (
     select k.*

@@ -3,7 +3,7 @@
 with recursive here as materialized (
     select w.*
       from tenax.worker w
-     where (w.state in ('active', 'paused') or w.state = 'draining' and w.state_actor = 'tenax')
+     where (w.state in ('active', 'paused') or w.state = 'draining' and w.state_actor = 'tenax:server')
        and w.last_heartbeat > tenax.now() - make_interval(secs => $1::double precision)
 ), own (id, worker, runtimes) as (
     select h.serves, h.name, h.runtimes from here h where h.serves is not null

@@ -4,7 +4,7 @@
 with old as (
     select w.*, w.version is distinct from $2::text as changed, w.life is distinct from $7::uuid as over,
            w.wanted = 'paused'
-           or w.wanted = 'draining' and w.state_actor = 'tenax' and w.version is not distinct from $2 as stays
+           or w.wanted = 'draining' and w.state_actor = 'tenax:server' and w.version is not distinct from $2 as stays
       from tenax.worker w
      where w.name = $1::text
        for update
