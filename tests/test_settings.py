@@ -11,6 +11,7 @@ import pytest
 from tenax.errors import Unreachable, UsageError
 from tenax.model.health import HealthTerms
 from tenax.settings import Settings, describe_settings, load_settings, mistyped_variables
+from tenax.worker.executors.runtimes import RUNTIMES
 
 
 def load(
@@ -74,6 +75,7 @@ def test_what_is_not_given_is_not_a_source(tmp_path):
         ("max_body", "1mb", 1_000_000),
         ("max_body", "100", 100),
         ("queues", "fast, slow", ("fast", "slow")),
+        ("runtimes", "process, http,process", ("process", "http")),
         ("labels", "gpu=yes,zone=a", {"gpu": "yes", "zone": "a"}),
         ("retries_enabled", "off", False),
         ("retry", '{"max_attempts": 5}', {"max_attempts": 5}),
@@ -137,6 +139,7 @@ def test_values_of_a_file_have_types(tmp_path):
         ("max_body", "lots"),
         ("labels", "gpu"),
         ("queues", "a,,b"),
+        ("runtimes", "http,,python"),
         ("retries_enabled", "perhaps"),
         ("retry", "{"),
         ("retry", '"often"'),
@@ -366,6 +369,14 @@ def test_the_thresholds_are_those_that_workers_are_judged_by(tmp_path):
         assert (settings.lease if own is None else own) == term.default, term.name
 
 
+def test_runtimes_are_those_that_a_worker_has_and_all_by_default(tmp_path):
+    assert load(tmp_path).runtimes == RUNTIMES
+    assert load(tmp_path, flags={"runtimes": ("http,python", "http")}).runtimes == ("http", "python")
+    assert load(tmp_path, near='runtimes = ["process"]').runtimes == ("process",)
+    with pytest.raises(UsageError, match=r"runtimes = \[\]: expected at least one of python, http, process"):
+        load(tmp_path, near="runtimes = []")
+
+
 def test_the_table_for_the_docs_has_every_setting():
     table = describe_settings()
     assert [row.name for row in table] == [spec.name for spec in fields(Settings) if spec.name != "sources"]
@@ -390,6 +401,8 @@ def test_the_defaults_shown_in_the_docs_are_the_defaults(tmp_path):
         ({"labels": "gpu"}, "--label gpu: expected labels such as gpu=yes,zone=a: 'gpu' has no `=`"),
         ({"labels": "=x"}, "--label =x: expected labels such as gpu=yes,zone=a: '=x' has no name before the `=`"),
         ({"labels": "gpu=yes,gpu=no"}, "--label gpu=yes,gpu=no: `gpu` is said twice, as 'yes' and as 'no'"),
+        ({"runtimes": ("http,proces",)}, "--runtime http,proces: 'proces' is none of python, http, process; did you mean 'process'?"),
+        ({"runtimes": ("java",)}, "--runtime java: 'java' is none of python, http, process"),
         ({"worker_name": ""}, "--name '': expected a text"),
         ({"queues": ("a", "b d")}, "--queue a,b d: 'b d' is not a name: use letters, digits, _ and - (not first)"),
     ],

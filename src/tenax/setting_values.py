@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -106,6 +107,24 @@ def names(value: Any) -> tuple[str, ...]:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not a name: use letters, digits, _ and - (not first)")
     return found
+
+
+def some_of(*choices: str) -> Parser:
+    """Names out of these, each once; also where a list has commas within its parts, as repeated flags may."""
+
+    def parse(value: Any) -> tuple[str, ...]:
+        parts = value if isinstance(value, list | tuple) else (value,)
+        found = tuple(dict.fromkeys(name for part in parts for name in names(part)))
+        if not found:
+            raise ValueError(f"expected at least one of {', '.join(choices)}")
+        for name in found:
+            if name not in choices:
+                close = difflib.get_close_matches(name, choices, n=1)
+                meant = f"; did you mean {close[0]!r}?" if close else ""
+                raise ValueError(f"{name!r} is none of {', '.join(choices)}{meant}")
+        return found
+
+    return parse
 
 
 def labels(value: Any) -> Mapping[str, str]:

@@ -29,6 +29,7 @@ _CLOSE = 0.75
 """Near enough for a typing error; the variables of process steps (TENAX_STEP, ...) are farther off."""
 _log = logging.getLogger("tenax.settings")
 
+RUNTIMES = ("python", "http", "process")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -118,6 +119,13 @@ class Settings:
     )
     queues: tuple[str, ...] = _setting(
         ("default",), values.names, "the queues a worker serves", shown="default", flag="--queue"
+    )
+    runtimes: tuple[str, ...] = _setting(
+        RUNTIMES,
+        values.some_of(*RUNTIMES),
+        "the runtimes a worker offers; steps of others are left to other workers",
+        shown=",".join(RUNTIMES),
+        flag="--runtime",
     )
     labels: Mapping[str, str] = field(
         default_factory=dict,

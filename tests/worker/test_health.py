@@ -5,6 +5,9 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 from datetime import UTC, datetime
+from email.message import Message
+from io import BytesIO
+from urllib.error import HTTPError, URLError
 
 import pytest
 from hypothesis import given
@@ -68,6 +71,9 @@ def work(assign):
         (outcome_of(ValueError("no")), "python", False),
         (outcome_of(PermissionError("no")), "python", False),
         (outcome_of(ConnectionResetError("no")), "python", False),
+        (outcome_of(HTTPError("http://x.test/", 503, "no", Message(), BytesIO())), "python", False),
+        (outcome_of(URLError(ConnectionRefusedError("no"))), "python", False),
+        (outcome_of(URLError("unknown url type")), "python", True),
         (outcome_of(Fatal("no")), "python", False),
         (outcome_of(Retry("later")), "python", False),
         (outcome_of(NotCompleted()), "python", False),
@@ -80,6 +86,9 @@ def work(assign):
 )
 def test_which_failures_speak_of_the_worker(assign, outcome, runtime, counts):
     assert speaks_of_worker(outcome, assign(runtime, {})) is counts
+    if outcome.status == "failed":
+        failure = classify(outcome.facts)
+        assert blame.speaks_of_worker(failure, runtime=runtime, dependency=None) is counts
     assert not speaks_of_worker(outcome, assign(runtime, {}, dependency="the-bank"))
 
 

@@ -26,6 +26,13 @@ Slots = Annotated[int | None, Parameter(help="Work items run at once by a worker
 Queues = Annotated[
     tuple[str, ...], Parameter(name="--queue", help="A queue to serve. Repeatable. [TENAX_QUEUES: default]")
 ]
+Runtimes = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--runtime",
+        help="A runtime that workers offer: python, http or process. Repeatable. [TENAX_RUNTIMES: all]",
+    ),
+]
 Labels = Annotated[
     tuple[str, ...],
     Parameter(name="--label", help="What the worker offers, NAME=VALUE. Repeatable. [TENAX_LABELS]"),
@@ -62,6 +69,7 @@ def worker(
     *modules: Modules,
     slots: Slots = None,
     queues: Queues = (),
+    runtimes: Runtimes = (),
     labels: Labels = (),
     name: Name = None,
     server: ServerUrl = None,
@@ -70,7 +78,13 @@ def worker(
     """Start a worker. It asks the server for work, runs it, and reports; SIGTERM lets it finish or hand back what it has."""
     under_supervision()
     settings = _worker_settings(
-        slots=slots, queues=queues, labels=labels, name=name, server=server, token=token
+        slots=slots,
+        queues=queues,
+        runtimes=runtimes,
+        labels=labels,
+        name=name,
+        server=server,
+        token=token,
     )
     from tenax.cli.logs import configure_logging
 
@@ -89,6 +103,7 @@ def up(
     host: Host = None,
     port: Port = None,
     slots: Slots = None,
+    runtimes: Runtimes = (),
     store: Store = ANY_STORE,
 ) -> int:
     """Start a server and workers as processes of their own, and start again what dies. Ctrl-C or SIGTERM stops them all."""
@@ -98,6 +113,7 @@ def up(
         "host": host,
         "port": port,
         "slots": slots,
+        "runtimes": runtimes or None,
         "database_url": store.database,
         "home": store.home,
     }
@@ -120,6 +136,7 @@ def _worker_settings(
     *,
     slots: int | None,
     queues: tuple[str, ...],
+    runtimes: tuple[str, ...],
     labels: tuple[str, ...],
     name: str | None,
     server: str | None,
@@ -129,6 +146,7 @@ def _worker_settings(
         {
             "slots": slots,
             "queues": queues or None,
+            "runtimes": runtimes or None,
             "labels": ",".join(labels) or None,
             "worker_name": name,
             "server": server,
@@ -166,6 +184,7 @@ async def _work(settings: Settings) -> None:
     one = Worker(
         transport,
         name=name,
+        runtimes=settings.runtimes,
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,
@@ -174,7 +193,12 @@ async def _work(settings: Settings) -> None:
         version=__version__,
     )
     structlog.get_logger("tenax.worker").info(
-        "the worker starts", name=name, server=url, queues=list(settings.queues), slots=settings.slots
+        "the worker starts",
+        name=name,
+        server=url,
+        queues=list(settings.queues),
+        runtimes=list(settings.runtimes),
+        slots=settings.slots,
     )
     interrupts = Interrupts()
     with interrupts.caught():

@@ -153,6 +153,7 @@ class _Up:
             "TENAX_HOST": settings.host,
             "TENAX_PORT": str(settings.port),
             "TENAX_SLOTS": str(settings.slots),
+            "TENAX_RUNTIMES": ",".join(settings.runtimes),
         }
         return flags | ({"TENAX_DATABASE_URL": settings.database_url} if settings.database_url else {})
 

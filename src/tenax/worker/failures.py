@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from email.message import Message
 from email.utils import parsedate_to_datetime
+from enum import Enum
+from http import HTTPStatus
 from types import TracebackType
 from typing import Any
 
 from tenax.model.durations import parse_retry_after
+from tenax.model.exceptions import PERMISSION_ERROR, PROGRAMMING_ERRORS, VALIDATION_ERROR
 from tenax.model.outcome import Connection, Facts, FailureClass, Outcome
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.worker.json_values import Unserialisable, plain, storable
@@ -22,6 +27,12 @@ TRACEBACK_LIMIT = 8_000
 STDERR_LIMIT = 4_096
 TRACEBACK_FRAMES = 30
 _OWN_CODE = "tenax.worker"
+_CHAIN_LIMIT = 12
+"""So many errors behind one are looked at; requests has its refused connection three behind its own."""
+_NETWORK_ERRNOS = frozenset(
+    {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ETIMEDOUT}
+)
+"""Connections that fail with no type of their own."""
 
 
 def outcome_of(error: BaseException) -> Outcome:
@@ -77,7 +88,7 @@ def qualified(kind: type) -> str:
     return storable(f"{kind.__module__}.{kind.__qualname__}")
 
 
-def retry_after_of(headers: Mapping[str, str], *, now: datetime) -> float | None:
+def retry_after_of(headers: Mapping[str, str] | Message, *, now: datetime) -> float | None:
     """Seconds. A date is taken relative to the answer's own `Date`, so that the two clocks need not agree."""
     hint = headers.get("retry-after") or headers.get("Retry-After")
     if hint is None:
@@ -115,15 +126,30 @@ def _kind(error: BaseException) -> dict[str, Any]:
 
 
 def _answer(error: BaseException) -> tuple[int | None, float | None, str | None]:
-    """The HTTP answer that httpx, requests, aiohttp and their like hang on their exceptions."""
-    response = getattr(error, "response", None)
-    status_code = getattr(response, "status_code", None)
+    """The HTTP answer that httpx and requests hang on their exceptions, or that urllib's and aiohttp's are themselves."""
+    answer = getattr(error, "response", None)
+    status_code = getattr(answer, "status_code", None)
     if not isinstance(status_code, int) or isinstance(status_code, bool):
+        answer, status_code = error, _own_status(error)
+    if status_code is None:
         return None, None, None
-    headers = getattr(response, "headers", None)
+    headers = getattr(answer, "headers", None)
     # requests' headers are a MutableMapping of their own; a plain copy would lose that names ignore case.
-    hint = retry_after_of(headers, now=datetime.now(UTC)) if isinstance(headers, Mapping) else None
-    return status_code, hint, _host(getattr(response, "url", None))
+    hint = retry_after_of(headers, now=datetime.now(UTC)) if isinstance(headers, Mapping | Message) else None
+    asked = getattr(answer, "request_info", answer)
+    return status_code, hint, _host(getattr(asked, "url", None))
+
+
+def _own_status(error: BaseException) -> int | None:
+    """`status` or `code` of the exception itself, where it is an answer of HTTP: it has headers then, as urllib's and aiohttp's do."""
+    if not isinstance(error, Exception) or _says_it_by_type(error) or not hasattr(error, "headers"):
+        return None
+    for name in ("status", "code"):
+        number = getattr(error, name, None)
+        theirs = isinstance(number, bool) or (isinstance(number, Enum) and not isinstance(number, HTTPStatus))
+        if isinstance(number, int) and not theirs and 100 <= number <= 599:
+            return int(number)
+    return None
 
 
 def _host(url: object) -> str | None:
@@ -136,15 +162,53 @@ def _host(url: object) -> str | None:
 
 
 def _connection(error: BaseException) -> Connection | None:
-    """Only for errors that are connection errors by their type; the module with httpx2 is not needed for others."""
-    if isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError) or (
-        type(error).__module__.partition(".")[0] in ("httpx2", "httpx", "httpcore2", "httpcore")
-        and any(base.__name__ == "TransportError" for base in type(error).__mro__)
-    ):
-        from tenax.sdk.connections import connection_kind
+    """Only for errors that are connection errors by their type, or that one of those is behind."""
+    for cause in _chain(error):
+        if _is_of_connection(cause):
+            # The module with httpx2 is not needed for other errors.
+            from tenax.sdk.connections import connection_kind
 
-        return connection_kind(error)
+            return connection_kind(cause)
+        if cause is not error and isinstance(cause, TimeoutError) and isinstance(error, OSError):
+            return "timeout"  # what the clients of urllib and requests raise descends from OSError
     return None
+
+
+def _is_of_connection(error: BaseException) -> bool:
+    if isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError):
+        return True
+    if isinstance(error, OSError) and error.errno in _NETWORK_ERRNOS:
+        return True
+    return type(error).__module__.partition(".")[0] in ("httpx2", "httpx", "httpcore2", "httpcore") and any(
+        base.__name__ == "TransportError" for base in type(error).__mro__
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and what is behind it, outermost first; nothing is behind one that says by its type what is wrong."""
+    seen: set[int] = set()
+    waiting: list[object] = [error]
+    while waiting and len(seen) < _CHAIN_LIMIT:
+        current = waiting.pop(0)
+        if not isinstance(current, BaseException) or id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        if not _says_it_by_type(current):
+            context = None if current.__suppress_context__ else current.__context__
+            # urllib and urllib3 keep what they met in `reason`, requests in its first argument.
+            waiting += [current.__cause__, context, getattr(current, "reason", None), *current.args[:1]]
+
+
+def _says_it_by_type(error: BaseException) -> bool:
+    """A handler's own word, a bug, a refused permission, unusable values: what was met before does not change them."""
+    lineage = [qualified(kind) for kind in type(error).__mro__]
+    return (
+        isinstance(error, Retry)
+        or lineage[0] in PROGRAMMING_ERRORS
+        or PERMISSION_ERROR in lineage
+        or any(kind.endswith(VALIDATION_ERROR) for kind in lineage)
+    )
 
 
 def _text(error: BaseException) -> str:
