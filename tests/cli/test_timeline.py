@@ -283,7 +283,7 @@ def test_a_step_that_nobody_can_run_says_so_and_how_to_help():
     ("state", "actor", "remedy"),
     [
         ("paused", "me", "give it work again: tenax workers resume a"),
-        ("draining", "tenax", "give it work again: tenax workers resume a"),
+        ("draining", "tenax:server", "give it work again: tenax workers resume a"),
         ("draining", "me", "see what it has: tenax workers show a"),
         ("active", None, "see what it has: tenax workers show a"),
     ],

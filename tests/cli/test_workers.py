@@ -77,10 +77,13 @@ def test_those_that_are_gone(tenax, server):
     speak(server, "heartbeat", {"worker": "w1", "life": life, "leaving": True})
     assert "no worker is live" in tenax("workers").out
     assert re.search(r"^w1 +gone +- ", tenax("workers", "--all").out, re.MULTILINE)
-    refused = tenax("workers", "pause", "w1")
+    refused = tenax("workers", "drain", "w1")
     assert (refused.code, refused.out) == (2, "")
     assert "w1" in refused.err
     assert tenax("workers", "show", "w1").out.startswith("worker w1: gone\n")
+    assert tenax("workers", "pause", "w1").code == 0, "for its next life"
+    register(server)
+    assert re.search(r"^w1 +paused ", tenax("workers").out, re.MULTILINE)
 
 
 def test_pause_and_resume(tenax, server):
@@ -111,7 +114,8 @@ def test_drain(tenax, server):
     assert drained.out == (
         "worker w1 is draining: it finishes what it has, then it ends\n"
         "  see how far it is: tenax workers show w1\n"
-        "  what starts it again (tenax up, systemd) gives it work again; to keep it away: tenax workers pause w1\n"
+        "  what starts it again (tenax up, systemd) gives it work again; once it has ended, this keeps it away: "
+        "tenax workers pause w1\n"
     )
     assert tenax("workers", "drain", "w1").out == "worker w1 was draining already\n"
     assert "its process ends when it has finished what it holds" in tenax("workers", "show", "w1").out

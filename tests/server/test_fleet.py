@@ -63,9 +63,12 @@ def test_gone_workers_are_listed_where_all_are_asked_for(server):
         assert http.get("/v1/workers").json() == []
         [gone] = fits(fleet_answers.WORKERS, http.get("/v1/workers", params={"all": "true"}))
         assert gone["state"] == "gone"
-        status, title = problem(http.post("/v1/workers/w1/pause"))
+        status, title = problem(http.post("/v1/workers/w1/drain"))
         assert status == 409
         assert "w1" in title
+        assert http.post("/v1/workers/w1/pause").json()["changed"] is True, "for its next life"
+        register(http)
+        assert http.get("/v1/workers/w1").json()["state"] == "paused"
 
 
 def test_one_worker_in_full(server):

@@ -20,14 +20,15 @@ class Leadership:
         self._core = core
         self._id = str(uuid.uuid4())
         self.leads = False
+        self._asked = False
 
     async def renew(self) -> bool:
         """Whether this server leads, for the next seconds."""
         async with self._core.transaction() as tx:
             leads = await service.lead(tx, self._id, LEASE)
-        if leads != self.leads:
-            _log.info("this server leads" if leads else "this server leads no more")
-        self.leads = leads
+        if leads != self.leads and self._asked:
+            _log.info("this server leads now" if leads else "this server leads no more")
+        self.leads, self._asked = leads, True
         return leads
 
     async def resign(self) -> None:
