@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from tenax.errors import TenaxError
+from tenax.worker.json_values import storable
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ class Link:
         # The boundary to the server's side: whatever its faults, the worker outlives them.
         except Exception as error:
             log.debug("the call failed", exc_info=True)
-            raise self._went_down(f"{type(error).__name__}: {error}") from error
+            raise self._went_down(storable(f"{type(error).__name__}: {error}")) from error
         self._came_up()
         return answer
 
