@@ -125,7 +125,7 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     "compensation_cancelled": ("the execution was cancelled meanwhile", "as `item_cancelled`"),
     "budget_exceeded": ("", ""),
     "operator_action": (
-        "a person did something: cancel, retry, pause, resume, approve, reject; or, belonging to no execution, worker_pause, worker_drain, worker_resume (by `tenax`: the server took its own drain back), queue_limit",
+        "a person did something: cancel, retry, pause, resume, approve, reject; or, belonging to no execution, worker_pause, worker_drain, worker_resume (by `tenax:server`: the server took its own drain back), queue_limit",
         "action, actor, reason; because_of: the execution it was done to, where this one went along; worker; queue, concurrency, rate, burst",
     ),
     "worker_registered": (
