@@ -93,7 +93,7 @@ STATEMENTS: dict[str, tuple[str, tuple[Any, ...], set[str], int]] = {
     ),
     "look_at_queues": (
         sql("look_at_queues"),
-        (["default", "other"], 64),
+        (["default", "other"],),
         {"item_ready", "item_special"},
         200,
     ),

@@ -76,7 +76,7 @@ class Outlook:
 
     @property
     def levels(self) -> list[Level]:
-        """Those that have something ready, who waits longest first."""
+        """Those that have something common ready, who waits longest first."""
         ready = [(head.waited, head) for head in self.heads if head.waited is not None]
         return [(head.queue, head.priority) for _, head in sorted(ready, key=lambda one: -one[0])]
 
@@ -168,7 +168,7 @@ class Claims:
         return looked.queues.issuperset(queues) and now - looked.at < LOOK_AGAIN
 
     async def _look(self, tx: Connection, queues: Sequence[str]) -> Outlook:
-        heads = await claims.look_at_queues(tx, queues, MOST_CROWDS)
+        heads = await claims.look_at_queues(tx, queues)
         self._outlook = Outlook(frozenset(queues), asyncio.get_running_loop().time(), tuple(heads))
         return self._outlook
 
@@ -211,12 +211,12 @@ class Claims:
         quotas = {queue: limit.quota for queue, limit in limits.items()}
         common: dict[int, Found] = {}
         crowds: dict[int, Found] = {}
+        # Where there are special items, common ones may have come since it was looked at: crowds must not keep them out.
+        known = sorted({*looked.levels, *looked.special_levels})
         for asking in asked.groups:
             most = asking.slots + (LOOK_FURTHER if len(asked.groups) > 1 else 0)
             open_ = [q for q in asking.queues if quotas.get(q, 1) > 0]
-            some = {
-                level: min(most, quotas.get(level[0], most)) for level in looked.levels if level[0] in open_
-            }
+            some = {level: min(most, quotas.get(level[0], most)) for level in known if level[0] in open_}
             for item in await claims.find_common(tx, asking, some, most * len(some)) if some else ():
                 common.setdefault(item.id, item)
             odd = {

@@ -148,13 +148,13 @@ class Head:
     queue: str
     priority: int
     waited: float | None
-    """Seconds, the oldest ready item; None: there is none."""
+    """Seconds, the oldest common item that is ready; None: there is none."""
     special: bool
     """There are others than common ones."""
 
 
-async def look_at_queues(tx: Connection, queues: Sequence[str], crowds: int) -> list[Head]:
-    return [Head(*row) for row in await tx.fetch(sql("look_at_queues"), queues, crowds)]
+async def look_at_queues(tx: Connection, queues: Sequence[str]) -> list[Head]:
+    return [Head(*row) for row in await tx.fetch(sql("look_at_queues"), queues)]
 
 
 async def count_gates(tx: Connection, gates: Sequence[str]) -> dict[str, int]:
