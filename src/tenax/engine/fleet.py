@@ -92,7 +92,7 @@ class Fleet:
                 await seen.write(tx, self._core.settings.health_window)
                 known = await workers.load_standings(tx)
                 limited = await workers.find_limited_queues(tx)
-        except BaseException:
+        except BaseException:  # it is raised again; what was not told is told the next time
             self._seen = seen.then(self._seen)
             raise
         changed = limited != self.limited or _who_gets_work(known) != _who_gets_work(self._known)

@@ -4,7 +4,7 @@ on which many items die. Judging is `policy.health`; here are its inputs, and wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -80,6 +80,19 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The fleet at one moment, and the verdicts on it."""
+
+    rows: Sequence[WorkerRow]
+    fleet: Mapping[str, Seen]
+    verdicts: Mapping[str, Verdict]
+
+    def is_spared(self, row: WorkerRow) -> bool:
+        """Someone else is there for all that it can do."""
+        return may_be_spared(self.fleet[row.name], self.fleet.values(), self.verdicts)
+
+
 class Watch:
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -100,26 +113,19 @@ class Watch:
             rows = [_recovered(row) if row in back else row for row in rows]
             fleet = {row.name: seen_of(row, terms, self._asked) for row in rows}
             verdicts = judge_fleet(list(fleet.values()), terms)
-            changed = await self._write(tx, rows, fleet, verdicts)
-            moved = await self._take_back(tx, rows, fleet, verdicts) or await self._drain(
-                tx, rows, fleet, verdicts
-            )
+            seen = _Look(rows, fleet, verdicts)
+            changed = await self._write(tx, seen)
+            moved = await self._take_back(tx, seen) or await self._drain(tx, seen)
         return changed + moved
 
-    async def _write(
-        self,
-        tx: Connection,
-        rows: Sequence[WorkerRow],
-        fleet: Mapping[str, Seen],
-        verdicts: Mapping[str, Verdict],
-    ) -> int:
+    async def _write(self, tx: Connection, seen: _Look) -> int:
         terms = terms_of(self._core.settings)
         changes: list[NewHealth] = []
         events: list[dict[str, Any]] = []
-        for row in rows:
-            verdict, table = verdicts[row.name], columns(fleet[row.name], terms)
+        for row in seen.rows:
+            verdict, table = seen.verdicts[row.name], columns(seen.fleet[row.name], terms)
             probe_at = _probe_at(row, verdict, table, terms)
-            since = row.recovering_since if fleet[row.name].recovering else None
+            since = row.recovering_since if seen.fleet[row.name].recovering else None
             new = NewHealth(row.name, verdict.health, verdict.column, probe_at, since)
             old = NewHealth(row.name, row.health, row.health_column, row.probe_at, row.recovering_since)
             if new != old:
@@ -130,21 +136,15 @@ class Watch:
             await workers.change_health(tx, changes, events)
         return len(changes)
 
-    async def _take_back(
-        self,
-        tx: Connection,
-        rows: Sequence[WorkerRow],
-        fleet: Mapping[str, Seen],
-        verdicts: Mapping[str, Verdict],
-    ) -> int:
+    async def _take_back(self, tx: Connection, seen: _Look) -> int:
         """One that was drained here, and without which some work would have nobody now. One at a time, as below."""
-        for row in rows:
-            verdict = verdicts[row.name]
+        for row in seen.rows:
+            verdict = seen.verdicts[row.name]
             if row.state != "draining" or row.state_actor != SERVER_ACTOR:
                 continue
             if verdict.health == "unhealthy" and verdict.column not in FAILURE_COLUMNS:
                 continue
-            if may_be_spared(fleet[row.name], fleet.values(), verdicts):
+            if seen.is_spared(row):
                 continue
             reason = "nobody else is left for all that it can do"
             await workers.set_worker_state(tx, row.name, "active", reason=reason, actor=SERVER_ACTOR)
@@ -154,19 +154,13 @@ class Watch:
             return 1
         return 0
 
-    async def _drain(
-        self,
-        tx: Connection,
-        rows: Sequence[WorkerRow],
-        fleet: Mapping[str, Seen],
-        verdicts: Mapping[str, Verdict],
-    ) -> int:
+    async def _drain(self, tx: Connection, seen: _Look) -> int:
         """One at a time: the others are judged by what is left, at the next look."""
         limit = self._core.settings.drain_after
-        for row in rows:
+        for row in seen.rows:
             if not limit or row.losses < limit or row.state != "active":
                 continue
-            if not may_be_spared(fleet[row.name], fleet.values(), verdicts):
+            if not seen.is_spared(row):
                 continue
             within = format_duration(self._core.settings.health_window)
             reason = f"it was lost {row.losses} times with work in its hands within {within}"

@@ -64,6 +64,8 @@ class Gate:
 
 def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
     """The request of each slot, in the order of serving: rank, depth (each slot given adds one), order."""
+    if len(offers) == 1:
+        return [offers[0].request_no] * min(offers[0].slots, limit)
     slots = _Slots(offers)
     heap = slots.heap(range(len(offers)))
     order: list[int] = []
