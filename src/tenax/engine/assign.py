@@ -51,7 +51,7 @@ class Assigning:
         steps: dict[int, dict[str, Any]] = {}
         for (execution_id, step), row in (await core.results.load(tx, keys) if keys else {}).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        inputs = await _inputs(tx, items, readers) if readers else {}
+        inputs = await _inputs(tx, readers) if readers else {}
         return cls(core.secret, core.callback_base, plans, steps, inputs)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
@@ -74,7 +74,7 @@ class Assigning:
             execution_id=item.execution_id,
             item_id=item.id,
             attempt=item.attempt,
-            token=str(item.lease_token),
+            token=item.token,
             step=item.step,
             runtime=action.step.type,
             spec=rendered.value,
@@ -115,13 +115,9 @@ class Assigning:
         return f"{self.callback_base.rstrip('/')}{path}?{urlencode(query)}"
 
 
-async def _inputs(
-    tx: Connection, items: Sequence[LeasedItem], readers: set[int]
-) -> dict[int, dict[str, Any]]:
-    """The inputs of these executions. Large ones did not come with their items."""
-    texts = {item.execution_id: item.input for item in items if item.input is not None}
-    if missing := readers - texts.keys():
-        texts |= await queue.load_inputs(tx, sorted(missing))
+async def _inputs(tx: Connection, readers: set[int]) -> dict[int, dict[str, Any]]:
+    """The inputs of these executions."""
+    texts = await queue.load_inputs(tx, sorted(readers))
     return {execution_id: decode(texts.get(execution_id)) or {} for execution_id in readers}
 
 
@@ -139,4 +135,4 @@ def _unrendered(item: LeasedItem, error: Exception) -> Report:
     words = str(error) if isinstance(error, EvaluationError) else f"{type(error).__name__}: {error}"
     facts = Facts(failure_class="invalid", reason=reason, message=words)
     outcome = Outcome("failed", facts=facts)
-    return Report(item.execution_id, item.id, item.attempt, str(item.lease_token), outcome, item.step)
+    return Report(item.execution_id, item.id, item.attempt, item.token, outcome, item.step)

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 
 import structlog
 
+from tenax.engine.leased import Leased
 from tenax.engine.wake import Hub
 from tenax.errors import Conflict, NotFound
 from tenax.model.policy import Patch
@@ -61,6 +62,10 @@ class PlanCache:
             )
         return found[plan_id]
 
+    def known(self, plan_id: int) -> Plan | None:
+        """The plan, if it is in memory."""
+        return self._by_id.get(plan_id)
+
     def id_of(self, plan: Plan) -> int | None:
         return self._ids.get(plan.hash)
 
@@ -84,6 +89,7 @@ class Core:
         self.plans = PlanCache()
         self.results = ResultCache()
         self.hub = Hub(database)
+        self.leased = Leased()
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
         """Where this server can be called back; a server that listens says so itself."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tenax.engine.core import Core
+from tenax.engine.wake import Settled
 from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.offers import DEGRADED, HEALTHY, PROBE, Able, Offer
 from tenax.store import workers
 from tenax.store.connect import Connection
-from tenax.store.journal import Journal
 from tenax.store.rows import LeasedItem, Loss, Run
 from tenax.store.workers import Standing, Tally
 
@@ -65,15 +65,15 @@ class Fleet:
             if (known := self._known.get(name)) is not None:
                 known.probe = False
 
-    def note_settled(self, journal: Journal) -> bool:
-        """What a journal that has been committed says of workers. True: a limited queue may have room again."""
-        for run in journal.runs:
+    def note_settled(self, settled: Settled) -> bool:
+        """What has been committed says of workers. True: a limited queue may have room again."""
+        for run in settled.runs:
             known = self._known.get(run.worker)
             if known is not None and known.depth > 0:
                 known.depth -= 1
             self._count_row(run)
-        self._seen.add(journal)
-        return bool(journal.runs and self.limited)
+        self._seen.add(settled)
+        return bool(settled.runs and self.limited)
 
     def _count_row(self, run: Run) -> None:
         """Failures in a row are judged at once, and not at the next look: each of them costs someone an attempt."""
@@ -109,15 +109,15 @@ class _Observed:
     lost: list[Loss] = field(default_factory=list)
     pardons: list[int] = field(default_factory=list)
 
-    def add(self, journal: Journal) -> None:
-        for run in journal.runs:
+    def add(self, settled: Settled) -> None:
+        for run in settled.runs:
             if run.outcome == "lost":
                 continue
             self.ended.append(run)
             if run.outcome != "released":
                 self.tallies.setdefault(run.worker, Tally()).add(failed=run.outcome == "failed")
-        self.lost += journal.losses
-        self.pardons += journal.pardons
+        self.lost += settled.losses
+        self.pardons += settled.pardons
 
     def then(self, later: _Observed) -> _Observed:
         tallies = self.tallies | {

@@ -57,8 +57,7 @@ class Housekeeping:
         """How workers stand; and, by the one server that leads, how healthy they are, and what waits in vain."""
         fleet = self._dispatcher.fleet
         news = await fleet.catch_up()
-        if await self.leadership.renew():
-            await self.beat()  # a gap in service is seen before anyone is judged by it
+        if await self.leadership.renew():  # which sees a gap in service before anyone is judged by it
             changed = await self._watch.look()
             await self._nets.give_up_unserved()
             await self._nets.reopen_gates()

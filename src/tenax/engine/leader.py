@@ -8,7 +8,7 @@ import uuid
 import structlog
 
 from tenax.engine.core import Core
-from tenax.store import service
+from tenax.store import queue, service
 
 LEASE = 4.0
 """Seconds; it is renewed every second."""
@@ -23,9 +23,12 @@ class Leadership:
         self._asked = False
 
     async def renew(self) -> bool:
-        """Whether this server leads, for the next seconds."""
+        """Whether this server leads, for the next seconds. The one that does says with it that a server is alive."""
+        lease = self._core.settings.lease
         async with self._core.transaction() as tx:
             leads = await service.lead(tx, self._id, LEASE)
+            if leads:
+                await queue.beat_service(tx, lease / 2, lease)
         if leads != self.leads and self._asked:
             _log.info("this server leads now" if leads else "this server leads no more")
         self.leads, self._asked = leads, True

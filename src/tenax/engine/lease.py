@@ -132,7 +132,7 @@ class Dispatcher:
         for item in items:
             made = assigning.make(item)
             if isinstance(made, Assignment):
-                grants[str(item.lease_grant)].append(made)
+                grants[item.grant].append(made)
             else:
                 broken.append(made)
         for parked in group:
@@ -142,6 +142,7 @@ class Dispatcher:
             self._later(self._report(broken))
         if items:
             self.fleet.note_leased(items, claimed.probed)
+            self._core.leased.note(items)
             self._core.hub.announce(executions={item.execution_id for item in items})
             self._note_expiry(items)
         if claimed.next_token is not None:

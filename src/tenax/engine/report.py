@@ -9,6 +9,7 @@ from typing import Any
 
 from tenax.engine.core import Core
 from tenax.engine.fan_out import fan_key
+from tenax.engine.finish import Key, finish_at_once
 from tenax.engine.late import answer_late
 from tenax.engine.records import log_item
 from tenax.engine.settle import EndedAttempt, settle
@@ -28,7 +29,14 @@ from tenax.store.rows import Accepted, ExecutionRow, FanRow, ItemRow, Run
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     """Decides on every reported outcome. What is late is recorded and changes nothing."""
-    answers: dict[tuple[int, str], ReportAnswer] = {}
+    answers = await finish_at_once(core, reports)
+    if rest := [r for r in reports if (r.item_id, r.token) not in answers]:
+        answers |= await _report_in_full(core, rest)
+    return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]
+
+
+async def _report_in_full(core: Core, reports: Sequence[Report]) -> dict[Key, ReportAnswer]:
+    answers: dict[Key, ReportAnswer] = {}
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [r.execution_id for r in reports])
         if now is not None:
@@ -54,7 +62,7 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
                 answers[key] = ReportAnswer(key[0], "applied", decision.verdict)
     if now is not None:
         _announce(core, journal, decisions)
-    return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]
+    return answers
 
 
 def _async_deadline(plan: Plan, item: ItemRow) -> float | None:

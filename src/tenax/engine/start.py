@@ -156,6 +156,7 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
         queue_ttl=step.queue_ttl,
         vary=vary_after(action, None),
         paused=row.state == "paused",
+        base_dir=row.base_dir,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import orjson
 
@@ -15,6 +15,7 @@ from tenax.errors import Unreachable
 from tenax.store.connect import Database
 from tenax.store.journal import Journal
 from tenax.store.notify import listen, notify
+from tenax.store.rows import Loss, Run
 
 QUIET = 0.02
 """Seconds between two notifications to the other servers at heavy load; at light load they go out at once."""
@@ -60,6 +61,14 @@ class News:
         return orjson.dumps(body).decode()
 
 
+class Settled(NamedTuple):
+    """What a commit says of workers."""
+
+    runs: Sequence[Run]
+    losses: Sequence[Loss] = ()
+    pardons: Sequence[int] = ()
+
+
 class Hub:
     """Effects after commit. A message that is lost costs a sweep's time, never work: the database has it all."""
 
@@ -75,7 +84,7 @@ class Hub:
         self._on_messages: list[Callable[[], None]] = []
         self.on_special: Callable[[], None] = lambda: None
         self.on_fleet: Callable[[], None] = lambda: None
-        self.on_settled: Callable[[Journal], bool] = lambda _journal: False
+        self.on_settled: Callable[[Settled], bool] = lambda _settled: False
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
     def when_ready(self, wake: Callable[[], None]) -> None:
@@ -196,7 +205,7 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
     """What everyone must hear of a journal that has been committed."""
-    made_room = hub.on_settled(journal)
+    made_room = hub.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
     hub.announce(
         ready=journal.ready or made_room or bool(journal.freed_gates),
         special=journal.out_of_the_common,

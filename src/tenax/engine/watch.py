@@ -103,10 +103,14 @@ class Watch:
         """Judges every worker that is here. Returns how many stand otherwise now."""
         terms = terms_of(self._core.settings)
         async with self._core.transaction() as tx:
+            lease = self._core.settings.lease
+            if await workers.is_fleet_sound(tx, terms.unhealthy_silence, lease, terms.window):
+                self._looks = 0
+                return 0
             if self._looks % LABELS_KNOWN == 0:
                 self._asked = await workers.find_asked_labels(tx)
             self._looks += 1
-            rows = await workers.load_workers(tx, terms.window, self._core.settings.lease)
+            rows = await workers.load_workers(tx, terms.window, lease)
             back = [row for row in rows if _has_come_back(row)]
             if back:
                 await workers.clear_workers(tx, [row.name for row in back])
@@ -123,7 +127,10 @@ class Watch:
         changes: list[NewHealth] = []
         events: list[dict[str, Any]] = []
         for row in seen.rows:
-            verdict, table = seen.verdicts[row.name], columns(seen.fleet[row.name], terms)
+            verdict = seen.verdicts[row.name]
+            if verdict.health == "healthy" and _is_plain(row):
+                continue
+            table = columns(seen.fleet[row.name], terms)
             probe_at = _probe_at(row, verdict, table, terms)
             since = row.recovering_since if seen.fleet[row.name].recovering else None
             new = NewHealth(row.name, verdict.health, verdict.column, probe_at, since)
@@ -170,6 +177,16 @@ class Watch:
             _log.error("a worker on which many items died is drained", worker=row.name, losses=row.losses)
             return 1
         return 0
+
+
+def _is_plain(row: WorkerRow) -> bool:
+    """It is healthy, and nothing is left of what it was before."""
+    return (
+        row.health == "healthy"
+        and row.health_column is None
+        and row.probe_at is None
+        and row.recovering_since is None
+    )
 
 
 def _has_come_back(row: WorkerRow) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tenax.engine.core import Core
@@ -15,7 +15,7 @@ from tenax.model.wire import Heartbeat, HeartbeatAnswer, Registration, Registrat
 from tenax.policy.health import columns
 from tenax.policy.transitions import check
 from tenax.store import queue, workers
-from tenax.store.workers import LockedWorker, WorkerRow
+from tenax.store.workers import Heard, LockedWorker, WorkerRow
 
 LEASES_SHOWN = 100
 EVENTS_SHOWN = 20
@@ -37,6 +37,41 @@ async def heartbeat(core: Core, beat: Heartbeat) -> HeartbeatAnswer:
         heard = await workers.beat_worker(tx, beat)
         if beat.leaving:
             await workers.end_worker(tx, beat.worker, beat.life)
+    return _answer(beat, extended, heard)
+
+
+async def heartbeats(core: Core, beats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
+    """Those of many workers, one answer for each: as many as can be in one transaction, then the others."""
+    answers = await _beat_together(core, _apart(beats)) if len(beats) > 1 else {}
+    return [answers.get(n) or await heartbeat(core, beat) for n, beat in enumerate(beats)]
+
+
+def _apart(beats: Sequence[Heartbeat]) -> dict[int, Heartbeat]:
+    """No worker twice, no item twice, and nobody who leaves: those come after, in their order."""
+    names: set[str] = set()
+    items: set[int] = set()
+    apart: dict[int, Heartbeat] = {}
+    for n, beat in enumerate(beats):
+        held = {held.item_id for held in beat.holding}
+        if not beat.leaving and beat.worker not in names and items.isdisjoint(held):
+            apart[n] = beat
+        names.add(beat.worker)
+        items |= held
+    return apart
+
+
+async def _beat_together(core: Core, beats: Mapping[int, Heartbeat]) -> dict[int, HeartbeatAnswer]:
+    held = [held for beat in beats.values() for held in beat.holding]
+    items, tokens = [one.item_id for one in held], [one.token for one in held]
+    async with core.transaction() as tx:
+        extended = await queue.extend_leases(tx, items, tokens, core.settings.lease) if items else set()
+        heard = await workers.beat_workers(tx, list(beats.values()))
+    return {
+        n: _answer(beat, extended, heard[beat.worker]) for n, beat in beats.items() if beat.worker in heard
+    }
+
+
+def _answer(beat: Heartbeat, extended: set[int], heard: Heard | None) -> HeartbeatAnswer:
     revoked = tuple(held for held in beat.holding if held.item_id not in extended)
     if heard is None:
         return HeartbeatAnswer(revoked, known=False)

@@ -32,9 +32,12 @@ class LeaseRequest:
     """As in the registration: one that was taken over by a later life of the same name gets nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assignment:
-    """One attempt of one work item, leased to a worker, its inputs rendered."""
+    """One attempt of one work item, leased to a worker, its inputs rendered.
+
+    A value like the others; but there is one for each attempt, and to make a frozen one of so many fields takes six times as long.
+    """
 
     execution_id: int
     item_id: int

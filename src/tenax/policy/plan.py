@@ -98,6 +98,8 @@ class Plan:
     """The steps that have a compensation."""
     single: bool
     """One plain step: its end is the execution's end, and no rows about the graph are kept."""
+    ends_at_once: bool = False
+    """Where its only step succeeds at the first attempt, that is all there is to say."""
     has_server_steps: bool = False
     has_fans: bool = False
     soonest: float | None = None
@@ -170,6 +172,7 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
     if children:
         identity.append({step: [child.hash, child.folder] for step, child in children.items()})
     goals = goals_of(workflow)
+    single = len(steps) == 1 and _is_plain(workflow.steps[0])
     outputs = (
         compile_template(workflow.outputs, variables=TEMPLATE_VARIABLES)
         if workflow.outputs is not None
@@ -186,7 +189,8 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
         outputs=outputs,
         outputs_read=_steps_read(outputs.reads) if outputs is not None else (),
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
-        single=len(steps) == 1 and _is_plain(workflow.steps[0]),
+        single=single,
+        ends_at_once=single and outputs is None and _is_undemanding(workflow.steps[0]),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
         has_fans=any(step.for_each is not None for step in workflow.steps),
         soonest=min(
@@ -199,6 +203,11 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
 
 def _is_plain(step: Step) -> bool:
     return step.for_each is None and step.on_failure is None and step.compensate is None
+
+
+def _is_undemanding(step: Step) -> bool:
+    """A success of it is one, and nobody waits for its place."""
+    return step.until is None and step.concurrency is None and "async" not in step.spec
 
 
 def _planned(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import httpx2
 import orjson
 
 from tenax.errors import (
@@ -20,7 +19,9 @@ from tenax.errors import (
     Unreachable,
     UsageError,
 )
-from tenax.sdk.connections import connection_kind, connection_words
+from tenax.model.outcome import Connection
+from tenax.sdk.causes import connection_words
+from tenax.sdk.exchange import Answer
 
 _BY_STATUS: dict[int, type[TenaxError]] = {
     400: UsageError,
@@ -33,14 +34,14 @@ _BY_STATUS: dict[int, type[TenaxError]] = {
 }
 
 
-def check_answer(response: httpx2.Response) -> httpx2.Response:
+def check_answer(response: Answer) -> Answer:
     """The answer itself where it is a success; else the error it carries is raised."""
     if response.is_success:
         return response
     raise error_of_answer(response)
 
 
-def error_of_answer(response: httpx2.Response) -> TenaxError:
+def error_of_answer(response: Answer) -> TenaxError:
     problem = _problem(response)
     code = str(problem.get("type", "")).removeprefix("tenax:")
     remedy = problem.get("remedy")
@@ -54,17 +55,17 @@ def error_of_answer(response: httpx2.Response) -> TenaxError:
     return _unknown(response)
 
 
-def unreachable(server_url: str, error: httpx2.RequestError) -> Unreachable:
+def unreachable(server_url: str, kind: Connection) -> Unreachable:
     return Unreachable(
-        f"cannot reach the server at {server_url}: {connection_words(connection_kind(error))}",
+        f"cannot reach the server at {server_url}: {connection_words(kind)}",
         remedy="is it running, and is the address right? (--server or TENAX_SERVER)",
     )
 
 
-def _unknown(response: httpx2.Response) -> TenaxError:
+def _unknown(response: Answer) -> TenaxError:
     """Not one of ours: a proxy in between, a crash, or another service at that address."""
-    where = f"{response.request.method} {response.request.url}"
-    message = f"{where} answered {response.status_code} {response.reason_phrase}".rstrip()
+    where = f"{response.method} {response.url}"
+    message = f"{where} answered {response.status_code} {response.reason}".rstrip()
     if response.status_code in _BY_STATUS:
         return _BY_STATUS[response.status_code](message)
     if response.status_code >= 500 or response.status_code in (408, 425, 429):
@@ -72,7 +73,7 @@ def _unknown(response: httpx2.Response) -> TenaxError:
     return TenaxError(message, remedy="is there a Tenax server at that address?")
 
 
-def _problem(response: httpx2.Response) -> Mapping[str, Any]:
+def _problem(response: Answer) -> Mapping[str, Any]:
     try:
         body = orjson.loads(response.content)
     except orjson.JSONDecodeError:

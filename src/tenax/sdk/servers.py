@@ -7,12 +7,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-import httpx2
-
 from tenax.errors import Unreachable, UsageError
+from tenax.sdk.exchange import Answer, Exchange, NoAnswer
 from tenax.sdk.problems import error_of_answer, unreachable
-
-_NOTHING_WAS_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 log = logging.getLogger("tenax.servers")
 
@@ -20,15 +17,13 @@ log = logging.getLogger("tenax.servers")
 class Servers:
     """Makes requests of whichever server answers. All of them work on the same database, so any will do."""
 
-    def __init__(self, addresses: str, *, headers: Mapping[str, str], **options: Any) -> None:
-        """`addresses`: one URL, or several with commas between them."""
+    def __init__(self, addresses: str, *, headers: Mapping[str, str], timeout: float = 30.0) -> None:
+        """`addresses`: one URL, or several with commas between them. `timeout`: of requests that name none."""
         self.addresses = tuple(part.strip().rstrip("/") for part in addresses.split(",") if part.strip())
         if not self.addresses:
             raise UsageError(f"{addresses!r} is not the URL of a server")
-        for address in self.addresses:
-            _check(address)
-        # A server is most often on this machine or beside it: proxies in the environment are not meant for it.
-        self._http = httpx2.AsyncClient(headers=headers, trust_env=False, **options)
+        self._exchanges = [_exchange(address, headers) for address in self.addresses]
+        self._timeout = timeout
         self._current = 0
         self._followers: list[set[asyncio.Timeout]] = [set() for _ in self.addresses]
 
@@ -39,7 +34,7 @@ class Servers:
 
     async def request(
         self, method: str, path: str, *, repeatable: bool, follows: bool = False, **how: Any
-    ) -> httpx2.Response:
+    ) -> Answer:
         """The answer of the first that gives one.
 
         A request that is not `repeatable` goes on to the next server only where nothing can have come of it. One that
@@ -59,9 +54,10 @@ class Servers:
         raise _none_of(failures)
 
     async def close(self) -> None:
-        await self._http.aclose()
+        for exchange in self._exchanges:
+            await exchange.close()
 
-    async def _ask_following(self, place: int, method: str, path: str, **how: Any) -> httpx2.Response:
+    async def _ask_following(self, place: int, method: str, path: str, **how: Any) -> Answer:
         try:
             async with asyncio.timeout(None) as until_left:
                 self._followers[place].add(until_left)
@@ -73,20 +69,19 @@ class Servers:
             left = f"gave up waiting for the server at {self.addresses[place]}: it failed another request"
             raise _Unanswered(Unreachable(left), in_doubt=True) from None
 
-    async def _ask(self, place: int, method: str, path: str, **how: Any) -> httpx2.Response:
-        address = self.addresses[place]
+    async def _ask(self, place: int, method: str, path: str, **how: Any) -> Answer:
+        limit = how.pop("timeout", None) or self._timeout
+        connect = how.pop("connect", None) or limit
         try:
-            response = await self._http.request(method, address + path, **how)
-        except httpx2.UnsupportedProtocol as error:
-            raise _not_a_url(address, error) from error
-        except (httpx2.TransportError, httpx2.DecodingError) as error:
-            in_doubt = not isinstance(error, _NOTHING_WAS_SENT)
-            raise _Unanswered(unreachable(address, error), in_doubt=in_doubt) from error
-        if len(self.addresses) > 1 and not response.is_success:
-            trouble = error_of_answer(response)
+            answer = await self._exchanges[place].request(method, path, timeout=limit, connect=connect, **how)
+        except NoAnswer as failure:
+            error = unreachable(self.addresses[place], failure.kind)
+            raise _Unanswered(error, in_doubt=failure.sent) from failure
+        if len(self.addresses) > 1 and not answer.is_success:
+            trouble = error_of_answer(answer)
             if isinstance(trouble, Unreachable):
                 raise _Unanswered(trouble, in_doubt=True)
-        return response
+        return answer
 
     def _leave(self, place: int, error: Unreachable) -> None:
         """Another request may have gone on from there already."""
@@ -111,15 +106,11 @@ class _Unanswered(Exception):
         self.in_doubt = in_doubt
 
 
-def _check(address: str) -> None:
+def _exchange(address: str, headers: Mapping[str, str]) -> Exchange:
     try:
-        httpx2.URL(address)
-    except httpx2.InvalidURL as error:
-        raise _not_a_url(address, error) from error
-
-
-def _not_a_url(address: str, error: Exception) -> UsageError:
-    return UsageError(f"{address!r} is not the URL of a server: {error}")
+        return Exchange(address, headers)
+    except ValueError as error:
+        raise UsageError(f"{address!r} is not the URL of a server: {error}") from error
 
 
 def _none_of(failures: list[tuple[str, Unreachable]]) -> Unreachable:

@@ -6,6 +6,7 @@ import ipaddress
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.types import Scope
@@ -119,6 +120,7 @@ class Doorkeeper:
         return guarded
 
 
+@lru_cache(maxsize=100)
 def is_loopback(host: str) -> bool:
     """Is this an address that only the same machine can reach? A name other than localhost is not trusted to be one."""
     try:

@@ -17,6 +17,7 @@ from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
+    GetPydanticSchema,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -24,6 +25,7 @@ from pydantic import (
     WithJsonSchema,
     WrapValidator,
 )
+from pydantic_core import CoreSchema, core_schema
 from starlette.requests import Request
 
 from tenax.model.durations import LONGEST
@@ -55,6 +57,18 @@ def _uuid(text: str) -> str:
         raise ValueError("not a UUID") from None
 
 
+def _lease_token(*_: object) -> CoreSchema:
+    """The form in which a server gives tokens is known without a call of Python: there is one in every report."""
+    as_given = core_schema.str_schema(pattern=_AS_GIVEN)
+    any_form = core_schema.no_info_after_validator_function(_uuid, core_schema.str_schema())
+    return core_schema.union_schema(
+        [as_given, any_form],
+        mode="left_to_right",
+        custom_error_type="not_a_uuid",
+        custom_error_message="Value error, not a UUID",
+    )
+
+
 def _seconds(value: float) -> float:
     return 0.0 if math.isnan(value) else min(max(value, 0.0), LONGEST)
 
@@ -63,11 +77,14 @@ def _count(value: int) -> int:
     return min(max(value, 0), LARGEST_COUNT)
 
 
+_AS_GIVEN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 # PostgreSQL's text has no NUL.
 _PLAIN = r"^[^\x00]*$"
 Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
 Attempt = Annotated[int, Field(ge=0, le=LARGEST_ATTEMPT)]
-LeaseToken = Annotated[str, AfterValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
+LeaseToken = Annotated[
+    str, GetPydanticSchema(_lease_token), WithJsonSchema({"type": "string", "format": "uuid"})
+]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_PLAIN)]
 Names = Annotated[tuple[Name, ...], Field(max_length=100)]
 Labels = Annotated[dict[Name, Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=100)]

@@ -24,15 +24,15 @@ class Parking:
     """Ends what waits as soon as its client has gone away, or the server closes."""
 
     def __init__(self) -> None:
-        self._closing = asyncio.Event()
-
-    @property
-    def closing(self) -> bool:
-        return self._closing.is_set()
+        self.closing = False
+        self._parked: set[asyncio.Future[None]] = set()
 
     def close(self) -> None:
         """From now on nothing parks; what is parked is answered at once, with nothing."""
-        self._closing.set()
+        self.closing = True
+        for let_go in self._parked:
+            if not let_go.done():
+                let_go.set_result(None)
 
     async def wait(
         self,
@@ -48,15 +48,19 @@ class Parking:
         if self.closing:
             work.close()
             raise Stopping
-        task = asyncio.create_task(work)
-        leaving = [asyncio.create_task(_gone(request)), asyncio.create_task(self._closing.wait())]
+        task, gone = asyncio.create_task(work), asyncio.create_task(_gone(request))
+        let_go: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._parked.add(let_go)
+        first: set[asyncio.Future[Any]] = {task, gone, let_go}
         try:
-            await asyncio.wait({task, *leaving}, return_when=asyncio.FIRST_COMPLETED)
-            left = leaving[0].done()
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            left = gone.done()
         finally:
-            for ended in (task, *leaving):
-                ended.cancel()
-            await asyncio.wait({task, *leaving})
+            self._parked.discard(let_go)
+            gone.cancel()
+            task.cancel()
+            if not task.done():
+                await asyncio.wait({task})
         if task.cancelled():
             return None
         value = task.result()

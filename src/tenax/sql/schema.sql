@@ -169,6 +169,8 @@ create table tenax.item (
     -- Any worker that is able may have it, in the order of the queue: the short way.
     common         boolean generated always as
                        (lane = 0 and not suspect and refused_by is null and action_gate is null and key_gate is null) stored,
+    -- The folder of the workflow's file, as its execution has it.
+    base_dir       text,
     constraint item_lease check (
         (state = 'leased') = (lease_token is not null and lease_until is not null)
         and (state <> 'leased' or timeout_at is not null)
@@ -254,7 +256,7 @@ create table tenax.log (
     at           timestamptz not null,
     -- The writing transaction: a reader that resumes must not pass one that has not committed yet.
     xid          xid8 not null default pg_current_xact_id(),
-    events       jsonb not null
+    events       json not null
 ) partition by range (at);
 create index log_execution on tenax.log (execution_id, id);
 create index log_id on tenax.log using brin (id);
@@ -302,7 +304,7 @@ create view tenax.event as
            coalesce(e.event -> 'data', '{}'::jsonb) as data,
            l.xid
       from tenax.log l
-     cross join lateral jsonb_array_elements(l.events) with ordinality as e (event, n);
+     cross join lateral jsonb_array_elements(l.events::jsonb) with ordinality as e (event, n);
 
 create table tenax.worker (
     name           text primary key,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -64,26 +65,35 @@ async def lease_ready(
     tx: Connection, asking: Asking, levels: Sequence[Level], slots: Sequence[tuple[str, str]], terms: Terms
 ) -> list[LeasedItem]:
     """The short way: common items, the n-th to the n-th slot (a worker and its grant)."""
-    rows = await tx.fetch(
-        _leasing(sql("pick_ready_items")),
-        *_slots(slots, terms),
-        [queue for queue, _ in levels],
-        [priority for _, priority in levels],
-        asking.runtimes,
-        asking.labels,
+    queues, priorities = [queue for queue, _ in levels], [priority for _, priority in levels]
+    return await _lease(
+        tx, "pick_ready_items", slots, terms, queues, priorities, asking.runtimes, asking.labels
     )
-    return [LeasedItem(*row) for row in rows]
 
 
 async def lease_chosen(
     tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: Terms
 ) -> list[LeasedItem]:
-    rows = await tx.fetch(_leasing(sql("pick_chosen_items")), *_slots(slots, terms), items)
-    return [LeasedItem(*row) for row in rows]
+    return await _lease(tx, "pick_chosen_items", slots, terms, items)
 
 
-def _slots(slots: Sequence[tuple[str, str]], terms: Terms) -> tuple[Any, ...]:
-    return [worker for worker, _ in slots], [grant for _, grant in slots], terms.lease, terms.grace
+async def _lease(
+    tx: Connection, pick: str, slots: Sequence[tuple[str, str]], terms: Terms, *which: Any
+) -> list[LeasedItem]:
+    tokens = _tokens(len(slots))
+    given: list[Any] = [(*slot, token) for slot, token in zip(slots, tokens, strict=True)]
+    workers, grants = [worker for worker, _ in slots], [grant for _, grant in slots]
+    rows = await tx.fetch(_leasing(sql(pick)), workers, grants, terms.lease, terms.grace, tokens, *which)
+    return [LeasedItem(*row, *given[row[0] - 1]) for row in rows]
+
+
+def _tokens(count: int) -> list[str]:
+    """As UUIDs are written. PostgreSQL would open the source of randomness anew for each."""
+    digits = os.urandom(16 * count).hex()
+    return [
+        f"{digits[n : n + 8]}-{digits[n + 8 : n + 12]}-{digits[n + 12 : n + 16]}-{digits[n + 16 : n + 20]}-{digits[n + 20 : n + 32]}"
+        for n in range(0, 32 * count, 32)
+    ]
 
 
 async def find_common(tx: Connection, asking: Asking, levels: Mapping[Level, int], limit: int) -> list[Found]:

@@ -321,4 +321,5 @@ def item_columns(items: Sequence[NewItem]) -> tuple[list[Any], ...]:
         [item.vary for item in items],
         [item.lane for item in items],
         [item.gates for item in items],
+        [item.base_dir for item in items],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tenax.model.decision import Ledger
 from tenax.policy.transitions import check
@@ -155,6 +155,8 @@ class ServerItem(ItemRow):
 class LeasedItem:
     """What a lease gives, before its inputs are rendered."""
 
+    slot: int
+    """The number of the slot it was given to."""
     id: int
     execution_id: int
     plan_id: int
@@ -162,18 +164,19 @@ class LeasedItem:
     attempt: int
     max_attempts: int | None
     timeout: float
-    worker: str
-    lease_grant: Any
-    lease_token: Any
-    is_retry: bool
-    input: str | None
-    """Of the execution, unless it is large: with the first of its items, for all of them."""
     base_dir: str | None
     item_no: int | None
+    started_at: datetime
     compensates: bool
+    fresh: bool
+    """No attempt of it has ended yet."""
+    is_retry: bool
     element: str | None
     previous: str | None
     vary: str | None
+    worker: str
+    grant: str
+    token: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +203,7 @@ class NewItem:
     queue_ttl: float | None
     vary: str | None = None
     paused: bool = False
+    base_dir: str | None = None
     lane: int = 0
     """The crowd that it takes its turns in; 0: none."""
     action_gate: str | None = None
@@ -289,8 +293,7 @@ class ItemAgain:
     vary: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """What an attempt came to, as far as it speaks of its worker."""
 
     worker: str

@@ -45,9 +45,23 @@ class Heard:
 
 async def beat_worker(tx: Connection, beat: Heartbeat) -> Heard | None:
     """None: nobody knows it."""
-    reported = encode(asdict(beat.health)) if beat.health is not None else None
-    row = await tx.fetchrow(sql("beat_worker"), beat.worker, beat.life, reported)
+    row = await tx.fetchrow(sql("beat_worker"), beat.worker, beat.life, _reported(beat))
     return Heard(*row) if row is not None else None
+
+
+async def beat_workers(tx: Connection, beats: Sequence[Heartbeat]) -> dict[str, Heard]:
+    """One of each worker. Who is missing is not known, or is held by another transaction just now."""
+    rows = await tx.fetch(
+        sql("beat_workers"),
+        [beat.worker for beat in beats],
+        [beat.life for beat in beats],
+        [_reported(beat) for beat in beats],
+    )
+    return {name: Heard(*heard) for name, *heard in rows}
+
+
+def _reported(beat: Heartbeat) -> str | None:
+    return encode(asdict(beat.health)) if beat.health is not None else None
 
 
 async def end_worker(tx: Connection, name: str, life: str | None) -> None:
@@ -207,6 +221,11 @@ async def load_workers(
         WorkerRow(**{**row, "labels": decode(row["labels"]), "reported": decode(row["reported"])})
         for row in rows
     ]
+
+
+async def is_fleet_sound(tx: Connection, silence: float, lease: float, window: float) -> bool:
+    """Nothing at all speaks against any worker that is here."""
+    return bool(await tx.fetchval(sql("is_fleet_sound"), silence, lease, window))
 
 
 @dataclass(frozen=True, slots=True)

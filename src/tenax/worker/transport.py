@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
-import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from tenax.errors import Unreachable, UsageError
@@ -77,7 +76,7 @@ class HttpTransport:
         headers = {"content-type": "application/json"}
         if token:
             headers["authorization"] = f"Bearer {token}"
-        self._servers = Servers(server_url, headers=headers, limits=httpx2.Limits(max_connections=None))
+        self._servers = Servers(server_url, headers=headers)
         self._several = len(self._servers.addresses) > 1
         self._answer_seconds = ANSWER_SECONDS_OF_SEVERAL if self._several else ANSWER_SECONDS
         self._heartbeat_seconds = self._answer_seconds
@@ -113,10 +112,14 @@ class HttpTransport:
     async def _post(
         self, verb: str, body: bytes, seconds: float, *, follows: bool = False, repeatable: bool = True
     ) -> bytes:
-        limits = httpx2.Timeout(seconds, connect=min(CONNECT_SECONDS, self._heartbeat_seconds))
-        path = f"/v1/worker/{verb}"
         response = await self._servers.request(
-            "POST", path, repeatable=repeatable, follows=follows, content=body, timeout=limits
+            "POST",
+            f"/v1/worker/{verb}",
+            repeatable=repeatable,
+            follows=follows,
+            content=body,
+            timeout=seconds,
+            connect=min(CONNECT_SECONDS, self._heartbeat_seconds),
         )
         return check_answer(response).content
 

@@ -16,6 +16,6 @@ with forgotten as (
     returning name, last_heartbeat
 )
 insert into tenax.log (at, events)
-select tenax.now(), jsonb_build_array(jsonb_build_object('type', 'worker_lost', 'data', jsonb_build_object(
+select tenax.now(), json_build_array(json_build_object('type', 'worker_lost', 'data', json_build_object(
            'worker', name, 'last_heartbeat', last_heartbeat)))
   from lost

@@ -7,12 +7,13 @@ with fan as (
 )
 insert into tenax.item
        (execution_id, plan_id, step, item_no, element, state, placed, queue, runtime, priority, labels, available_at,
-        queue_deadline, created_at, max_attempts, timeout, queue_ttl, vary, paused, lane, action_gate, action_most, key_gate, key_most)
+        queue_deadline, created_at, max_attempts, timeout, queue_ttl, vary, paused, lane, action_gate, action_most, key_gate, key_most,
+        base_dir)
 select $1, $2::bigint, $3, e.n - 1, e.element,
        case when $12 is null or e.n <= $12 then 'queued' else 'waiting' end, $12 is null or e.n <= $12,
        $5::text, $6::text, $7::smallint, $8::jsonb, $14::timestamptz,
        case when ($12 is null or e.n <= $12) and not $16::boolean then $14 + make_interval(secs => $11::double precision) end,
        $14, $9::integer, $10::double precision, $11, $15::jsonb, $16, $17::bigint, $18::text, $19::integer, ($20::text[])[e.n],
-       $21::integer
+       $21::integer, (select x.base_dir from tenax.execution x where x.id = $1)
   from jsonb_array_elements($4) with ordinality as e (element, n)
  order by e.n

@@ -4,7 +4,7 @@
 with rows as materialized (
     select l.id, l.at, l.events,
            $2::text is null or not pg_visible_in_snapshot(l.xid, $2::pg_snapshot) as fresh,
-           sum(jsonb_array_length(l.events)) over (order by l.id) - jsonb_array_length(l.events) as before
+           sum(json_array_length(l.events)) over (order by l.id) - json_array_length(l.events) as before
       from tenax.log l
      where l.execution_id = $1::bigint
 )
@@ -15,7 +15,7 @@ select c.cursor, e.id, e.seq, e.type, e.at, e.step, e.item, e.attempt, e.data
            (x.event ->> 'item')::integer as item, (x.event ->> 'attempt')::integer as attempt,
            coalesce(x.event -> 'data', '{}'::jsonb) as data
       from rows r
-     cross join lateral jsonb_array_elements(r.events) with ordinality as x (event, n)
+     cross join lateral jsonb_array_elements(r.events::jsonb) with ordinality as x (event, n)
      where r.fresh
   ) as e on true
  order by e.id

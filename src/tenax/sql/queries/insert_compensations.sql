@@ -33,7 +33,7 @@ with undone as materialized (
     insert into tenax.item
            (execution_id, plan_id, step, item_no, state, queue, runtime, priority, labels, available_at, created_at,
             max_attempts, timeout, queue_ttl, vary, compensates, element, previous, paused, attempt, ledger, worker,
-            lease_token, lease_until, timeout_at)
+            lease_token, lease_until, timeout_at, base_dir)
     select $1, $2::bigint, e.step, e.item,
            case when u.running then 'leased' when u.held then 'held' when u.attempt > 0 then 'retrying' else 'waiting' end,
            a.queue, a.runtime, a.priority, a.labels,
@@ -42,7 +42,8 @@ with undone as materialized (
            coalesce(u.attempt, 0), u.retry -> 'decision' -> 'after', case when u.running then u.worker end,
            case when u.running then gen_random_uuid() end, case when u.running then $3 end,
            case when u.running then $3 + interval '1 year'
-                when u.held then u.held_at + make_interval(secs => $14::double precision) end
+                when u.held then u.held_at + make_interval(secs => $14::double precision) end,
+           (select x.base_dir from tenax.execution x where x.id = $1)
       from done e
       join unnest($4::text[], $5::text[], $6::text[], $7::smallint[], $8::jsonb[], $9::integer[], $10::double precision[],
                   $11::double precision[], $12::jsonb[])

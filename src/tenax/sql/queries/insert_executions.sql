@@ -18,26 +18,28 @@ with e as (
 ), i as (
     insert into tenax.item
            (execution_id, plan_id, step, state, queue, runtime, priority, labels, available_at, queue_deadline,
-            created_at, max_attempts, timeout, queue_ttl, vary, lane, action_gate, action_most, key_gate, key_most)
+            created_at, max_attempts, timeout, queue_ttl, vary, lane, action_gate, action_most, key_gate, key_most,
+            base_dir)
     select x.execution_id, x.plan_id, x.step, 'queued', x.queue, x.runtime, x.priority, x.labels, $1,
            $1 + make_interval(secs => x.queue_ttl), $1, x.max_attempts, x.timeout, x.queue_ttl, x.vary, x.lane,
-           x.gates ->> 'action', (x.gates ->> 'action_most')::integer, x.gates ->> 'key', (x.gates ->> 'key_most')::integer
+           x.gates ->> 'action', (x.gates ->> 'action_most')::integer, x.gates ->> 'key', (x.gates ->> 'key_most')::integer,
+           x.base_dir
       from unnest($15::bigint[], $16::bigint[], $17::text[], $18::text[], $19::text[], $20::smallint[], $21::jsonb[],
                   $22::integer[], $23::double precision[], $24::double precision[], $25::jsonb[], $26::bigint[], $27::jsonb[],
-                  $28::boolean[])
+                  $28::text[], $29::boolean[])
         as x (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane, gates,
-              paused)
+              base_dir, paused)
       join e on e.id = x.execution_id
 ), s as (
     insert into tenax.step (execution_id, step, state, waiting_for, attempts, result, failure, failures)
     select x.execution_id, x.step, x.state, x.waiting_for, 0, x.result, x.failure, x.failures
-      from jsonb_to_recordset($29::jsonb)
+      from jsonb_to_recordset($30::jsonb)
         as x (execution_id bigint, step text, state text, waiting_for integer, result jsonb, failure jsonb, failures jsonb)
       join e on e.id = x.execution_id
 ), l as (
     insert into tenax.log (execution_id, at, events)
     select x.execution_id, $1, x.events
-      from unnest($30::bigint[], $31::jsonb[]) as x (execution_id, events)
+      from unnest($31::bigint[], $32::json[]) as x (execution_id, events)
       join e on e.id = x.execution_id
 )
 select id from e

@@ -41,6 +41,6 @@ with old as (
      where refused_by is not null and state in ('queued', 'retrying') and refused_by @> array[$1]
 )
 insert into tenax.log (at, events)
-values (tenax.now(), jsonb_build_array(jsonb_build_object('type', 'worker_registered', 'data', jsonb_build_object(
+values (tenax.now(), json_build_array(json_build_object('type', 'worker_registered', 'data', json_build_object(
            'worker', $1, 'version', $2, 'runtimes', $3, 'queues', $4, 'labels', $5, 'slots', $6,
            'took_over', coalesce((select o.over and o.state <> 'gone' from old o), false)))))

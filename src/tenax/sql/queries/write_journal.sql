@@ -19,20 +19,22 @@ with ended as (
 ), fresh as (
     insert into tenax.item
            (execution_id, plan_id, step, state, queue, runtime, priority, labels, available_at, queue_deadline,
-            created_at, max_attempts, timeout, queue_ttl, vary, paused, lane, action_gate, action_most, key_gate, key_most)
+            created_at, max_attempts, timeout, queue_ttl, vary, paused, lane, action_gate, action_most, key_gate, key_most,
+            base_dir)
     select x.execution_id, x.plan_id, x.step, 'queued', x.queue, x.runtime, x.priority, x.labels, $12::timestamptz,
            case when not x.paused then $12 + make_interval(secs => x.queue_ttl) end,
            $12, x.max_attempts, x.timeout, x.queue_ttl, x.vary, x.paused, x.lane, x.gates ->> 'action',
-           (x.gates ->> 'action_most')::integer, x.gates ->> 'key', (x.gates ->> 'key_most')::integer
+           (x.gates ->> 'action_most')::integer, x.gates ->> 'key', (x.gates ->> 'key_most')::integer,
+           x.base_dir
       from unnest($13::bigint[], $14::bigint[], $15::text[], $16::text[], $17::text[], $18::smallint[], $19::jsonb[],
                   $20::integer[], $21::double precision[], $22::double precision[], $23::jsonb[], $24::bigint[], $25::jsonb[],
-                  $26::boolean[])
+                  $26::text[], $27::boolean[])
         as x (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane, gates,
-              paused)
+              base_dir, paused)
 ), stepped as (
     insert into tenax.step as s (execution_id, step, state, waiting_for, attempts, result, failure)
     select x.execution_id, x.step, x.state, x.waiting_for, x.attempts, x.result, x.failure
-      from jsonb_to_recordset($27::jsonb)
+      from jsonb_to_recordset($28::jsonb)
         as x (execution_id bigint, step text, state text, waiting_for integer, attempts integer, result jsonb, failure jsonb)
         on conflict (execution_id, step) do update
        set state = excluded.state, waiting_for = excluded.waiting_for, attempts = excluded.attempts,
@@ -43,10 +45,10 @@ with ended as (
            compensation = x.compensation,
            deadline_at = case when x.compensation is null then e.deadline_at end,
            finished_at = case when x.state in ('running', 'paused') then null else $12 end
-      from unnest($28::bigint[], $29::text[], $30::integer[], $31::jsonb[], $32::jsonb[], $33::text[])
+      from unnest($29::bigint[], $30::text[], $31::integer[], $32::jsonb[], $33::jsonb[], $34::text[])
         as x (id, state, open_steps, result, failure, compensation)
      where e.id = x.id
 )
 insert into tenax.log (execution_id, at, events)
 select x.execution_id, $12, x.events
-  from unnest($34::bigint[], $35::jsonb[]) as x (execution_id, events)
+  from unnest($35::bigint[], $36::json[]) as x (execution_id, events)

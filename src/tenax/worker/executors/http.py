@@ -17,7 +17,8 @@ import orjson
 
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
-from tenax.sdk.connections import connection_kind, connection_words
+from tenax.sdk.causes import connection_words
+from tenax.sdk.connections import connection_kind
 from tenax.sdk.context import TaskContext
 from tenax.worker.failures import qualified, refused, retry_after_of, timed_out
 from tenax.worker.json_values import parse_json, storable, without_nul

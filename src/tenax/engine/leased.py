@@ -1,0 +1,26 @@
+"""What this server has leased out: its memory, and nothing but that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tenax.store.rows import LeasedItem
+
+MOST_REMEMBERED = 20_000
+
+
+class Leased:
+    """What was leased through this server and is not reported yet, by token: a report on it need not be looked up. What is not
+    here was leased by another server, or is late, or both: then the database is asked."""
+
+    def __init__(self) -> None:
+        self._by_token: dict[str, LeasedItem] = {}
+
+    def note(self, items: Iterable[LeasedItem]) -> None:
+        for item in items:
+            self._by_token[item.token] = item
+        for token in list(self._by_token)[: len(self._by_token) - MOST_REMEMBERED]:
+            del self._by_token[token]
+
+    def take(self, token: str) -> LeasedItem | None:
+        return self._by_token.pop(token, None)

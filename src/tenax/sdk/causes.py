@@ -1,0 +1,80 @@
+"""What lies behind an error of the network, read from the types of the errors in its chain and never from their text."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterable, Iterator
+
+from tenax.model.outcome import Connection
+
+_BY_ERRNO: dict[int, Connection] = {
+    errno.ECONNREFUSED: "refused",
+    errno.ECONNRESET: "reset",
+    errno.EPIPE: "reset",
+    errno.ECONNABORTED: "reset",
+    errno.EHOSTUNREACH: "unreachable",
+    errno.ENETUNREACH: "unreachable",
+    errno.ENETDOWN: "unreachable",
+    errno.EHOSTDOWN: "unreachable",
+    errno.EADDRNOTAVAIL: "unreachable",
+    errno.ETIMEDOUT: "timeout",
+}
+_BY_TYPE: tuple[tuple[type[OSError], Connection], ...] = (
+    (ConnectionRefusedError, "refused"),
+    (ConnectionResetError, "reset"),
+    (ConnectionAbortedError, "reset"),
+    (BrokenPipeError, "reset"),
+)
+"""For errors that were made by hand, without an errno."""
+_WORDS: dict[Connection, str] = {
+    "refused": "connection refused",
+    "reset": "the connection was closed before an answer came",
+    "dns": "the host name cannot be resolved",
+    "timeout": "connection timed out",
+    "tls": "the TLS handshake failed",
+    "unreachable": "the network or host is unreachable",
+    "protocol": "the answer was not HTTP, or broke off",
+    "other": "connection failed",
+}
+
+
+def connection_words(kind: Connection) -> str:
+    return _WORDS[kind]
+
+
+def kind_of_causes(causes: Iterable[BaseException]) -> Connection | None:
+    """The first that tells. None: no error of the operating system or of TLS is among them."""
+    return next((kind for cause in causes if (kind := _of_cause(cause)) is not None), None)
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and everything behind it, outermost first; groups are opened. Chains can be circular."""
+    seen: set[int] = set()
+    queue: list[BaseException | None] = [error]
+    while queue:
+        current = queue.pop(0)
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        queue += [current.__cause__, current.__context__]
+        if isinstance(current, BaseExceptionGroup):
+            queue += current.exceptions
+
+
+def _of_cause(cause: BaseException) -> Connection | None:
+    match cause:
+        case socket.gaierror():
+            return "dns"
+        case ssl.SSLError():
+            return "tls"
+        case OSError():
+            return _BY_ERRNO.get(cause.errno or 0) or _by_type(cause)
+        case _:
+            return None
+
+
+def _by_type(error: OSError) -> Connection | None:
+    return next((kind for known, kind in _BY_TYPE if isinstance(error, known)), None)

@@ -1,0 +1,46 @@
+"""How answers leave: head and body in one write, so that the one who waits wakes up once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_HEAD = b"HTTP/1.1 "
+
+
+class Joined:
+    """A transport that holds a head back for the body that follows it, or until the event loop has its next turn."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        if self._head is not None:
+            data, self._head = self._head + data, None
+        elif data.startswith(_HEAD):
+            self._head = data
+            asyncio.get_running_loop().call_soon(self._let_go)
+            return
+        self._transport.write(data)
+
+    def close(self) -> None:
+        self._let_go()
+        self._transport.close()
+
+    def _let_go(self) -> None:
+        if self._head is not None:
+            head, self._head = self._head, None
+            self._transport.write(head)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class JoinedProtocol(HttpToolsProtocol):
+    """uvicorn's, on such a transport."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(Joined(transport))  # type: ignore[arg-type]  # it has what is used of a transport
