@@ -55,7 +55,7 @@ format: $(DEV_STAMP) ## puts the code into its form
 docs: $(DEV_STAMP) ## writes the generated tables of the docs anew
 	@$(BIN)/python tests/docs/generate.py
 
-bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL, in the same run
+bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL and against peers, in the same run
 	@$(BIN)/python -m benchmarks $(ONLY)
 
 lock: $(DEV_STAMP) ## compiles the requirements files anew
@@ -63,6 +63,9 @@ lock: $(DEV_STAMP) ## compiles the requirements files anew
 	@for name in build run dev; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    requirements/$$name.in --output-file requirements/$$name.txt || exit; done
+	@for peer in pgqueuer:3.11 procrastinate:3.11 dbos:3.11 oban:3.12 celery:3.11; do \
+	  UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version $${peer#*:} --generate-hashes \
+	    benchmarks/peers/$${peer%:*}.in --output-file benchmarks/peers/$${peer%:*}.txt || exit; done
 
 clean: ## removes the environment and the caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers

@@ -8,37 +8,54 @@ import json
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import (
+    decision,
     fairness,
     fan_out,
     graph,
+    herd,
+    history,
+    idle,
     latency,
     lateness,
     machine,
     recovery,
+    retries,
     rolling,
+    scaling,
     start,
+    steps,
     throughput,
+    waiting,
 )
 from benchmarks.arena import Arena, arena
 from benchmarks.children import ChildFailed
 from benchmarks.plan import Plan
+from benchmarks.plots import plots
 from benchmarks.report import Figure, Run, machine_lines, table
 from tenax.errors import TenaxError
 
 MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     throughput.MEASURE: throughput.measure,
+    steps.MEASURE: steps.measure,
     latency.MEASURE: latency.measure,
     lateness.MEASURE: lateness.measure,
+    retries.MEASURE: retries.measure,
+    herd.MEASURE: herd.measure,
     fan_out.MEASURE: fan_out.measure,
     graph.MEASURE: graph.measure,
     fairness.MEASURE: fairness.measure,
     recovery.MEASURE: recovery.measure,
     rolling.MEASURE: rolling.measure,
+    waiting.MEASURE: waiting.measure,
+    history.MEASURE: history.measure,
+    decision.MEASURE: decision.measure,
+    idle.MEASURE: idle.measure,
+    scaling.MEASURE: scaling.measure,
     start.MEASURE: start.measure,
 }
 RESULTS = Path(__file__).parent / "results"
@@ -47,9 +64,9 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> int:
     options = _options()
     try:
-        run = _measured(options)
+        run, written = _measured(options)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        sys.stderr.write("stopped; nothing was written\n")
+        sys.stderr.write(f"stopped; the measures that were done are in {options.results}\n")
         return 130
     except (ChildFailed, TenaxError) as error:
         sys.stderr.write(f"{error}\n")
@@ -59,11 +76,20 @@ def main() -> int:
             "a round did not end in time: is the machine overloaded? `--quick` runs shorter rounds\n"
         )
         return 1
-    file = options.results / f"{run.started.replace(':', '')}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(run.as_dict(), indent=2) + "\n")
-    sys.stdout.write(f"{machine_lines(run.machine)}\n\n{table(run.figures)}\n\nwritten to {file}\n")
+    sys.stdout.write(f"{machine_lines(run.machine)}\n\n{table(run.figures)}\n\nwritten to {written}\n")
     return 0
+
+
+def _write(run: Run, folder: Path) -> str:
+    """The results and the plots. Returns what has been written, in words."""
+    time = run.started.replace(":", "")
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{time}.json"
+    file.write_text(json.dumps(run.as_dict(), indent=2) + "\n")
+    drawn = plots(run)
+    for name, drawing in drawn.items():
+        (folder / f"{time}-{name}.svg").write_text(drawing)
+    return f"{file}, and {len(drawn)} plots to {folder / time}-*.svg"
 
 
 def _options() -> argparse.Namespace:
@@ -74,7 +100,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="short rounds, to see that it works; the figures mean little"
     )
-    parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each measure")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="exactly so many rounds of each measure (none: a few, and ten where a mark is near)",
+    )
     parser.add_argument(
         "--database",
         metavar="URL",
@@ -90,28 +121,28 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _measured(options: argparse.Namespace) -> Run:
+def _measured(options: argparse.Namespace) -> tuple[Run, str]:
     plan = Plan.quick() if options.quick else Plan()
     if options.rounds is not None:
-        plan = replace(plan, rounds=options.rounds)
+        plan = replace(plan, rounds=options.rounds, rounds_near_a_mark=options.rounds)
     wanted = [name for name in MEASURES if name in options.measures or not options.measures]
     # A terminal that closes, or a supervisor, must not leave processes behind either.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with arena(options.database) as place:
-        return asyncio.run(_run(place, plan, wanted, quick=options.quick))
+        return asyncio.run(_run(place, plan, wanted, options))
 
 
-async def _run(place: Arena, plan: Plan, wanted: list[str], *, quick: bool) -> Run:
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    figures: list[Figure] = []
+async def _run(place: Arena, plan: Plan, wanted: list[str], options: argparse.Namespace) -> tuple[Run, str]:
+    """All figures, and where they were written: after each measure, so that nothing is lost if a later one fails."""
+    started, written = datetime.now(UTC).isoformat(timespec="seconds"), ""
+    amounts = {name: value for name, value in asdict(plan).items() if name != "begun"}
+    said = {"measures": wanted, "quick": options.quick, **amounts}
     async with place.template():
-        facts = await machine.facts(place)
+        run = Run(started, await machine.facts(place), said)
         for name in wanted:
-            figures += await MEASURES[name](place, plan)
-    options = {"measures": wanted, "quick": quick, "rounds": plan.rounds, "jobs": plan.jobs, "raw_jobs": plan.raw_jobs,
-               "seconds": plan.seconds, "burst": plan.burst, "items": plan.items,
-               "crowd": plan.crowd, "history": plan.history}  # fmt: skip
-    return Run(started, facts, options, figures)
+            run = replace(run, figures=[*run.figures, *await MEASURES[name](place, plan)])
+            written = _write(run, options.results)
+    return run, written
 
 
 if __name__ == "__main__":

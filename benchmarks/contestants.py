@@ -1,6 +1,6 @@
 """Tenax in its two forms. Both run the same definitions; the measures do not know which one they measure.
 
-A further contestant (a peer, for the throughput) is one more class with `name` and these three methods.
+The peers, which run jobs of their own, are in `benchmarks.peers`.
 """
 
 from __future__ import annotations
@@ -60,10 +60,12 @@ class InProcess:
         round_.open_gate()
 
     async def steady(self, round_: Round, source_name: str, *, rate: float, seconds: float) -> None:
-        """One process: it submits to its own engine, as an application does that embeds Tenax."""
+        """One of the processes submits to its own engine, as an application does that embeds Tenax."""
+        for _ in range(self.processes - 1):
+            await round_.children.start("inprocess", "benchmarks.inprocess", "--slots", str(SLOTS))
         options = ("--source", source_name, "--rate", str(rate), "--seconds", str(seconds))
         child = await round_.children.start("inprocess", "benchmarks.inprocess", *options)
-        await round_.all_at_gate(1)
+        await round_.all_at_gate(self.processes)
         round_.open_gate()
         await round_.children.hears(child, "submitted", seconds + 60)
 

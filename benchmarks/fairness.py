@@ -34,7 +34,18 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
     alone: list[list[float]] = []
     beside: list[list[float]] = []
     rates: list[float] = []
-    for n in plan.each_round(MEASURE, warm_up=False, most=3):
+    crowd = f"beside {plan.crowd:,} items"
+
+    def figures() -> list[Figure]:
+        return [
+            *_figures("alone", alone),
+            *_figures(crowd, beside),
+            Figure(MEASURE, f"{SMALL} executions done in, {crowd} / alone", "", _ratio(beside, alone, 0), BESIDE_OF_ALONE),
+            Figure(MEASURE, f"an execution, p50, {crowd} / alone", "", _ratio(beside, alone, 1)),
+            Figure(MEASURE, "items of the fan-out meanwhile", "/s", tuple(rates)),
+        ]  # fmt: skip
+
+    for n in plan.each_round(MEASURE, warm_up=False, most=3, figures=figures):
         first, second, rate = await _round(arena, plan)
         alone.append(first)
         beside.append(second)
@@ -42,14 +53,7 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
         plan.say(
             f"{MEASURE} round {n}: {SMALL} executions: {first[0]:.0f} ms alone, {second[0]:.0f} ms beside {plan.crowd:,} items"
         )
-    crowd = f"beside {plan.crowd:,} items"
-    return [
-        *_figures("alone", alone),
-        *_figures(crowd, beside),
-        Figure(MEASURE, f"{SMALL} executions done in, {crowd} / alone", "", _ratio(beside, alone, 0), BESIDE_OF_ALONE),
-        Figure(MEASURE, f"an execution, p50, {crowd} / alone", "", _ratio(beside, alone, 1)),
-        Figure(MEASURE, "items of the fan-out meanwhile", "/s", tuple(rates)),
-    ]  # fmt: skip
+    return figures()
 
 
 def _figures(where: str, found: list[list[float]]) -> list[Figure]:

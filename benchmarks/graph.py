@@ -28,20 +28,28 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
     started: list[float] = []
     small: list[float] = []
     large: list[float] = []
-    for n in plan.each_round(MEASURE, warm_up=False, most=3):
+
+    def figures() -> list[Figure]:
+        return [
+            Figure(
+                MEASURE,
+                f"{LARGE:,} steps: from submit to the first lease",
+                "s",
+                tuple(started),
+                STARTS_WITHIN,
+            ),
+            Figure(MEASURE, f"a step of {SMALL:,}", "ms", tuple(small)),
+            Figure(MEASURE, f"a step of {LARGE:,}", "ms", tuple(large)),
+            Figure(MEASURE, f"a step of {LARGE:,} / of {SMALL:,}", "", ratios(large, small), STEP_OF_LARGE),
+        ]
+
+    for n in plan.each_round(MEASURE, warm_up=False, most=3, figures=figures):
         first, each = await _run(arena, LARGE, n)
         started.append(first)
         large.append(1e3 * each)
         small.append(1e3 * (await _run(arena, SMALL, n))[1])
         plan.say(f"{MEASURE} round {n}: {LARGE:,} steps start in {started[-1]:.2f} s")
-    return [
-        Figure(
-            MEASURE, f"{LARGE:,} steps: from submit to the first lease", "s", tuple(started), STARTS_WITHIN
-        ),
-        Figure(MEASURE, f"a step of {SMALL:,}", "ms", tuple(small)),
-        Figure(MEASURE, f"a step of {LARGE:,}", "ms", tuple(large)),
-        Figure(MEASURE, f"a step of {LARGE:,} / of {SMALL:,}", "", ratios(large, small), STEP_OF_LARGE),
-    ]
+    return figures()
 
 
 async def _run(arena: Arena, count: int, n: int) -> tuple[float, float]:

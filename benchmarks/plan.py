@@ -4,40 +4,73 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+
+from benchmarks.report import Figure
+
+ROUNDS_NEAR_A_MARK = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     rounds: int = 5
+    rounds_near_a_mark: int = ROUNDS_NEAR_A_MARK
+    """A measure goes on to so many where one of its medians is close to its mark."""
     jobs: int = 20_000
     raw_jobs: int = 100_000
-    seconds: float = 10.0
+    steps: int = 10_000
+    seconds: float = 6.0
     burst: int = 2_000
     items: int = 10_000
     crowd: int = 100_000
     history: int = 200_000
+    waiting: int = 1_000_000
+    events: int = 10_000_000
+    driven: int = 10_000
+    """Jobs of a round in which the bench itself drives an engine."""
+    scaled: int = 10_000
+    idle_seconds: float = 20.0
     begun: float = field(default_factory=time.monotonic)
 
     @classmethod
     def quick(cls) -> Plan:
         return cls(
             rounds=1,
+            rounds_near_a_mark=1,
             jobs=4_000,
             raw_jobs=20_000,
+            steps=2_000,
             seconds=2.0,
             burst=500,
             items=2_000,
             crowd=20_000,
             history=20_000,
+            waiting=50_000,
+            events=500_000,
+            driven=2_000,
+            scaled=2_000,
+            idle_seconds=3.0,
         )
 
-    def each_round(self, measure: str, *, warm_up: bool, most: int = 1000) -> Iterator[int]:
-        """The numbers of the rounds; the warm-up is round 0, and is not counted."""
+    def each_round(
+        self,
+        measure: str,
+        *,
+        warm_up: bool,
+        most: int = 1000,
+        figures: Callable[[], Sequence[Figure]] = tuple,
+    ) -> Iterator[int]:
+        """The numbers of the rounds; the warm-up is round 0, and is not counted.
+
+        After the planned rounds (at most `most`) the figures are looked at: where one is near its mark, there are more.
+        """
         rounds = min(self.rounds, most)
         self.say(f"{measure}: {rounds} rounds{' and a warm-up' if warm_up else ''}")
         yield from range(0 if warm_up else 1, rounds + 1)
+        if rounds < self.rounds_near_a_mark and (near := [one for one in figures() if one.near_its_mark]):
+            self.say(f"{measure}: on to {self.rounds_near_a_mark} rounds, near its mark is: {near[0].name}")
+            yield from range(rounds + 1, self.rounds_near_a_mark + 1)
 
     def say(self, words: str) -> None:
         sys.stderr.write(f"{time.monotonic() - self.begun:6.1f} s  {words}\n")

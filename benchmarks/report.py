@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from benchmarks.stats import median
 
+NEAR = 0.2
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -18,6 +20,10 @@ class Mark:
 
     def reached(self, value: float) -> bool:
         return value >= self.limit if self.bound == "at least" else value <= self.limit
+
+    def is_near(self, value: float) -> bool:
+        """So close that a few rounds more could tip it. A mark of zero is met or not: rounds do not help it."""
+        return self.limit != 0 and abs(value - self.limit) <= NEAR * abs(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,15 @@ class Figure:
     def reached(self) -> bool | None:
         return None if self.mark is None else self.mark.reached(self.value)
 
+    @property
+    def command(self) -> str:
+        """What measures it again, alone."""
+        return f"make bench ONLY={self.measure}"
+
+    @property
+    def near_its_mark(self) -> bool:
+        return self.mark is not None and self.mark.is_near(self.value)
+
     def as_dict(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "measure": self.measure,
@@ -51,9 +66,22 @@ class Figure:
         }
         if self.mark is not None:
             found["mark"] = {"bound": self.mark.bound, "limit": self.mark.limit, "reached": self.reached}
+            found["command"] = self.command
         if self.note:
             found["note"] = self.note
         return found
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Figure:
+        mark = found.get("mark")
+        return cls(
+            found["measure"],
+            found["name"],
+            found["unit"],
+            tuple(found["rounds"]),
+            None if mark is None else Mark(mark["bound"], mark["limit"]),
+            found.get("note", ""),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +101,23 @@ class Run:
             "figures": [figure.as_dict() for figure in self.figures],
         }
 
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Run:
+        figures = [Figure.from_dict(figure) for figure in found["figures"]]
+        return cls(found["started"], found["machine"], found["options"], figures)
 
-HEADER = ("measure", "what", "median", "spread", "mark", "reached")
+
+HEADER = ("measure", "what", "median", "spread", "mark", "reached", "command")
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """A table of Markdown, so that it can be pasted into the docs as it is."""
-    rows = [HEADER, *(_row(figure) for figure in figures)]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(HEADER))]
+    """All figures, as Markdown: it can be read as it is, and pasted into the docs."""
+    return markdown([HEADER, *(_row(figure) for figure in figures)])
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """The first row is the heading. All lines are of one width."""
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
         for row in rows
@@ -94,11 +131,29 @@ def machine_lines(machine: Mapping[str, Any]) -> str:
 
 
 def _row(figure: Figure) -> tuple[str, ...]:
-    spread = f"{number(min(figure.rounds))} .. {number(max(figure.rounds))}" if len(figure.rounds) > 1 else ""
-    mark = "" if figure.mark is None else f"{figure.mark.bound} {number(figure.mark.limit)}"
-    reached = {None: "", True: "yes", False: "NO"}[figure.reached]
-    name = f"{figure.name} ({figure.note})" if figure.note else figure.name
-    return (figure.measure, name, f"{number(figure.value)} {figure.unit}".strip(), spread, mark, reached)
+    command = figure.command if figure.mark is not None else ""
+    return (figure.measure, title(figure), measured(figure), spread(figure), marked(figure), verdict(figure), command)  # fmt: skip
+
+
+def title(figure: Figure) -> str:
+    return f"{figure.name} ({figure.note})" if figure.note else figure.name
+
+
+def measured(figure: Figure) -> str:
+    return f"{number(figure.value)} {figure.unit}".strip()
+
+
+def spread(figure: Figure) -> str:
+    rounds = figure.rounds
+    return f"{number(min(rounds))} .. {number(max(rounds))}" if len(rounds) > 1 else ""
+
+
+def marked(figure: Figure) -> str:
+    return "" if figure.mark is None else f"{figure.mark.bound} {number(figure.mark.limit)}"
+
+
+def verdict(figure: Figure) -> str:
+    return {None: "", True: "yes", False: "NO"}[figure.reached]
 
 
 def number(value: float) -> str:

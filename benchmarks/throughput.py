@@ -1,57 +1,68 @@
-"""No-op executions of one step per second, from the first lease to the last completion, beside the raw limit."""
+"""No-op executions of one step per second, from the first lease to the last completion, beside the raw limit and the peers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks import workflows
-from benchmarks.arena import Arena, Round
+from benchmarks.arena import Arena
 from benchmarks.contestants import Contestant, InProcess, OverHttp
+from benchmarks.peers.registry import PEERS, ReadyPeer, ready
+from benchmarks.peers.rounds import play
 from benchmarks.plan import Plan
 from benchmarks.raw import FILL
 from benchmarks.report import Figure, Mark
 from benchmarks.stats import ratios
+from benchmarks.worked import seconds_worked
 
 MEASURE = "throughput"
-IN_PROCESS_OF_RAW = Mark("at least", 0.2)
+SUBMIT_OVER_HTTP = "submit over HTTP, batches of 100"
+MARKS = {SUBMIT_OVER_HTTP: Mark("at least", 10_000)}
+RATIOS: Sequence[tuple[str, str, Mark | None]] = (
+    ("in-process", "raw limit", Mark("at least", 0.45)),
+    ("in-process", "pgqueuer", Mark("at least", 1.2)),
+    ("in-process", "celery", None),
+    ("over HTTP", "raw limit", None),
+    ("over HTTP", "in-process", Mark("at least", 0.6)),
+    ("over HTTP", "procrastinate", Mark("at least", 3)),
+    ("over HTTP", "dbos", Mark("at least", 3)),
+    ("over HTTP", "oban", Mark("at least", 3)),
+)
 _PATIENCE = 120.0
+
+Rates = dict[str, list[float]]
 
 
 async def measure(arena: Arena, plan: Plan) -> list[Figure]:
-    contestants: Sequence[Contestant] = (InProcess(2), OverHttp(2))
-    rates: dict[str, list[float]] = {}
-    for n in plan.each_round(MEASURE, warm_up=True):
-        _keep(rates, plan, n, _raw_name(2), await _raw(arena, plan, 2))
-        for contestant in contestants:
-            submitted, done = await _tenax(arena, plan, contestant)
-            _keep(rates, plan, n, contestant.name, done)
-            _keep(rates, plan, n, f"submit {contestant.name.partition(',')[0]}", submitted)
-        _keep(rates, plan, n, _raw_name(1), await _raw(arena, plan, 1))
-    return _figures(rates, [contestant.name for contestant in contestants])
+    rates: Rates = {}
+    peers = await ready(PEERS, lambda words: plan.say(f"{MEASURE}: {words}"))
+    notes = {peer.name: peer.peer.note(_jobs(plan, peer)) for peer in peers}
+
+    def figures() -> list[Figure]:
+        return list(_figures(rates, notes))
+
+    for n in plan.each_round(MEASURE, warm_up=True, figures=figures):
+        _keep(rates, plan, n, "raw limit", await _raw(arena, plan, 2))
+        await _tenax(arena, plan, n, rates)
+        for peer in peers:
+            _keep(rates, plan, n, peer.name, await _peer(arena, plan, peer))
+        _keep(rates, plan, n, "raw limit, 1 process", await _raw(arena, plan, 1))
+    return figures()
 
 
-def _raw_name(processes: int) -> str:
-    return f"raw limit, {processes} process{'es' if processes > 1 else ''}"
-
-
-def _keep(rates: dict[str, list[float]], plan: Plan, n: int, name: str, rate: float) -> None:
+def _keep(rates: Rates, plan: Plan, n: int, name: str, rate: float) -> None:
     plan.say(f"{MEASURE} {'warm-up' if n == 0 else f'round {n}'}: {name}: {rate:,.0f}/s")
     if n > 0:
         rates.setdefault(name, []).append(rate)
 
 
-def _figures(rates: dict[str, list[float]], contestants: Sequence[str]) -> list[Figure]:
-    figures = [Figure(MEASURE, name, "/s", tuple(values)) for name, values in rates.items()]
-    raw = rates[_raw_name(2)]
-    for name in contestants:
-        mark = IN_PROCESS_OF_RAW if name.startswith("in-process") else None
-        figures.append(Figure(MEASURE, f"{name} / raw limit", "", ratios(rates[name], raw), mark))
-    in_process, over_http = contestants
-    figures.append(
-        Figure(MEASURE, f"{over_http} / in-process", "", ratios(rates[over_http], rates[in_process]))
-    )
-    return figures
+def _figures(rates: Mapping[str, Sequence[float]], notes: Mapping[str, str]) -> Iterator[Figure]:
+    for name, values in rates.items():
+        yield Figure(MEASURE, name, "/s", tuple(values), MARKS.get(name), notes.get(name, ""))
+    for name, reference, mark in RATIOS:
+        if reference in rates:
+            yield Figure(MEASURE, f"{name} / {reference}", "", ratios(rates[name], rates[reference]), mark)
 
 
 async def _raw(arena: Arena, plan: Plan, processes: int) -> float:
@@ -66,22 +77,23 @@ async def _raw(arena: Arena, plan: Plan, processes: int) -> float:
         return float(plan.raw_jobs / (max(run["last"] for run in runs) - min(run["first"] for run in runs)))
 
 
-async def _tenax(arena: Arena, plan: Plan, contestant: Contestant) -> tuple[float, float]:
-    """Submissions per second, and executions per second."""
-    async with arena.round() as round_:
-        submitted = await contestant.fill(round_, workflows.NOOP, plan.jobs)
-        await contestant.work(round_)
-        ended = await round_.until_none_open(_PATIENCE)
-        return submitted, plan.jobs / (ended - await first_lease(round_, plan.jobs))
+async def _tenax(arena: Arena, plan: Plan, n: int, rates: Rates) -> None:
+    contestants: Mapping[str, tuple[Contestant, str]] = {
+        "in-process": (InProcess(2), "submit in-process, batches of 500"),
+        "over HTTP": (OverHttp(2), SUBMIT_OVER_HTTP),
+    }
+    for name, (contestant, submit) in contestants.items():
+        async with arena.round() as round_:
+            submitted = await contestant.fill(round_, workflows.NOOP, plan.jobs)
+            seconds = await seconds_worked(round_, contestant, plan.jobs, _PATIENCE)
+        _keep(rates, plan, n, name, plan.jobs / seconds)
+        _keep(rates, plan, n, submit, submitted)
 
 
-async def first_lease(round_: Round, jobs: int) -> float:
-    """The database's time of the first lease; every job must have been completed since."""
-    completed = await round_.connection.fetchval(
-        "select count(*) from tenax.execution where state = 'completed'"
-    )
-    assert completed == jobs, f"{completed} of {jobs} executions completed"
-    started = (
-        """select extract(epoch from min(at)) from tenax.log where events @> '[{"type": "action_started"}]'"""
-    )
-    return float(await round_.connection.fetchval(started))
+async def _peer(arena: Arena, plan: Plan, peer: ReadyPeer) -> float:
+    jobs = _jobs(plan, peer)
+    return jobs / (await play(arena, peer, "noop", jobs)).seconds
+
+
+def _jobs(plan: Plan, peer: ReadyPeer) -> int:
+    return int(plan.jobs * peer.peer.share)

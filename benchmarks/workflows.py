@@ -99,3 +99,41 @@ workflow:
     args: {seconds: 0.05}
     retry: {max_attempts: 3, backoff: none, jitter: 0}
 """
+
+FIVE_STEPS = """
+name: bench-five-steps
+workflow:
+  - {step: first, type: python, task: "benchmarks.tasks:noop"}
+  - {step: second, type: python, task: "benchmarks.tasks:noop", needs: [first]}
+  - {step: third, type: python, task: "benchmarks.tasks:noop", needs: [second]}
+  - {step: fourth, type: python, task: "benchmarks.tasks:noop", needs: [third]}
+  - {step: fifth, type: python, task: "benchmarks.tasks:noop", needs: [fourth]}
+"""
+
+FAN_OF_NOOPS = """
+name: bench-fan-of-noops
+input:
+  numbers: {type: array, required: true}
+workflow:
+  - step: spread
+    type: python
+    task: benchmarks.tasks:noop
+    for_each: "{{ input.numbers }}"
+    parallelism: 2000
+"""
+
+WAITING = """
+name: bench-waiting
+workflow:
+  - step: only
+    type: python
+    task: benchmarks.tasks:noop
+    retry: {max_attempts: 5, backoff: fixed, initial_delay: 24h, max_delay: 24h, jitter: 0}
+"""
+
+RETRIED = """
+name: bench-retried
+workflow:
+  - {step: first, type: python, task: "benchmarks.tasks:noop", retry: {max_attempts: 3, backoff: none, jitter: 0}}
+  - {step: second, type: python, task: "benchmarks.tasks:noop", needs: [first]}
+"""

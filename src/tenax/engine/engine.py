@@ -14,6 +14,7 @@ import structlog
 from tenax.engine import callbacks, control, definitions, family, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
+from tenax.engine.heartbeats import Heartbeats
 from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
 from tenax.engine.inbox import Postman
 from tenax.engine.lease import Dispatcher
@@ -55,6 +56,7 @@ class Engine:
         self.core = Core(database, settings, roll=roll)
         self._submit = GroupCommit[Start, Submitted](lambda starts: submit(self.core, starts))
         self._report = GroupCommit[Report, ReportAnswer](lambda reports: report(self.core, reports))
+        self._heartbeat = Heartbeats(self.core)
         self.dispatcher = Dispatcher(self.core, self._report)
         self.server_steps = ServerSteps(self.core)
         self.postman = Postman(self.core)
@@ -267,7 +269,7 @@ class Engine:
         self.dispatcher.presence.heard(beat.worker)
         if beat.lost_grants:
             await release_grants(self.core, beat.worker, beat.lost_grants)
-        return await workers.heartbeat(self.core, beat)
+        return await self._heartbeat(beat)
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the word of the command
         """Those that are here; with `all`, also those that are gone and not forgotten."""

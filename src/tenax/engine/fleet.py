@@ -67,12 +67,16 @@ class Fleet:
 
     def note_settled(self, settled: Settled) -> bool:
         """What has been committed says of workers. True: a limited queue may have room again."""
-        for run in settled.runs:
-            known = self._known.get(run.worker)
-            if known is not None and known.depth > 0:
-                known.depth -= 1
-            self._count_row(run)
-        self._seen.add(settled)
+        for worker, runs in _by_worker(settled.runs).items():
+            known = self._known.get(worker)
+            if known is not None:
+                known.depth = max(0, known.depth - len(runs))
+            if worker in self._rows or any(run.outcome == "failed" for run in runs):
+                for run in runs:
+                    self._count_row(run)
+            self._seen.add_runs(worker, runs)
+        self._seen.lost += settled.losses
+        self._seen.pardons += settled.pardons
         return bool(settled.runs and self.limited)
 
     def _count_row(self, run: Run) -> None:
@@ -105,27 +109,24 @@ class _Observed:
     """What attempts came to since the database was last told."""
 
     tallies: dict[str, Tally] = field(default_factory=dict)
-    ended: list[Run] = field(default_factory=list)
+    ended: dict[str, list[Run]] = field(default_factory=dict)
     lost: list[Loss] = field(default_factory=list)
     pardons: list[int] = field(default_factory=list)
 
-    def add(self, settled: Settled) -> None:
-        for run in settled.runs:
-            if run.outcome == "lost":
-                continue
-            self.ended.append(run)
+    def add_runs(self, worker: str, runs: Sequence[Run]) -> None:
+        told = [run for run in runs if run.outcome != "lost"]
+        if told:
+            self.ended.setdefault(worker, []).extend(told)
+        for run in told:
             if run.outcome != "released":
-                self.tallies.setdefault(run.worker, Tally()).add(failed=run.outcome == "failed")
-        self.lost += settled.losses
-        self.pardons += settled.pardons
+                self.tallies.setdefault(worker, Tally()).add(failed=run.outcome == "failed")
 
     def then(self, later: _Observed) -> _Observed:
         tallies = self.tallies | {
             name: self.tallies.get(name, Tally()).then(tally) for name, tally in later.tallies.items()
         }
-        return _Observed(
-            tallies, self.ended + later.ended, self.lost + later.lost, self.pardons + later.pardons
-        )
+        ended = self.ended | {name: self.ended.get(name, []) + runs for name, runs in later.ended.items()}
+        return _Observed(tallies, ended, self.lost + later.lost, self.pardons + later.pardons)
 
     async def write(self, tx: Connection, window: float) -> None:
         if self.tallies:
@@ -136,6 +137,13 @@ class _Observed:
             await workers.note_losses(tx, self.lost)
         if self.pardons:
             await workers.pardon_workers(tx, self.pardons)
+
+
+def _by_worker(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.worker, []).append(run)
+    return found
 
 
 def _who_gets_work(known: Mapping[str, Standing]) -> set[tuple[str, str | None, str, str, bool]]:

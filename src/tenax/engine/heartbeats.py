@@ -10,43 +10,37 @@ from tenax.engine.workers import heartbeats
 from tenax.model.wire import Heartbeat, HeartbeatAnswer
 
 TURNS = 20
-"""Transactions for heartbeats in the time between two of one worker."""
-AT_ONCE = 10
-"""So many may follow each other without a pause."""
+"""Transactions in the time between two heartbeats of a worker. As many workers, and fewer, go on at once."""
+
+LONGEST = 0.5
+"""Seconds that a heartbeat waits for others at most: by as much a lease may last longer after the death of its worker."""
 
 
 class Heartbeats:
-    """Where there are few they go on at once; where there are many, they wait for each other a moment."""
+    """Where there are many, they wait for each other a moment."""
 
     def __init__(self, core: Core) -> None:
         self._together = GroupCommit[Heartbeat, HeartbeatAnswer](lambda beats: heartbeats(core, beats))
-        self._pace = Pace(core.settings.heartbeat / TURNS)
+        self._crowd = Crowd(core.settings.heartbeat)
+        self._seconds = min(LONGEST, core.settings.heartbeat / TURNS)
+        self._opening: asyncio.Event | None = None
 
     async def __call__(self, beat: Heartbeat) -> HeartbeatAnswer:
-        await self._pace.turn(hurried=beat.leaving)
+        await self._turn(beat)
         [answer] = await self._together([beat])
         return answer
 
-
-class Pace:
-    """Lets callers pass at once, up to `AT_ONCE` in a row, then all that have come together every so many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._paid_until = float("-inf")
-        self._opening: asyncio.Event | None = None
-
-    async def turn(self, *, hurried: bool = False) -> None:
-        """Those who wait pass in the order in which they came. One who is in a hurry takes them along."""
+    async def _turn(self, beat: Heartbeat) -> None:
+        """Those who wait go on in the order in which they came. One that leaves takes them along, and comes after them: it
+        may be one of them that said something else before."""
         loop = asyncio.get_running_loop()
+        workers = self._crowd.count(beat.worker, loop.time())
         if self._opening is None:
-            self._paid_until = max(self._paid_until, loop.time()) + self._seconds
-            early = self._paid_until - AT_ONCE * self._seconds - loop.time()
-            if hurried or early <= 0:
+            if beat.leaving or workers <= TURNS:
                 return
             self._opening = asyncio.Event()
-            loop.call_later(early, self._open, self._opening)
-        elif hurried:
+            loop.call_later(self._seconds, self._open, self._opening)
+        elif beat.leaving:
             loop.call_soon(self._open, self._opening)
         await self._opening.wait()
 
@@ -54,3 +48,20 @@ class Pace:
         opening.set()
         if self._opening is opening:
             self._opening = None
+
+
+class Crowd:
+    """How many workers are heard in so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._since = float("-inf")
+        self._names: set[str] = set()
+        self._before = 0
+
+    def count(self, name: str, now: float) -> int:
+        if now - self._since >= self._seconds:
+            self._before = len(self._names) if now - self._since < 2 * self._seconds else 0
+            self._since, self._names = now, set()
+        self._names.add(name)
+        return max(self._before, len(self._names))

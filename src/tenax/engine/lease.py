@@ -21,6 +21,9 @@ from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.store.rows import LeasedItem
 
 
+_Asked = tuple[object, ...]
+
+
 @dataclass(eq=False, slots=True)
 class Parked:
     request: LeaseRequest
@@ -37,6 +40,8 @@ class Dispatcher:
         self._report = report
         self._parked: list[Parked] = []
         self._wake = asyncio.Event()
+        self._in_vain: frozenset[_Asked] = frozenset()
+        """What the last round had nothing for. Whoever asks that again waits for the next news, as the others do."""
         self._doubtful: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
@@ -54,7 +59,8 @@ class Dispatcher:
         if request.lost_grants:
             await release_grants(self._core, request.worker, request.lost_grants)
         parked = self._park(request)
-        self._wake.set()
+        if _asked(request) not in self._in_vain:
+            self._wake.set()
         try:
             async with asyncio.timeout(request.wait):
                 return await asyncio.shield(parked.granted)
@@ -94,6 +100,7 @@ class Dispatcher:
     async def claim(self) -> int:
         """One round: the requests of the fleet together, those of single executions by themselves. Returns how much was done."""
         taken, self._parked = self._parked, []
+        self._in_vain = frozenset()
         parties: dict[int | None, list[Parked]] = defaultdict(list)
         try:
             silent = await self.presence.silent(parked.request.worker for parked in taken)
@@ -101,7 +108,10 @@ class Dispatcher:
                 if parked.request.worker not in silent:
                     parties[parked.request.execution_id].append(parked)
             await self._release_doubtful()
-            return sum([await self._serve(party) for party in parties.values()])
+            progress = sum([await self._serve(party) for party in parties.values()])
+            if not progress:
+                self._in_vain = frozenset(_asked(one.request) for party in parties.values() for one in party)
+            return progress
         finally:
             self._park_again([parked for parked in taken if not parked.granted.done()])
 
@@ -177,3 +187,9 @@ class Dispatcher:
         task = asyncio.create_task(run())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _asked(request: LeaseRequest) -> _Asked:
+    """What a request asks for, whenever it does."""
+    labels = tuple(sorted(request.labels.items()))
+    return request.worker, request.life, request.execution_id, request.queues, request.runtimes, labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from tenax.store.rows import LeasedItem
 
@@ -19,7 +20,7 @@ class Leased:
     def note(self, items: Iterable[LeasedItem]) -> None:
         for item in items:
             self._by_token[item.token] = item
-        for token in list(self._by_token)[: len(self._by_token) - MOST_REMEMBERED]:
+        for token in list(islice(self._by_token, max(0, len(self._by_token) - MOST_REMEMBERED))):
             del self._by_token[token]
 
     def take(self, token: str) -> LeasedItem | None:

@@ -19,6 +19,8 @@ from tenax.store.rows import Loss, Run
 
 QUIET = 0.02
 """Seconds between two notifications to the other servers at heavy load; at light load they go out at once."""
+IDLE_TALK = 0.1
+"""The same where there was nothing for them to do: only those hear it who follow an execution."""
 IDS_IN_A_MESSAGE = 50
 PAUSE = 0.5
 """Seconds before something is tried again while the database is away."""
@@ -45,6 +47,13 @@ class News:
         if more.due_in is not None:
             self.due_in = more.due_in if self.due_in is None else min(self.due_in, more.due_in)
         self.executions |= more.executions
+
+    @property
+    def urgent(self) -> bool:
+        """There is something for the other servers to do."""
+        return bool(self.ready or self.special or self.fleet or self.server_steps or self.messages) or (
+            self.due_in is not None
+        )
 
     def as_text(self, sender: str) -> str:
         ids: Any = sorted(self.executions) if len(self.executions) <= IDS_IN_A_MESSAGE else "*"
@@ -145,9 +154,10 @@ class Hub:
         """Tells the other servers, in as few messages as can be."""
         while True:
             await self._unsent.wait()
+            urgent = self._news.urgent
             with contextlib.suppress(Unreachable):
                 await self.flush()
-            await asyncio.sleep(QUIET)
+            await asyncio.sleep(QUIET if urgent else IDLE_TALK)
 
     async def flush(self) -> None:
         """Sends what is unsent now: for a command that ends before the loop would."""

@@ -66,7 +66,7 @@ class Assignment:
     """An earlier attempt of it ended in a failure; one that was only handed back or snoozed did not."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Report:
     """What an attempt came to, by the worker that holds its lease."""
 
@@ -80,7 +80,7 @@ class Report:
     item: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReportAnswer:
     """`applied`: decided now (or before: the same report again gets the same answer). `late`: recorded, changed nothing."""
 
@@ -102,7 +102,7 @@ class Release:
     detail: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Held:
     """A lease that a worker still holds, named in its heartbeat."""
 

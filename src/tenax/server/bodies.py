@@ -254,7 +254,7 @@ class OutcomeBody(Outcome):
     usage: UsageBody | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReportBody(Report):
     """The outcome of one attempt, by the worker that holds its lease."""
 
@@ -278,7 +278,7 @@ class ReleaseBody(Release):
     detail: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HeldBody(Held):
     """A lease that a worker still holds."""
 

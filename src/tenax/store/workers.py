@@ -156,8 +156,14 @@ async def note_losses(tx: Connection, lost: Sequence[Loss]) -> None:
     )
 
 
-async def return_items(tx: Connection, ended: Sequence[Run]) -> None:
-    """What an earlier life of a worker has ended after all is not lost."""
+async def return_items(tx: Connection, ended: Mapping[str, Sequence[Run]]) -> None:
+    """What an earlier life of a worker has ended after all is not lost. Hardly ever is there such a worker."""
+    counted = await tx.fetch(sql("find_workers_counted_lost"), list(ended))
+    if runs := [run for row in counted for run in ended[row["worker"]]]:
+        await _return_items(tx, runs)
+
+
+async def _return_items(tx: Connection, ended: Sequence[Run]) -> None:
     await tx.execute(
         sql("return_items"),
         [run.worker for run in ended],

@@ -131,8 +131,10 @@ class SelfCheck:
 
 def speaks_of_worker(outcome: Outcome, assignment: Assignment) -> bool:
     """Whether the failure may be the worker's own: the server's `policy.blame`, from the facts alone."""
+    if outcome.status != "failed":
+        return False
     facts = outcome.facts or Facts()
-    if outcome.status != "failed" or facts.failure_class is not None:
+    if facts.failure_class is not None:
         return False
     if assignment.runtime == "http" or assignment.dependency or _talked(facts):
         return False

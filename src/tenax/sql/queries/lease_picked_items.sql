@@ -1,16 +1,16 @@
 -- What pick_ready_items or pick_chosen_items gives goes to the slots that ask, by their number; $5: a token for each.
 leased as (
     update tenax.item i
-       set state = 'leased', attempt = i.attempt + 1, worker = s.worker, lease_grant = s.lease_grant, lease_token = s.token,
+       set state = 'leased', attempt = i.attempt + 1, worker = ($1::text[])[p.n], lease_grant = ($2::uuid[])[p.n],
+           lease_token = ($5::uuid[])[p.n],
            started_at = tenax.now(), lease_until = tenax.now() + make_interval(secs => $3::double precision),
            timeout_at = tenax.now() + make_interval(secs => i.timeout + $4::double precision), queue_deadline = null
       from picked p
-      join unnest($1::text[], $2::uuid[], $5::uuid[]) with ordinality as s (worker, lease_grant, token, n) on s.n = p.n
      where i.id = p.id
     returning p.n::integer, i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.max_attempts, i.timeout, i.base_dir, i.item_no,
               i.started_at, i.compensates, i.ledger is null as fresh,
               i.ledger is not null and (i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0 as is_retry,
-              i.element, i.previous, i.vary, s.worker
+              i.element, i.previous, i.vary, i.worker
 ), logged as (
     insert into tenax.log (execution_id, at, events)
     -- Written as text: objects built of objects cost more than all the rest of the row.

@@ -1,0 +1,103 @@
+"""Tables filled with what Tenax itself has made: one execution, with all that is kept of it, copied as often as wanted.
+
+The columns are read from the catalogue, so that copies have whatever the original has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchmarks.arena import settle
+
+Say = Callable[[str], None]
+
+_CHUNK = 100_000
+_SECONDS = 600.0
+"""For one statement: the limits of a session are for the work that Tenax does."""
+_IDS = {"execution": "tenax.execution_id", "item": "tenax.item_id", "log": "tenax.event_id"}
+"""The tables whose rows are known by a number of their own, and where it comes from."""
+_ROOM = 32
+"""A row of the log takes as many numbers as it may have events."""
+
+_COLUMNS = """
+select c.relname as "table", a.attname as "column", a.atttypid = 'timestamptz'::regtype as is_time
+  from pg_class c join pg_attribute a on a.attrelid = c.oid
+ where c.relnamespace = 'tenax'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+   and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and a.attidentity = ''
+ order by c.relname, a.attnum
+"""
+
+
+async def multiply(connection: Any, execution_id: int, copies: int, *, apart: float, say: Say) -> range:
+    """The ids of the copies. Each is `apart` seconds older than the one before, in all its times."""
+    await connection.execute("set statement_timeout = 0")
+    tables = await _tables(connection)
+    last = await connection.fetchval("select nextval('tenax.execution_id')")
+    for name, columns in tables.items():
+        rows = await _multiply_table(connection, name, columns, execution_id, last, copies, apart)
+        if rows:
+            say(f"filled {name} with {rows:,} rows")
+    await connection.execute("select setval('tenax.execution_id', $1)", last + copies)
+    await settle(connection)
+    return range(last + 1, last + copies + 1)
+
+
+async def _tables(connection: Any) -> dict[str, dict[str, bool]]:
+    """Every table with rows of an execution: its columns, and which of them are times."""
+    found: dict[str, dict[str, bool]] = {}
+    for row in await connection.fetch(_COLUMNS):
+        found.setdefault(row["table"], {})[row["column"]] = row["is_time"]
+    return {
+        name: columns for name, columns in found.items() if name == "execution" or "execution_id" in columns
+    }
+
+
+async def _multiply_table(
+    connection: Any,
+    table: str,
+    columns: Mapping[str, bool],
+    execution_id: int,
+    last: int,
+    copies: int,
+    apart: float,
+) -> int:
+    """Returns how many rows were made."""
+    key = "id" if table == "execution" else "execution_id"
+    rows, first, span = await _originals(connection, table, key, execution_id)
+    if rows == 0:
+        return 0
+    changed = {
+        name: f"o.{name} - make_interval(secs => n * {apart!r})"
+        for name, is_time in columns.items()
+        if is_time
+    }
+    changed[key] = f"{last} + n"
+    if table in _IDS and table != "execution":
+        base = await connection.fetchval("select nextval($1::text::regclass)", _IDS[table])
+        changed["id"] = f"{base} + n * {span} + o.id - {first}"
+    values = ", ".join(changed.get(name, f"o.{name}") for name in columns)
+    statement = (
+        f"insert into tenax.{table} ({', '.join(columns)}) select {values}"
+        f" from generate_series($2::bigint, $3::bigint) as n"
+        f" cross join lateral (select * from tenax.{table} where {key} = $1 order by 1) as o"
+    )
+    for start in range(1, copies + 1, _CHUNK):
+        end = min(start + _CHUNK - 1, copies)
+        await connection.execute(statement, execution_id, start, end, timeout=_SECONDS)
+    if table in _IDS and table != "execution":
+        await connection.execute(
+            "select setval($1::text::regclass, $2)", _IDS[table], base + (copies + 2) * span
+        )
+    return rows * copies
+
+
+async def _originals(connection: Any, table: str, key: str, execution_id: int) -> tuple[int, int, int]:
+    """How many rows there are of the original; their first id, and how many ids they take."""
+    if table not in _IDS:
+        count = f"select count(*) from tenax.{table} where {key} = $1"
+        return int(await connection.fetchval(count, execution_id)), 0, 0
+    ids = f"select count(*), min(id), max(id) from tenax.{table} where {key} = $1"
+    count, first, end = await connection.fetchrow(ids, execution_id)
+    room = _ROOM if table == "log" else 1
+    return int(count), first or 0, (end or 0) - (first or 0) + room

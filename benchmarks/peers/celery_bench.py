@@ -1,0 +1,66 @@
+"""Celery on Redis: the reference that is not durable. What stands in quotes is from its guide "Optimizing"."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from celery import Celery  # type: ignore[import-not-found]
+from redis import Redis  # type: ignore[import-not-found]
+
+from benchmarks.gate import VARIABLE, wait_at_gate
+from benchmarks.peers.kit import Look, Record, run
+
+SOCKET = Path(os.environ.get(VARIABLE, "gate")).parent / "redis.sock"
+QUEUE = "celery"
+PREFETCH = 128
+"""
+"If you have many short-running tasks, and throughput is important to you, this number should be large. Say 64, or 128." """
+QUIET = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True}
+
+
+def application(record: Record) -> Any:
+    app = Celery(broker=f"redis+socket://{SOCKET}")
+    app.conf.update(worker_prefetch_multiplier=PREFETCH, task_ignore_result=True)
+
+    def noop(task: Any) -> None:
+        record.started(task.request.id)
+
+    app.task(name="noop", bind=True)(noop)
+    return app
+
+
+def fill(kind: str, jobs: int) -> None:
+    app = application(Record())
+    with app.producer_pool.acquire(block=True) as producer:
+        for _ in range(jobs):
+            app.tasks[kind].apply_async(producer=producer)
+
+
+def work(_kind: str, record: Record) -> None:
+    """Each worker runs its tasks in its own process (`solo`): the two cores are taken, and a pool would add messages.
+
+    Tasks are acknowledged before they run, which is the default and the faster way: one that is lost with its worker is
+    lost.
+    """
+    app = application(record)
+    logging.disable(logging.WARNING)
+    wait_at_gate()
+    app.WorkController(pool_cls="solo", concurrency=1, **QUIET).start()
+
+
+def watcher() -> Look:
+    """What has succeeded is not kept by anyone: all that was there counts, once it is gone."""
+    redis = Redis(unix_socket_path=str(SOCKET))
+    jobs = redis.llen(QUEUE)
+
+    def look() -> tuple[bool, int]:
+        return bool(redis.llen(QUEUE) or redis.hlen("unacked")), jobs
+
+    return look
+
+
+if __name__ == "__main__":
+    run(fill, work, watcher, ("noop",))

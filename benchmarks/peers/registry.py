@@ -1,0 +1,90 @@
+"""Which peers there are, and how many jobs each gets: a rate is the same for fewer of them, and a round stays short."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.peers.environments import CannotBeMade, Say, Version, python_of
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    name: str
+    share: float
+    """Of the no-op jobs of a round."""
+    retried_share: float = 0.0
+    """Of the jobs that fail; 0: it has no part in that measure."""
+    python: Version = (3, 11)
+    program: str | None = None
+    """What must be on the machine beside PostgreSQL; a peer that needs it keeps nothing there."""
+
+    @property
+    def script(self) -> Path:
+        return _FOLDER / f"{self.name}_bench.py"
+
+    @property
+    def requirements(self) -> Path:
+        return _FOLDER / f"{self.name}.txt"
+
+    @property
+    def version(self) -> str:
+        """The one that is pinned."""
+        found = re.search(rf"^{self.name}==([^ ;\\]+)", self.requirements.read_text(), re.MULTILINE)
+        if found is None:
+            raise ValueError(
+                f"{self.requirements}: {self.name} is not pinned there; `make lock` writes the file"
+            )
+        return found[1]
+
+    def note(self, jobs: int) -> str:
+        return f"{self.version}, {jobs:,} jobs"
+
+
+PGQUEUER = Peer("pgqueuer", share=1.0, retried_share=0.2)
+PEERS = (
+    PGQUEUER,
+    Peer("procrastinate", share=0.1, retried_share=0.04),
+    Peer("dbos", share=0.1, retried_share=0.05),
+    Peer("oban", share=0.5, retried_share=0.15, python=(3, 12)),
+    Peer("celery", share=0.25, program="redis-server"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyPeer:
+    """A peer whose environment is there."""
+
+    peer: Peer
+    python: Path
+
+    @property
+    def name(self) -> str:
+        return self.peer.name
+
+
+async def ready(peers: Sequence[Peer], say: Say) -> list[ReadyPeer]:
+    """Those that can run here. Of each of the others it is said why not, and the run goes on."""
+    found = []
+    for peer in peers:
+        try:
+            found.append(await asyncio.to_thread(_ready, peer, say))
+        except CannotBeMade as cause:
+            say(left_out(peer, cause))
+    return found
+
+
+def left_out(peer: Peer, cause: CannotBeMade) -> str:
+    return f"{peer.name} is left out: {cause}"
+
+
+def _ready(peer: Peer, say: Say) -> ReadyPeer:
+    if peer.program is not None and shutil.which(peer.program) is None:
+        raise CannotBeMade(f"{peer.program}: it is not on PATH")
+    return ReadyPeer(peer, python_of(peer.name, peer.requirements, peer.python, say))

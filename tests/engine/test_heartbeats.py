@@ -1,0 +1,191 @@
+"""Heartbeats of many workers at once, and a fleet of which nothing bad is known."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hand import Hand
+from workforce import new_life
+
+from tenax.engine.heartbeats import TURNS, Crowd, Heartbeats
+from tenax.engine.workers import heartbeats
+from tenax.model.health import HealthReport
+from tenax.model.wire import Heartbeat, Held
+from tenax.store.session import transaction
+from tenax.store.workers import is_fleet_sound
+
+CROWD = [f"w{n:02}" for n in range(TURNS + 5)]
+
+
+async def crowd_on(hand: Hand) -> None:
+    for name in CROWD:
+        await hand.register(name)
+    await hand.clock.advance(5)
+
+
+async def heard_of(hand: Hand) -> dict[str, float]:
+    rows = await hand.sql(
+        "select name, extract(epoch from tenax.now() - last_heartbeat)::float as age from tenax.worker"
+    )
+    return {row["name"]: row["age"] for row in rows}
+
+
+async def transactions(hand: Hand) -> int:
+    """How many have written a worker's row."""
+    [row] = await hand.sql("select count(distinct xmin::text) as n from tenax.worker")
+    return row["n"]
+
+
+def test_the_heartbeats_of_many_workers_are_one_transaction(play):
+    async def scene(hand: Hand) -> None:
+        await crowd_on(hand)
+        beats = [Heartbeat(name, health=HealthReport(queue_depth=n)) for n, name in enumerate(CROWD)]
+        answers = await heartbeats(hand.engine.core, beats)
+        assert all(answer.known and answer.state == "active" for answer in answers)
+        assert set((await heard_of(hand)).values()) == {0.0}
+        assert await transactions(hand) == 1
+        told = await hand.sql(
+            "select (reported ->> 'queue_depth')::int as depth from tenax.worker order by name"
+        )
+        assert [row["depth"] for row in told] == list(range(len(CROWD)))
+
+    play(scene)
+
+
+def test_each_of_many_hears_of_its_own_leases(play):
+    async def scene(hand: Hand) -> None:
+        await hand.register("w1")
+        await hand.register("w2")
+        for _ in range(2):
+            await hand.submit()
+        mine, other = await hand.lease_one("w1", slots=1), await hand.lease_one("w2", slots=1)
+        await hand.pass_time(20)
+        gone = Held(other.item_id, mine.token)
+        first, second, unknown = await heartbeats(
+            hand.engine.core,
+            [
+                Heartbeat("w1", (Held(mine.item_id, mine.token), gone)),
+                Heartbeat("w2", (Held(other.item_id, other.token),)),
+                Heartbeat("w3"),
+            ],
+        )
+        assert first.revoked == (gone,)
+        assert second.revoked == ()
+        assert not unknown.known
+        await hand.pass_time(20)
+        assert await hand.engine.reap() == 0, "both leases were extended"
+
+    play(scene)
+
+
+def test_an_earlier_life_among_many_is_told_and_changes_nothing(play):
+    async def scene(hand: Hand) -> None:
+        earlier = new_life()
+        await hand.register("w1", life=earlier)
+        await hand.register("w1", life=new_life())
+        await hand.register("w2")
+        await hand.clock.advance(5)
+        old, other = await heartbeats(hand.engine.core, [Heartbeat("w1", life=earlier), Heartbeat("w2")])
+        assert old.superseded
+        assert not other.superseded
+        assert await heard_of(hand) == {"w1": 5.0, "w2": 0.0}
+
+    play(scene)
+
+
+def test_a_worker_that_leaves_stays_gone_whatever_else_it_said_before(play):
+    async def scene(hand: Hand) -> None:
+        await crowd_on(hand)
+        beat = Heartbeats(hand.engine.core)
+        waiting = [asyncio.create_task(beat(Heartbeat(name))) for name in CROWD]
+        await asyncio.sleep(0)
+        last = asyncio.create_task(beat(Heartbeat(CROWD[-1], leaving=True)))
+        await asyncio.wait_for(asyncio.gather(last, *waiting), 20)
+        [row] = await hand.sql("select state from tenax.worker where name = $1", CROWD[-1])
+        assert row["state"] == "gone"
+
+    play(scene)
+
+
+def test_a_row_that_someone_else_holds_keeps_no_other_worker_waiting(play):
+    async def scene(hand: Hand) -> None:
+        await crowd_on(hand)
+        async with transaction(hand.engine.core.database) as tx:
+            await tx.execute("select from tenax.worker where name = $1 for update", CROWD[0])
+            beating = asyncio.create_task(heartbeats(hand.engine.core, [Heartbeat(name) for name in CROWD]))
+            async with asyncio.timeout(20):
+                while (await heard_of(hand))[CROWD[1]]:
+                    pass
+            assert not beating.done()
+            assert (await heard_of(hand))[CROWD[0]] == 5.0
+        assert all(answer.known for answer in await beating)
+        assert (await heard_of(hand))[CROWD[0]] == 0.0
+
+    play(scene)
+
+
+def test_few_workers_wait_for_nobody_and_many_do():
+    crowd = Crowd(10)
+    assert [crowd.count(name, 0.0) for name in ("a", "b", "a")] == [1, 2, 2]
+    assert crowd.count("c", 10.0) == 2, "as many as before"
+    assert crowd.count("c", 20.0) == 1
+    assert crowd.count("a", 45.0) == 1, "what was long ago does not count"
+
+
+@pytest.mark.parametrize(
+    "against",
+    [
+        "health = 'degraded'",
+        "health_column = 'queue_depth'",
+        "probe_at = tenax.now()",
+        "recovering_since = tenax.now()",
+        "streak = 1",
+        "state = 'draining', state_actor = 'tenax:server'",
+        "last_heartbeat = tenax.now() - interval '30 s'",
+        """reported = '{"status": "degraded"}'""",
+        """reported = '{"status": "healthy", "queue_depth": 2}'""",
+    ],
+)
+def test_whoever_has_anything_against_it_is_judged(play, against):
+    async def scene(hand: Hand) -> None:
+        await crowd_on(hand)
+        assert await is_sound(hand)
+        await hand.sql(f"update tenax.worker set {against} where name = 'w01'")
+        assert not await is_sound(hand)
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    "against",
+    [
+        "insert into tenax.worker_loss values ('w01', tenax.now(), tenax.now(), '{1}')",
+        "insert into tenax.worker_window values ('w01', tenax.now(), 1, 1)",
+    ],
+)
+def test_so_is_whoever_has_lost_work_or_failed(play, against):
+    async def scene(hand: Hand) -> None:
+        await crowd_on(hand)
+        await hand.sql(against)
+        assert not await is_sound(hand)
+
+    play(scene)
+
+
+def test_so_is_whoever_has_more_than_its_slots(play):
+    async def scene(hand: Hand) -> None:
+        await hand.register("w1", slots=1)
+        for _ in range(2):
+            await hand.submit()
+        await hand.lease("w1", slots=1)
+        assert await is_sound(hand)
+        await hand.lease("w1", slots=1)
+        assert not await is_sound(hand)
+
+    play(scene)
+
+
+async def is_sound(hand: Hand) -> bool:
+    async with transaction(hand.engine.core.database) as tx:
+        return await is_fleet_sound(tx, 30.0, 30.0, 300.0)
