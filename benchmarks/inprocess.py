@@ -13,6 +13,7 @@ from benchmarks import workflows
 from benchmarks.gate import wait_at_gate
 from benchmarks.load import submit_steadily
 from tenax.cli.parent import under_supervision
+from tenax.collector import collect_rarely
 from tenax.embed import local_worker, open_engine
 from tenax.settings import load_settings
 
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     import uvloop
 
+    collect_rarely()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work(parser.parse_args()))
 

@@ -60,7 +60,8 @@ def _ratio(figure: Figure) -> Bar | None:
     if figure.mark is None or figure.mark.limit == 0:
         return None
     values = [times_the_mark(figure.mark, value) for value in (figure.value, *figure.rounds)]
-    text = f"{number(values[0])}   ({measured(figure)}, {marked(figure)})"
+    times = number(values[0]) if math.isfinite(values[0]) else "∞"
+    text = f"{times}   ({measured(figure)}, {marked(figure)})"
     label = f"{figure.measure}: {title(figure)}"
     colour = _GREEN if figure.reached else _RED
     shown = [min(value, _MOST_TIMES) for value in values]
@@ -87,14 +88,14 @@ def bars(heading: str, rows: Sequence[Bar], *, line_at: float | None = None) -> 
     ]  # fmt: skip
     for n, row in enumerate(rows):
         top = _TOP + n * _ROW
-        parts += _row(row, top, scale)
+        parts += _row(row, top, scale, clear_of=line_at or 0.0)
         if line_at is not None:  # across the bar, not through the words
             x = _LEFT + line_at * scale
             parts.append(_line(x, top + 14, x, top + 18 + _BAR, _DARK, dash="3 2"))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _row(row: Bar, top: float, scale: float) -> list[str]:
+def _row(row: Bar, top: float, scale: float, *, clear_of: float) -> list[str]:
     y, right = top + 16, _LEFT + row.most * scale
     parts = [
         _text(_LEFT, top + 11, row.label, size=12),
@@ -104,7 +105,7 @@ def _row(row: Bar, top: float, scale: float) -> list[str]:
         left, middle = _LEFT + row.least * scale, y + _BAR / 2
         parts.append(_line(left, middle, right, middle, _DARK))
         parts += [_line(x, middle - 4, x, middle + 4, _DARK) for x in (left, right)]
-    words = _LEFT + max(row.most, row.value) * scale + 8
+    words = _LEFT + max(row.most, row.value, clear_of) * scale + 8
     if words + 6.2 * len(row.text) > WIDTH:  # no room beside the bar: inside it
         parts.append(
             _text(_LEFT + row.least * scale - 8, y + 11, row.text, size=12, fill="#ffffff", anchor="end")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import socket
 import sys
@@ -17,6 +16,7 @@ from tenax.cli.home import tell_of_new_database
 from tenax.cli.interrupts import Interrupts
 from tenax.cli.output import say
 from tenax.cli.parent import under_supervision
+from tenax.collector import collect_rarely
 from tenax.errors import UsageError
 from tenax.settings import Settings, load_settings
 
@@ -46,9 +46,6 @@ ServerUrl = Annotated[
 ]
 Token = Annotated[str | None, Parameter(help="A token of role worker. [TENAX_TOKEN]")]
 Workers = Annotated[int | None, Parameter(help="How many worker processes. [TENAX_WORKERS: 2]")]
-
-COLLECT_AFTER = 10_000
-"""New objects between two looks for cycles in a worker. With Python's 700, hundreds of slots spend a fifth of their time on it."""
 
 
 def server(*, host: Host = None, port: Port = None, store: Store = ANY_STORE) -> int:
@@ -96,8 +93,7 @@ def worker(
     _load(modules)
     import uvloop
 
-    gc.set_threshold(COLLECT_AFTER)
-    gc.freeze()
+    collect_rarely()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_work(settings))
     return 0

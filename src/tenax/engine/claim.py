@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from tenax.engine.asked import MOST_AT_ONCE, NOTHING_SEEN, Asked, Outlook, asked_by
 from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
 from tenax.model.wire import LeaseRequest
@@ -26,12 +27,10 @@ from tenax.policy.offers import (
     urgency,
 )
 from tenax.store import claims
-from tenax.store.claims import Asking, Found, Head, Level, QueueLimit, Terms
+from tenax.store.claims import Asking, Found, Level, QueueLimit, Terms
 from tenax.store.connect import Connection
-from tenax.store.json_text import encode
 from tenax.store.rows import LeasedItem
 
-MOST_AT_ONCE = 500
 LOOK_AGAIN = 0.1
 """Seconds for which what was seen of the queues is good enough, while there is more work than slots."""
 MOST_CROWDS = 64
@@ -60,59 +59,13 @@ class Claimed:
         return len(self.items) + self.blocked + self.missed
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What was seen of some queues."""
-
-    queues: frozenset[str]
-    at: float
-    heads: tuple[Head, ...]
-
-    @property
-    def plain(self) -> bool:
-        """Nothing but common items, of one priority: they go by the time they have waited."""
-        ready = {head.priority for head in self.heads if head.waited is not None}
-        return len(ready) <= 1 and not any(head.special for head in self.heads)
-
-    @property
-    def levels(self) -> list[Level]:
-        """Those that have something common ready, who waits longest first."""
-        ready = [(head.waited, head) for head in self.heads if head.waited is not None]
-        return [(head.queue, head.priority) for _, head in sorted(ready, key=lambda one: -one[0])]
-
-    @property
-    def special_levels(self) -> set[Level]:
-        return {(head.queue, head.priority) for head in self.heads if head.special}
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one claim is for."""
-
-    requests: Sequence[LeaseRequest]
-    offers: Sequence[Offer]
-    groups: Sequence[Asking]
-    queues: Sequence[str]
-
-    def slot(self, request_no: int) -> tuple[str, str]:
-        request = self.requests[request_no]
-        return request.worker, request.grant
-
-    @property
-    def slots(self) -> int:
-        return min(sum(offer.slots for offer in self.offers), MOST_AT_ONCE)
-
-
-_NOTHING_SEEN = Outlook(frozenset(), float("-inf"), ())
-
-
 class Claims:
     """One after the other: what is claimed here is known before the next claim begins."""
 
     def __init__(self, core: Core, fleet: Fleet) -> None:
         self._core = core
         self._fleet = fleet
-        self._outlook = _NOTHING_SEEN
+        self._outlook = NOTHING_SEEN
         self._since_crowd = 0
         self._last_lane = 0
 
@@ -121,42 +74,74 @@ class Claims:
         return Terms(self._core.settings.lease, self._core.settings.timeout_grace)
 
     def look_anew(self) -> None:
-        self._outlook = _NOTHING_SEEN
+        self._outlook = NOTHING_SEEN
+
+    def may_be_short(self, requests: Sequence[LeaseRequest]) -> bool:
+        """Nothing about who asks speaks against the short way."""
+        offers = self._fleet_offers(requests)
+        if not offers or requests[0].execution_id is not None or any(offer.rank == PROBE for offer in offers):
+            return False
+        asked = asked_by(requests, offers)
+        return len(asked.groups) == 1 and self._fleet.limited.isdisjoint(asked.queues)
+
+    async def take_short(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed | None:
+        """The short way, for requests that may go it. None: what is there needs the full one."""
+        asked = asked_by(requests, self._fleet_offers(requests))
+        looked, from_memory = self._outlook, self._is_fresh(self._outlook, asked.queues)
+        if not from_memory:
+            looked = await self._look(tx, asked.queues)
+        items = await self._lease_ready(tx, asked, looked) if looked.plain else []
+        if not items and from_memory:
+            looked = await self._look(tx, asked.queues)
+            items = await self._lease_ready(tx, asked, looked) if looked.plain else []
+        if not looked.plain:
+            return None
+        self._note_taken(asked, len(items))
+        return Claimed(items)
 
     async def take(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed:
         """Leases what is ready for these requests. They are of the fleet, or all of one execution's own worker."""
         offers = await self._offers(tx, requests)
         if not offers:
             return Claimed()
-        groups = _groups(requests, offers)
-        queues = sorted({queue for asking in groups for queue in asking.queues})
-        asked = _Asked(requests, offers, groups, queues)
-        if groups[0].execution_id is not None:
-            return await self._take_in_full(tx, asked, _NOTHING_SEEN)
+        asked = asked_by(requests, offers)
+        if requests[0].execution_id is not None:
+            return await self._take_in_full(tx, asked, NOTHING_SEEN)
         looked = self._outlook
-        from_memory = self._is_fresh(looked, queues)
+        from_memory = self._is_fresh(looked, asked.queues)
         if not from_memory:
-            looked = await self._look(tx, queues)
+            looked = await self._look(tx, asked.queues)
         claimed = await self._take(tx, asked, looked)
         if from_memory and not claimed.progress:
-            claimed = await self._take(tx, asked, await self._look(tx, queues))
-        if len(claimed.items) < asked.slots:
-            self.look_anew()  # before these slots are left empty, someone has looked at what there is
+            claimed = await self._take(tx, asked, await self._look(tx, asked.queues))
+        self._note_taken(asked, len(claimed.items))
         return claimed
 
-    async def _take(self, tx: Connection, asked: _Asked, looked: Outlook) -> Claimed:
+    def _note_taken(self, asked: Asked, count: int) -> None:
+        if count < asked.slots:
+            self.look_anew()  # before these slots are left empty, someone has looked at what there is
+
+    async def _take(self, tx: Connection, asked: Asked, looked: Outlook) -> Claimed:
         if not looked.levels and not looked.special_levels:
             return Claimed()
         limited = not self._fleet.limited.isdisjoint(asked.queues)
         if len(asked.groups) > 1 or limited or not looked.plain:
             return await self._take_in_full(tx, asked, looked)
+        claimed = Claimed(await self._lease_ready(tx, asked, looked))
+        return await self._note_probes(tx, claimed, asked.offers)
+
+    async def _lease_ready(self, tx: Connection, asked: Asked, looked: Outlook) -> list[LeasedItem]:
+        if not looked.levels:
+            return []
         slots = [asked.slot(n) for n in order_slots(asked.offers, MOST_AT_ONCE)]
-        items = await claims.lease_ready(tx, asked.groups[0], looked.levels, slots, self._terms)
-        return await self._note_probes(tx, Claimed(items), asked.offers)
+        return await claims.lease_ready(tx, asked.groups[0], looked.levels, slots, self._terms)
+
+    def _fleet_offers(self, requests: Sequence[LeaseRequest]) -> list[Offer]:
+        return [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
 
     async def _offers(self, tx: Connection, requests: Sequence[LeaseRequest]) -> list[Offer]:
         """What each request can be given. A probe is for one server, and for one request of its worker."""
-        offers = [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
+        offers = self._fleet_offers(requests)
         probing = {offer.worker: offer for offer in reversed(offers) if offer.rank == PROBE}
         if not probing:
             return offers
@@ -174,7 +159,7 @@ class Claims:
 
     # -- the full way
 
-    async def _take_in_full(self, tx: Connection, asked: _Asked, looked: Outlook) -> Claimed:
+    async def _take_in_full(self, tx: Connection, asked: Asked, looked: Outlook) -> Claimed:
         """Candidates are found and put in order without a lock; only what is chosen is locked, and leased."""
         offers, own = asked.offers, asked.groups[0].execution_id is not None
         limited = sorted(self._fleet.limited if own else self._fleet.limited.intersection(asked.queues))
@@ -202,7 +187,7 @@ class Claims:
     async def _candidates(
         self,
         tx: Connection,
-        asked: _Asked,
+        asked: Asked,
         looked: Outlook,
         limits: dict[str, QueueLimit],
         suspecting: AbstractSet[str],
@@ -319,25 +304,6 @@ class Claims:
         if claimed.probed:
             await claims.take_probes(tx, claimed.probed)
         return claimed
-
-
-def _groups(requests: Sequence[LeaseRequest], offers: Sequence[Offer]) -> list[Asking]:
-    """Requests that are able to run the same things look for it together."""
-    groups: dict[tuple[object, ...], list[Offer]] = defaultdict(list)
-    for offer in offers:
-        able = offer.able
-        groups[able.queues, able.runtimes, frozenset(able.labels.items())].append(offer)
-    return [
-        Asking(
-            queues=requests[group[0].request_no].queues,
-            runtimes=requests[group[0].request_no].runtimes,
-            labels=encode(requests[group[0].request_no].labels),
-            workers=tuple({offer.worker for offer in group}),
-            slots=min(sum(offer.slots for offer in group), MOST_AT_ONCE),
-            execution_id=requests[group[0].request_no].execution_id,
-        )
-        for group in groups.values()
-    ]
 
 
 def _is_uneven(found: Sequence[Found], levels: Mapping[Level, int]) -> bool:

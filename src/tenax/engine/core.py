@@ -108,6 +108,10 @@ class Core:
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
         return transaction(self.database)
 
+    def straight(self) -> AbstractAsyncContextManager[Connection]:
+        """A transaction for statements that follow their indexes, whatever the tables hold."""
+        return transaction(self.database, straight=True)
+
 
 def no_execution(execution_id: int) -> NotFound:
     return NotFound(

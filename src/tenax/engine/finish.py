@@ -32,7 +32,7 @@ async def finish_at_once(core: Core, reports: Sequence[Report]) -> dict[Key, Rep
             ends.append(_end(item, report))
     if not ends:
         return {}
-    async with core.transaction() as tx:
+    async with core.straight() as tx:
         over = await finish.finish_items(tx, ends)
     ended = [item for item in items if item.id in over]
     runs = [Run(item.worker, item.id, item.started_at, "sound") for item in ended]

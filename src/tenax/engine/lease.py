@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenax.engine.assign import Assigning
-from tenax.engine.claim import Claims
+from tenax.engine.claim import Claimed, Claims
 from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
 from tenax.engine.presence import Presence
@@ -19,7 +19,6 @@ from tenax.engine.wake import whenever
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.store.rows import LeasedItem
-
 
 _Asked = tuple[object, ...]
 
@@ -131,10 +130,8 @@ class Dispatcher:
     async def _serve(self, group: list[Parked]) -> int:
         grants: dict[str, list[Assignment]] = defaultdict(list)
         try:
-            async with self._core.transaction() as tx:
-                claimed = await self._claims.take(tx, [parked.request for parked in group])
-                items = claimed.items
-                assigning = await Assigning.prepare(tx, self._core, items)
+            claimed, assigning = await self._claim([parked.request for parked in group])
+            items = claimed.items
         except Unreachable:
             self._give_up(group)
             raise
@@ -158,6 +155,16 @@ class Dispatcher:
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
         return claimed.progress
+
+    async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning]:
+        if self._claims.may_be_short(requests):
+            async with self._core.straight() as tx:
+                claimed = await self._claims.take_short(tx, requests)
+                if claimed is not None:
+                    return claimed, await Assigning.prepare(tx, self._core, claimed.items)
+        async with self._core.transaction() as tx:
+            claimed = await self._claims.take(tx, requests)
+            return claimed, await Assigning.prepare(tx, self._core, claimed.items)
 
     def _wake_in(self, seconds: float) -> None:
         """A rate allows the next start then. What was said before is out of date."""

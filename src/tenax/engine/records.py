@@ -28,7 +28,7 @@ COMPENSATING: Mapping[str, EventType] = {
 """A compensation has events of its own. However an attempt of it was lost, that is a `compensation_error`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EndedAttempt:
     item: ItemRow
     outcome: Outcome

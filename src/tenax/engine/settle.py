@@ -26,7 +26,7 @@ from tenax.engine.records import (
     log_wait,
 )
 from tenax.engine.start import Turn
-from tenax.model.decision import Controls, Decision
+from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Controls, Decision
 from tenax.model.outcome import Failure
 from tenax.policy.blame import speaks_of_worker
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
@@ -152,9 +152,13 @@ class _Settling:
 
     def _controls(self, row: ExecutionRow, fan: FanRow | None, ended: EndedAttempt) -> Controls:
         item, settings = ended.item, self.core.settings
+        execution_open = row.open and (item.compensates or not row.failing)
+        step_open = fan is None or not fan.closed
+        if execution_open and step_open and ended.lost is None and ended.how != "hold_expired":
+            return NO_CONTROLS if settings.retries_enabled else NO_RETRIES
         return Controls(
-            execution_open=row.open and (item.compensates or not row.failing),
-            step_open=fan is None or not fan.closed,
+            execution_open=execution_open,
+            step_open=step_open,
             retries_enabled=settings.retries_enabled,
             lost_worker=ended.lost.worker if ended.lost is not None else None,
             poison_after=settings.poison_after if ended.lost is not None else 0,

@@ -121,6 +121,7 @@ class Controls:
 
 
 NO_CONTROLS = Controls()
+NO_RETRIES = Controls(retries_enabled=False)
 
 
 @dataclass(frozen=True, slots=True)

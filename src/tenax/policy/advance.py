@@ -11,7 +11,7 @@ from tenax.policy.plan import Plan
 EndState = Literal["completed", "failed", "skipped"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ending:
     """A step that will not run any more."""
 

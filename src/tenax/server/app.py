@@ -39,6 +39,8 @@ from tenax.store.session import transaction
 GRACE = 1
 """Seconds that requests under way get to end in, once nothing waits any more."""
 BACKLOG = 2048
+KEPT = 30
+"""Seconds for which a connection is kept that nobody uses: workers send a heartbeat every ten."""
 COLLECT_AFTER = 50_000
 """New objects between two looks for cycles. A batch makes thousands, and hardly a cycle: Python's 700 cost a fifth of the time."""
 
@@ -147,6 +149,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
+        timeout_keep_alive=KEPT,
         timeout_graceful_shutdown=GRACE,
     )
 

@@ -90,7 +90,7 @@ create table tenax.execution (
     -- Its items take turns with those of other executions, by this number; 0: it has few of them.
     lane               bigint not null default 0,
     check ((finished_at is null) = (state in ('running', 'paused')))
-);
+) with (fillfactor = 85);
 create unique index execution_submit_key on tenax.execution (submit_key) where submit_key is not null;
 create index execution_active on tenax.execution (id) where state in ('running', 'paused');
 create index execution_deadline on tenax.execution (deadline_at)

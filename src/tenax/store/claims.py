@@ -67,14 +67,14 @@ async def lease_ready(
     """The short way: common items, the n-th to the n-th slot (a worker and its grant)."""
     queues, priorities = [queue for queue, _ in levels], [priority for _, priority in levels]
     return await _lease(
-        tx, "pick_ready_items", slots, terms, queues, priorities, asking.runtimes, asking.labels
+        tx, sql("pick_ready_items"), slots, terms, queues, priorities, asking.runtimes, asking.labels
     )
 
 
 async def lease_chosen(
     tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: Terms
 ) -> list[LeasedItem]:
-    return await _lease(tx, "pick_chosen_items", slots, terms, items)
+    return await _lease(tx, sql("pick_chosen_items"), slots, terms, items)
 
 
 async def _lease(
@@ -83,7 +83,7 @@ async def _lease(
     tokens = _tokens(len(slots))
     given: list[Any] = [(*slot, token) for slot, token in zip(slots, tokens, strict=True)]
     workers, grants = [worker for worker, _ in slots], [grant for _, grant in slots]
-    rows = await tx.fetch(_leasing(sql(pick)), workers, grants, terms.lease, terms.grace, tokens, *which)
+    rows = await tx.fetch(_leasing(pick), workers, grants, terms.lease, terms.grace, tokens, *which)
     return [LeasedItem(*row, *given[row[0] - 1]) for row in rows]
 
 

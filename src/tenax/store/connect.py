@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeAlias
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
@@ -33,6 +34,15 @@ _SESSION = {
     "lock_timeout": "30s",
     "idle_in_transaction_session_timeout": "10s",
 }
+STRAIGHT = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+"""For statements whose every join follows an index, row by row: they are planned once for a session, and not each time. That is most
+of what a small batch would cost."""
+_STRAIGHT_SESSIONS = 4
 _UNREADABLE = "the database URL cannot be read; percent-encode special characters in the password"
 _CHECK_URL = "check the database URL (TENAX_DATABASE_URL or --database)"
 
@@ -50,14 +60,20 @@ GONE = (
 """The connection failed, not the statement: the same call may work on another one."""
 
 
-async def connect(database_url: str, *, application_name: str = "tenax", **more: Any) -> Connection:
-    """One connection with our session settings; jsonb travels as text both ways."""
+async def connect(
+    database_url: str,
+    *,
+    application_name: str = "tenax",
+    session: Mapping[str, str] = MappingProxyType({}),
+    **more: Any,
+) -> Connection:
+    """One connection with our session settings, and those of `session`; jsonb travels as text both ways."""
     try:
         return await asyncpg.connect(
             database_url,
             timeout=_CONNECT_SECONDS,
             command_timeout=_COMMAND_SECONDS,
-            server_settings={**_SESSION, "application_name": application_name},
+            server_settings={**_SESSION, **session, "application_name": application_name},
             **more,
         )
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError, OverflowError) as error:
@@ -66,30 +82,9 @@ async def connect(database_url: str, *, application_name: str = "tenax", **more:
         raise explained from None if isinstance(explained, UsageError) else error
 
 
-async def open_pool(
-    database_url: str,
-    *,
-    min_size: int = 1,
-    max_size: int = 8,
-    application_name: str = "tenax",
-    revive: Callable[[], Awaitable[str]] | None = None,
-) -> Pool:
-    """A pool on a PostgreSQL that is new enough. `revive` is called when no connection can be made, before one more try; it
-    gives the URL from then on."""
-
-    async def connected(*_: Any, **more: Any) -> Connection:
-        nonlocal database_url
-        try:
-            return await connect(database_url, application_name=application_name, **more)
-        except Unreachable:
-            if revive is None:
-                raise
-        database_url = await revive()
-        return await connect(database_url, application_name=application_name, **more)
-
-    pool = asyncpg.create_pool(
-        min_size=min_size, max_size=max_size, connect=connected, reset=_nothing_to_reset
-    )
+async def open_pool(database_url: str, *, min_size: int = 1, max_size: int = 8, **more: Any) -> Pool:
+    """A pool on a PostgreSQL that is new enough."""
+    pool = _pool(database_url, min_size, max_size, **more)
     await pool
     try:
         async with pool.acquire() as connection:
@@ -100,6 +95,32 @@ async def open_pool(
     return pool
 
 
+def _pool(
+    database_url: str,
+    min_size: int,
+    max_size: int,
+    *,
+    revive: Callable[[], Awaitable[str]] | None = None,
+    **more: Any,
+) -> Pool:
+    """`revive` is called when no connection can be made, before one more try; it gives the URL from then on. `more` is for
+    `connect`."""
+
+    async def connected(*_: Any, **own: Any) -> Connection:
+        nonlocal database_url
+        try:
+            return await connect(database_url, **more, **own)
+        except Unreachable:
+            if revive is None:
+                raise
+        database_url = await revive()
+        return await connect(database_url, **more, **own)
+
+    return asyncpg.create_pool(
+        min_size=min_size, max_size=max_size, connect=connected, reset=_nothing_to_reset
+    )
+
+
 async def _nothing_to_reset(_connection: Connection) -> None:
     """We leave nothing behind in a session, so the usual round trip after each transaction is saved."""
 
@@ -107,10 +128,13 @@ async def _nothing_to_reset(_connection: Connection) -> None:
 class Database:
     """The database this process works on: its pool and, if it is the embedded one, the hold on its server."""
 
-    def __init__(self, settings: Settings, url: str, pool: Pool, embedded: EmbeddedPostgres | None) -> None:
+    def __init__(
+        self, settings: Settings, url: str, pool: Pool, straight: Pool, embedded: EmbeddedPostgres | None
+    ) -> None:
         self.settings = settings
         self.url = url
         self.pool = pool
+        self.straight = straight
         self.embedded = embedded
 
     @classmethod
@@ -138,14 +162,14 @@ class Database:
         embedded = None if settings.database_url else EmbeddedPostgres(settings.home)
         url = settings.database_url or await _acquired(embedded)
         try:
+            revive = _revive(embedded) if embedded else None
             pool = await open_pool(
-                url,
-                min_size=min_size,
-                max_size=max_size,
-                application_name=application_name,
-                revive=_revive(embedded) if embedded else None,
+                url, min_size=min_size, max_size=max_size, application_name=application_name, revive=revive
             )
-            database = cls(settings, url, pool, embedded)
+            straight = _pool(
+                url, 0, _STRAIGHT_SESSIONS, application_name=application_name, session=STRAIGHT, revive=revive
+            )
+            database = cls(settings, url, pool, await straight, embedded)
         except BaseException:
             if embedded:
                 embedded.release()
@@ -172,8 +196,10 @@ class Database:
         """Close the pool, with force after a while, and let go of the embedded server."""
         try:
             async with asyncio.timeout(patience):
+                await self.straight.close()
                 await self.pool.close()
         except TimeoutError:
+            self.straight.terminate()
             self.pool.terminate()
         finally:
             if self.embedded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -146,12 +146,12 @@ class Journal:
             self.now,
             *item_columns(self.new_items),
             [item.paused for item in self.new_items],
-            _steps_text(self.steps),
+            *_step_columns(self.steps.values()),
             [row.id for row, _, _ in changed],
             [row.state for row, _, _ in changed],
             [row.open_steps for row, _, _ in changed],
-            [None if result is None else encode(result) for _, result, _ in changed],
-            [None if failure is None else encode(failure) for _, _, failure in changed],
+            [_encoded(result) for _, result, _ in changed],
+            [_encoded(failure) for _, _, failure in changed],
             [row.compensation for row, _, _ in changed],
             *self.rows(),
         )
@@ -169,8 +169,8 @@ class Journal:
                 [r.item_no for r in results],
                 [r.state for r in results],
                 [r.attempts for r in results],
-                [None if r.result is None else encode(r.result) for r in results],
-                [None if r.failure is None else encode(r.failure) for r in results],
+                [_encoded(r.result) for r in results],
+                [_encoded(r.failure) for r in results],
                 [r.keep_element for r in results],
             )
 
@@ -225,7 +225,8 @@ class Journal:
             [None if e.parent is None else encode(asdict(e.parent)) for e in executions],
             *item_columns(self.new_items),
             [item.paused for item in self.new_items],
-            _steps_text(self.steps),
+            *_step_columns(self.steps.values()),
+            [_encoded(row.failures) for row in self.steps.values()],
             *self.rows(),
         )
         there = {row["id"] for row in inserted}
@@ -251,8 +252,20 @@ def _subject(one: dict[str, Any]) -> tuple[Any, ...]:
     return one.get("step"), one.get("item")
 
 
-def _steps_text(steps: dict[tuple[int, str], StepRow]) -> str:
-    return encode([asdict(row) for row in steps.values()]) if steps else "[]"
+def _step_columns(rows: Collection[StepRow]) -> tuple[list[Any], ...]:
+    return (
+        [row.execution_id for row in rows],
+        [row.step for row in rows],
+        [row.state for row in rows],
+        [row.waiting_for for row in rows],
+        [row.attempts for row in rows],
+        [_encoded(row.result) for row in rows],
+        [_encoded(row.failure) for row in rows],
+    )
+
+
+def _encoded(value: Any) -> str | None:
+    return None if value is None else encode(value)
 
 
 async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:

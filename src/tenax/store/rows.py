@@ -259,7 +259,7 @@ class FanRow:
     closed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ItemResult:
     """How an item of a fan-out ended."""
 
@@ -331,7 +331,7 @@ class Accepted:
         return self.awaiting == "callback" or self.awaiting.startswith("child:")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StepRow:
     execution_id: int
     step: str

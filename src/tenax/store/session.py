@@ -20,11 +20,14 @@ _FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
 
 
 @asynccontextmanager
-async def transaction(database: Database) -> AsyncIterator[Connection]:
-    """One transaction. A database that is gone or full is `Unreachable`: nothing was written, try again later."""
+async def transaction(database: Database, *, straight: bool = False) -> AsyncIterator[Connection]:
+    """One transaction. A database that is gone or full is `Unreachable`: nothing was written, try again later.
+
+    `straight`: for statements that follow their indexes, whatever the tables hold.
+    """
     our_fault = False
     try:
-        async with database.pool.acquire() as connection:
+        async with (database.straight if straight else database.pool).acquire() as connection:
             try:
                 async with connection.transaction():
                     yield connection

@@ -18,3 +18,6 @@ create view tenax.event as
 -- An item has what its worker needs to know: a lease need not look at the execution.
 alter table tenax.item add column base_dir text;
 update tenax.item i set base_dir = e.base_dir from tenax.execution e where e.id = i.execution_id and e.base_dir is not null;
+
+-- Room on each page for what an execution becomes.
+alter table tenax.execution set (fillfactor = 85);

@@ -33,13 +33,13 @@ with e as (
 ), s as (
     insert into tenax.step (execution_id, step, state, waiting_for, attempts, result, failure, failures)
     select x.execution_id, x.step, x.state, x.waiting_for, 0, x.result, x.failure, x.failures
-      from jsonb_to_recordset($30::jsonb)
-        as x (execution_id bigint, step text, state text, waiting_for integer, result jsonb, failure jsonb, failures jsonb)
+      from unnest($30::bigint[], $31::text[], $32::text[], $33::integer[], $34::integer[], $35::jsonb[], $36::jsonb[], $37::jsonb[])
+        as x (execution_id, step, state, waiting_for, attempts, result, failure, failures)
       join e on e.id = x.execution_id
 ), l as (
     insert into tenax.log (execution_id, at, events)
     select x.execution_id, $1, x.events
-      from unnest($31::bigint[], $32::json[]) as x (execution_id, events)
+      from unnest($38::bigint[], $39::json[]) as x (execution_id, events)
       join e on e.id = x.execution_id
 )
 select id from e

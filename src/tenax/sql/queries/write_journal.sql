@@ -34,8 +34,8 @@ with ended as (
 ), stepped as (
     insert into tenax.step as s (execution_id, step, state, waiting_for, attempts, result, failure)
     select x.execution_id, x.step, x.state, x.waiting_for, x.attempts, x.result, x.failure
-      from jsonb_to_recordset($28::jsonb)
-        as x (execution_id bigint, step text, state text, waiting_for integer, attempts integer, result jsonb, failure jsonb)
+      from unnest($28::bigint[], $29::text[], $30::text[], $31::integer[], $32::integer[], $33::jsonb[], $34::jsonb[])
+        as x (execution_id, step, state, waiting_for, attempts, result, failure)
         on conflict (execution_id, step) do update
        set state = excluded.state, waiting_for = excluded.waiting_for, attempts = excluded.attempts,
            result = excluded.result, failure = excluded.failure
@@ -45,10 +45,10 @@ with ended as (
            compensation = x.compensation,
            deadline_at = case when x.compensation is null then e.deadline_at end,
            finished_at = case when x.state in ('running', 'paused') then null else $12 end
-      from unnest($29::bigint[], $30::text[], $31::integer[], $32::jsonb[], $33::jsonb[], $34::text[])
+      from unnest($35::bigint[], $36::text[], $37::integer[], $38::jsonb[], $39::jsonb[], $40::text[])
         as x (id, state, open_steps, result, failure, compensation)
      where e.id = x.id
 )
 insert into tenax.log (execution_id, at, events)
 select x.execution_id, $12, x.events
-  from unnest($35::bigint[], $36::json[]) as x (execution_id, events)
+  from unnest($41::bigint[], $42::json[]) as x (execution_id, events)

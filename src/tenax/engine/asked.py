@@ -1,0 +1,84 @@
+"""What a claim goes by: who asks for what, and what was seen of the queues."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tenax.model.wire import LeaseRequest
+from tenax.policy.offers import Offer
+from tenax.store.claims import Asking, Head, Level
+from tenax.store.json_text import encode
+
+MOST_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What was seen of some queues."""
+
+    queues: frozenset[str]
+    at: float
+    heads: tuple[Head, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Nothing but common items, of one priority: they go by the time they have waited."""
+        ready = {head.priority for head in self.heads if head.waited is not None}
+        return len(ready) <= 1 and not any(head.special for head in self.heads)
+
+    @property
+    def levels(self) -> list[Level]:
+        """Those that have something common ready, who waits longest first."""
+        ready = [(head.waited, head) for head in self.heads if head.waited is not None]
+        return [(head.queue, head.priority) for _, head in sorted(ready, key=lambda one: -one[0])]
+
+    @property
+    def special_levels(self) -> set[Level]:
+        return {(head.queue, head.priority) for head in self.heads if head.special}
+
+
+NOTHING_SEEN = Outlook(frozenset(), float("-inf"), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one claim is for."""
+
+    requests: Sequence[LeaseRequest]
+    offers: Sequence[Offer]
+    groups: Sequence[Asking]
+    queues: Sequence[str]
+
+    def slot(self, request_no: int) -> tuple[str, str]:
+        request = self.requests[request_no]
+        return request.worker, request.grant
+
+    @property
+    def slots(self) -> int:
+        return min(sum(offer.slots for offer in self.offers), MOST_AT_ONCE)
+
+
+def asked_by(requests: Sequence[LeaseRequest], offers: Sequence[Offer]) -> Asked:
+    groups = _groups(requests, offers)
+    return Asked(requests, offers, groups, sorted({queue for asking in groups for queue in asking.queues}))
+
+
+def _groups(requests: Sequence[LeaseRequest], offers: Sequence[Offer]) -> list[Asking]:
+    """Requests that are able to run the same things look for it together."""
+    groups: dict[tuple[object, ...], list[Offer]] = defaultdict(list)
+    for offer in offers:
+        able = offer.able
+        groups[able.queues, able.runtimes, frozenset(able.labels.items())].append(offer)
+    return [
+        Asking(
+            queues=requests[group[0].request_no].queues,
+            runtimes=requests[group[0].request_no].runtimes,
+            labels=encode(requests[group[0].request_no].labels),
+            workers=tuple({offer.worker for offer in group}),
+            slots=min(sum(offer.slots for offer in group), MOST_AT_ONCE),
+            execution_id=requests[group[0].request_no].execution_id,
+        )
+        for group in groups.values()
+    ]
