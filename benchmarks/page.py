@@ -80,7 +80,7 @@ def section(runs: Sequence[Run], images: Sequence[str] = ()) -> str:
 
 def marks_table(figures: Sequence[Figure]) -> str:
     rows = [
-        (f"{figure.measure}: {title(figure)}", marked(figure), measured(figure), verdict(figure), f"`{figure.command}`")
+        (f"{figure.measure}: {title(figure)}", f"{marked(figure)} {figure.unit}".strip(), measured(figure), verdict(figure), f"`{figure.command}`")
         for figure in figures
         if figure.mark is not None
     ]  # fmt: skip

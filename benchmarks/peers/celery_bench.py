@@ -16,8 +16,7 @@ from benchmarks.peers.kit import Look, Record, run
 SOCKET = Path(os.environ.get(VARIABLE, "gate")).parent / "redis.sock"
 QUEUE = "celery"
 PREFETCH = 128
-"""
-"If you have many short-running tasks, and throughput is important to you, this number should be large. Say 64, or 128." """
+"""The guide: with "many short-running tasks ... this number should be large", "say 64, or 128"."""
 QUIET = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True}
 
 

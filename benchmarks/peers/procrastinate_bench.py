@@ -12,8 +12,7 @@ from benchmarks.gate import wait_at_gate
 from benchmarks.peers.kit import DELAY, FAILURES, URL, Look, Record, run
 
 CONCURRENCY = 30
-"""
-That of "Execute multiple jobs at the same time"; 10 and 100 make no difference, since jobs are fetched one by one."""
+"""As in the guide "Execute multiple jobs at the same time"; 10 and 100 make no difference: jobs are fetched one by one."""
 POLLING_SECONDS = 0.1
 """How soon it sees that a retry is due; its 5 s are meant for an idle queue."""
 FILL_BATCH = 1_000
@@ -22,7 +21,7 @@ SUCCEEDED = "select count(*) from procrastinate_jobs where status = 'succeeded'"
 
 
 def application(record: Record) -> Any:
-    """The pool of connections is as large as psycopg makes it (4): larger ones were slower."""
+    """The pool of connections is as large as psycopg makes it (4): larger ones brought nothing."""
     app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=URL))
 
     async def noop(context: Any) -> None:

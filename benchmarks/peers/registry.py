@@ -20,7 +20,8 @@ class Peer:
     share: float
     """Of the no-op jobs of a round."""
     retried_share: float = 0.0
-    """Of the jobs that fail; 0: it has no part in that measure."""
+    """Of the jobs that fail; 0: it has no part in that measure. The fast ones need many: with few, most of the time would be
+    the delays, which nobody can shorten."""
     python: Version = (3, 11)
     program: str | None = None
     """What must be on the machine beside PostgreSQL; a peer that needs it keeps nothing there."""
@@ -47,12 +48,12 @@ class Peer:
         return f"{self.version}, {jobs:,} jobs"
 
 
-PGQUEUER = Peer("pgqueuer", share=1.0, retried_share=0.2)
+PGQUEUER = Peer("pgqueuer", share=1.0, retried_share=0.4)
 PEERS = (
     PGQUEUER,
     Peer("procrastinate", share=0.1, retried_share=0.04),
     Peer("dbos", share=0.1, retried_share=0.05),
-    Peer("oban", share=0.5, retried_share=0.15, python=(3, 12)),
+    Peer("oban", share=0.5, retried_share=0.5, python=(3, 12)),
     Peer("celery", share=0.25, program="redis-server"),
 )
 

@@ -25,7 +25,7 @@ def cells(table):
 def test_the_marks_stand_beside_what_was_measured_and_the_command():
     head, _, *rows = cells(marks_table([FAST, IDLE]))
     assert head == ["figure", "mark", "measured", "reached", "command"]
-    assert rows == [["latency: p50", "at most 3.00", "3.00 ms", "yes", "`make bench ONLY=latency`"]]
+    assert rows == [["latency: p50", "at most 3.00 ms", "3.00 ms", "yes", "`make bench ONLY=latency`"]]
 
 
 def test_of_a_measure_in_several_results_the_last_one_counts():

@@ -18,6 +18,7 @@ from tenax.policy.plan import Plan
 from tenax.settings import Settings
 from tenax.store import plans
 from tenax.store.connect import Connection, Database
+from tenax.store.finish import Successor
 from tenax.store.session import transaction
 from tenax.store.steps import ResultCache
 
@@ -90,6 +91,8 @@ class Core:
         self.results = ResultCache()
         self.hub = Hub(database)
         self.leased = Leased()
+        self.followers: dict[tuple[int, str, int], tuple[Successor | None, str]] = {}
+        """What follows from a first success, by plan, step and attempt: the short way's own memory."""
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
         """Where this server can be called back; a server that listens says so itself."""

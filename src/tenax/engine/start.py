@@ -162,6 +162,8 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
 
 def vary_after(action: PlannedAction, ledger: dict[str, Any] | None) -> str | None:
     """What the next attempt has otherwise, after those of this ledger."""
+    if not action.policy.policy.vary:
+        return None
     changes = varied(action.policy.policy, ledger_from(ledger, 0.0))
     return encode(changes) if changes is not None and changes["override"] else None
 

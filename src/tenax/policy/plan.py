@@ -16,6 +16,7 @@ from tenax.policy.conditions import strip_braces
 from tenax.policy.expressions import Expression, compile_expression
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
+from tenax.policy.stride import Stride, strides_of
 from tenax.policy.templates import TEMPLATE_VARIABLES, WHEN_VARIABLES, Template, compile_template
 from tenax.policy.until import CompiledUntil, compile_until
 from tenax.policy.vary import overrides_of
@@ -98,8 +99,8 @@ class Plan:
     """The steps that have a compensation."""
     single: bool
     """One plain step: its end is the execution's end, and no rows about the graph are kept."""
-    ends_at_once: bool = False
-    """Where its only step succeeds at the first attempt, that is all there is to say."""
+    strides: Mapping[str, Stride] = field(default_factory=dict)
+    """What a first success of a step leads to, where that is the same every time."""
     has_server_steps: bool = False
     has_fans: bool = False
     soonest: float | None = None
@@ -172,7 +173,6 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
     if children:
         identity.append({step: [child.hash, child.folder] for step, child in children.items()})
     goals = goals_of(workflow)
-    single = len(steps) == 1 and _is_plain(workflow.steps[0])
     outputs = (
         compile_template(workflow.outputs, variables=TEMPLATE_VARIABLES)
         if workflow.outputs is not None
@@ -189,8 +189,8 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
         outputs=outputs,
         outputs_read=_steps_read(outputs.reads) if outputs is not None else (),
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
-        single=single,
-        ends_at_once=single and outputs is None and _is_undemanding(workflow.steps[0]),
+        single=len(steps) == 1 and _is_plain(workflow.steps[0]),
+        strides=strides_of(workflow, dependents, frozenset(goals)),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
         has_fans=any(step.for_each is not None for step in workflow.steps),
         soonest=min(
@@ -203,11 +203,6 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
 
 def _is_plain(step: Step) -> bool:
     return step.for_each is None and step.on_failure is None and step.compensate is None
-
-
-def _is_undemanding(step: Step) -> bool:
-    """A success of it is one, and nobody waits for its place."""
-    return step.until is None and step.concurrency is None and "async" not in step.spec
 
 
 def _planned(

@@ -1,26 +1,54 @@
-"""The end of executions whose only step succeeded at once."""
+"""First successes that lead to the end of their execution, or to one step."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tenax.store.arrays import columns
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
+
+
+class Successor(NamedTuple):
+    """The item of the step that starts. The rest is as it is with the item before it."""
+
+    step: str
+    queue: str
+    runtime: str
+    priority: int
+    labels: str | None
+    max_attempts: int | None
+    timeout: float | None
+    queue_ttl: float | None
+    vary: str | None
 
 
 class Finished(NamedTuple):
     item_id: int
     token: str
     execution_id: int
-    result: str
-    """Of the execution."""
+    is_kept: bool
+    """The step is one of several: how it ended is kept."""
+    result: str | None
+    """Of the step, where it is kept."""
+    whole: str | None
+    """The result of the execution, where that is complete."""
     head: str
     """The events up to the seconds that the attempt took, which the database knows."""
     tail: str
+    next: Successor | None
+
+
+_NOBODY = Successor(None, None, None, None, None, None, None, None, None)  # type: ignore[arg-type]
 
 
 async def finish_items(tx: Connection, ends: Sequence[Finished]) -> set[int]:
     """The items that are over now. The others are not as they were expected to be, and untouched."""
-    rows = await tx.fetch(sql("finish_items"), *(list(column) for column in zip(*ends, strict=True)))
+    own = list(zip(*ends, strict=True))
+    if any(end.next is not None for end in ends):
+        following = list(zip(*(end.next or _NOBODY for end in ends), strict=True))
+    else:
+        following = [()] * len(_NOBODY)
+    rows = await tx.fetch(sql("finish_items"), *columns(*own[:-1], *following))
     return {row[0] for row in rows}

@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 import structlog
 
+from tenax.store.arrays import columns
 from tenax.store.connect import Connection
 from tenax.store.json_text import encode
 from tenax.store.rows import (
@@ -130,8 +131,7 @@ class Journal:
     async def write(self, tx: Connection) -> None:
         again, changed = self.items_again, list(self.executions.values())
         await self.write_item_results(tx)
-        await tx.execute(
-            sql("write_journal"),
+        before = columns(
             self.ended_items,
             [item.id for item in again],
             [item.state for item in again],
@@ -143,7 +143,8 @@ class Journal:
             [item.placed for item in again],
             [item.previous for item in again],
             [item.vary for item in again],
-            self.now,
+        )
+        after = columns(
             *item_columns(self.new_items),
             [item.paused for item in self.new_items],
             *_step_columns(self.steps.values()),
@@ -155,6 +156,7 @@ class Journal:
             [row.compensation for row, _, _ in changed],
             *self.rows(),
         )
+        await tx.execute(sql("write_journal"), *before, self.now, *after)
         await self._write_the_rest(tx, [row.id for row, _, _ in changed if row.parent_id is not None])
 
     async def write_item_results(self, tx: Connection) -> None:
@@ -207,9 +209,7 @@ class Journal:
     async def insert(self, tx: Connection, executions: Sequence[NewExecution]) -> set[int]:
         """Writes new executions with all that belongs to them. Returns the ids that went in: a key may be taken."""
         states = [self.executions.get(e.id) for e in executions]
-        inserted = await tx.fetch(
-            sql("insert_executions"),
-            self.now,
+        written = columns(
             [e.id for e in executions],
             [e.plan_id for e in executions],
             [e.open_steps for e in executions],
@@ -220,8 +220,8 @@ class Journal:
             [e.original_execution for e in executions],
             [e.deadline for e in executions],
             ["running" if state is None else state[0].state for state in states],
-            [None if state is None or state[1] is None else encode(state[1]) for state in states],
-            [None if state is None or state[2] is None else encode(state[2]) for state in states],
+            [None if state is None else _encoded(state[1]) for state in states],
+            [None if state is None else _encoded(state[2]) for state in states],
             [None if e.parent is None else encode(asdict(e.parent)) for e in executions],
             *item_columns(self.new_items),
             [item.paused for item in self.new_items],
@@ -229,6 +229,7 @@ class Journal:
             [_encoded(row.failures) for row in self.steps.values()],
             *self.rows(),
         )
+        inserted = await tx.fetch(sql("insert_executions"), self.now, *written)
         there = {row["id"] for row in inserted}
         self.explosions = [e for e in self.explosions if e.item.execution_id in there]
         ended = [e.id for e in executions if e.parent is not None and e.id in self.executions]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tenax.store.arrays import column, columns
 from tenax.store.connect import Connection
 from tenax.store.journal import SERVER_QUEUE
 from tenax.store.json_text import encode
@@ -26,7 +27,7 @@ async def lock_executions(
     tx: Connection, ids: Sequence[int]
 ) -> tuple[dict[int, ExecutionRow], datetime | None]:
     """The executions, locked in the order of their ids, and the time at which that was asked for."""
-    rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
+    rows = await tx.fetch(sql("lock_executions"), column(sorted(set(ids))))
     executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
     return executions, rows[-1]["now"] if rows else None
 
@@ -37,7 +38,7 @@ async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
 
 
 async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
-    return [ItemRow(*row) for row in await tx.fetch(sql("load_leased_items"), items, tokens)]
+    return [ItemRow(*row) for row in await tx.fetch(sql("load_leased_items"), *columns(items, tokens))]
 
 
 async def lock_expired_items(tx: Connection, items: Sequence[int]) -> list[ExpiredItem]:

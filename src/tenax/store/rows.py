@@ -174,6 +174,7 @@ class LeasedItem:
     element: str | None
     previous: str | None
     vary: str | None
+    lane: int
     worker: str
     grant: str
     token: str

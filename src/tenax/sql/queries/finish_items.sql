@@ -1,32 +1,51 @@
--- Attempts that succeeded at once, each the only step of its execution: the whole end of both. An execution that someone else is
--- changing, or that is not as it was expected to be, is left out, and so is a lease that is over: they go the long way. Nobody is
--- waited for, so no order of locks can clash; an item goes only by its token, under the lock of its execution. The events are
--- complete but for the seconds that the attempt took.
+-- First attempts that succeeded, each with what follows from it: the next step ($9 to $17), or the end of the execution ($6 is its
+-- result). At most one of an execution. One that someone else is changing, or that is not as it was expected to be, is left out, and
+-- so is a lease that is over: they go the long way. Nobody is waited for, so no order of locks can clash; an item goes only by its
+-- token, under the lock of its execution. The events are complete but for the seconds that the attempt took.
 with told as materialized (
-    select u.item_id, u.token, u.result, u.head, u.tail
-      from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::jsonb[], $5::text[], $6::text[])
-        as u (item_id, token, execution_id, result, head, tail)
+    select u.*
+      from unnest($1::text::bigint[], $2::uuid[], $3::text::bigint[], $4::text::boolean[], $5::jsonb[], $6::jsonb[], $7::text[],
+                  $8::text[], $9::text[], $10::text[], $11::text[], $12::text::smallint[], $13::jsonb[], $14::text::integer[],
+                  $15::text::double precision[], $16::text::double precision[], $17::jsonb[])
+        as u (item_id, token, execution_id, is_kept, result, whole, head, tail,
+              next, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary)
      cross join lateral (
         -- One by one, by the index: a join of what is locked with what is told would be quadratic.
         select
           from tenax.execution e
-         where e.id = u.execution_id and e.state = 'running' and e.open_steps = 1 and e.compensation is null
-           and e.parent_id is null
+         where e.id = u.execution_id and e.state = 'running' and e.compensation is null
+           and case when u.next is null then e.open_steps = 1 and e.parent_id is null
+                    else e.open_steps > 1 and e.retry_of is null end
            for update skip locked
      ) as locked
 ), gone as (
     delete from tenax.item i
      using told t
      where i.id = t.item_id and i.lease_token = t.token
-    returning i.id, i.execution_id, i.started_at, t.result, t.head, t.tail
+    returning i.id, i.execution_id as of_execution, i.plan_id, i.step, i.attempt, i.started_at, i.base_dir, i.lane, t.*
+), kept as (
+    insert into tenax.step (execution_id, step, state, attempts, result)
+    select g.of_execution, g.step, 'completed', g.attempt, g.result from gone g where g.is_kept
+        on conflict (execution_id, step) do update
+       set state = excluded.state, waiting_for = 0, attempts = excluded.attempts, result = excluded.result
 ), closed as (
     update tenax.execution e
-       set state = 'completed', open_steps = 0, result = g.result, finished_at = tenax.now()
+       set state = case when g.next is null then 'completed' else e.state end, open_steps = e.open_steps - 1,
+           result = g.whole, finished_at = case when g.next is null then tenax.now() end
       from gone g
-     where e.id = g.execution_id
+     where e.id = g.of_execution
+), fresh as (
+    insert into tenax.item
+           (execution_id, plan_id, step, state, queue, runtime, priority, labels, available_at, queue_deadline,
+            created_at, max_attempts, timeout, queue_ttl, vary, lane, base_dir)
+    select g.of_execution, g.plan_id, g.next, 'queued', g.queue, g.runtime, g.priority, g.labels, tenax.now(),
+           tenax.now() + make_interval(secs => g.queue_ttl), tenax.now(), g.max_attempts, g.timeout, g.queue_ttl, g.vary,
+           g.lane, g.base_dir
+      from gone g
+     where g.next is not null
 ), logged as (
     insert into tenax.log (execution_id, at, events)
-    select g.execution_id, tenax.now(),
+    select g.of_execution, tenax.now(),
            concat(g.head, extract(epoch from tenax.now() - g.started_at)::double precision, g.tail)::json
       from gone g
 )

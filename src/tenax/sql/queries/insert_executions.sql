@@ -9,8 +9,8 @@ with e as (
            case when x.state = 'running' then null else $1 end, x.result, x.failure,
            (x.parent ->> 'execution_id')::bigint, (x.parent ->> 'item_id')::bigint, x.parent ->> 'step',
            (x.parent ->> 'item')::integer, (x.parent ->> 'attempt')::integer, coalesce((x.parent ->> 'lane')::bigint, 0)
-      from unnest($2::bigint[], $3::bigint[], $4::integer[], $5::text[], $6::jsonb[], $7::text[], $8::bigint[],
-                  $9::bigint[], $10::double precision[], $11::text[], $12::jsonb[], $13::jsonb[], $14::jsonb[])
+      from unnest($2::text::bigint[], $3::text::bigint[], $4::text::integer[], $5::text[], $6::jsonb[], $7::text[], $8::text::bigint[],
+                  $9::text::bigint[], $10::text::double precision[], $11::text[], $12::jsonb[], $13::jsonb[], $14::jsonb[])
         as x (id, plan_id, open_steps, submit_key, input, base_dir, retry_of, original_execution, deadline, state, result,
               failure, parent)
         on conflict (submit_key) where submit_key is not null do nothing
@@ -24,22 +24,22 @@ with e as (
            $1 + make_interval(secs => x.queue_ttl), $1, x.max_attempts, x.timeout, x.queue_ttl, x.vary, x.lane,
            x.gates ->> 'action', (x.gates ->> 'action_most')::integer, x.gates ->> 'key', (x.gates ->> 'key_most')::integer,
            x.base_dir
-      from unnest($15::bigint[], $16::bigint[], $17::text[], $18::text[], $19::text[], $20::smallint[], $21::jsonb[],
-                  $22::integer[], $23::double precision[], $24::double precision[], $25::jsonb[], $26::bigint[], $27::jsonb[],
-                  $28::text[], $29::boolean[])
+      from unnest($15::text::bigint[], $16::text::bigint[], $17::text[], $18::text[], $19::text[], $20::text::smallint[], $21::jsonb[],
+                  $22::text::integer[], $23::text::double precision[], $24::text::double precision[], $25::jsonb[], $26::text::bigint[], $27::jsonb[],
+                  $28::text[], $29::text::boolean[])
         as x (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane, gates,
               base_dir, paused)
       join e on e.id = x.execution_id
 ), s as (
     insert into tenax.step (execution_id, step, state, waiting_for, attempts, result, failure, failures)
     select x.execution_id, x.step, x.state, x.waiting_for, 0, x.result, x.failure, x.failures
-      from unnest($30::bigint[], $31::text[], $32::text[], $33::integer[], $34::integer[], $35::jsonb[], $36::jsonb[], $37::jsonb[])
+      from unnest($30::text::bigint[], $31::text[], $32::text[], $33::text::integer[], $34::text::integer[], $35::jsonb[], $36::jsonb[], $37::jsonb[])
         as x (execution_id, step, state, waiting_for, attempts, result, failure, failures)
       join e on e.id = x.execution_id
 ), l as (
     insert into tenax.log (execution_id, at, events)
     select x.execution_id, $1, x.events
-      from unnest($38::bigint[], $39::json[]) as x (execution_id, events)
+      from unnest($38::text::bigint[], $39::json[]) as x (execution_id, events)
       join e on e.id = x.execution_id
 )
 select id from e

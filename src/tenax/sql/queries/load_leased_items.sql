@@ -3,6 +3,6 @@
 select i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.ledger, i.created_at,
        i.worker, i.started_at, i.state, i.lease_until, i.timeout_at, i.queue_ttl, i.lease_token, i.refused_by,
        i.runtime, i.compensates, i.awaiting, i.placed, i.action_gate, i.key_gate
-  from unnest($1::bigint[], $2::uuid[]) as r (id, token)
+  from unnest($1::text::bigint[], $2::uuid[]) as r (id, token)
   join tenax.item i on i.id = r.id and i.lease_token = r.token
  where i.state = 'leased'
