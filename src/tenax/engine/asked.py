@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tenax.model.wire import LeaseRequest
 from tenax.policy.offers import Offer
-from tenax.store.claims import Asking, Head, Level
+from tenax.store.claims import Asking, Head, Level, Share
 from tenax.store.json_text import encode
 
 MOST_AT_ONCE = 500
@@ -31,8 +31,25 @@ class Outlook:
     @property
     def levels(self) -> list[Level]:
         """Those that have something common ready, who waits longest first."""
+        return [(head.queue, head.priority) for head in self._ready]
+
+    @property
+    def _ready(self) -> list[Head]:
         ready = [(head.waited, head) for head in self.heads if head.waited is not None]
-        return [(head.queue, head.priority) for _, head in sorted(ready, key=lambda one: -one[0])]
+        return [head for _, head in sorted(ready, key=lambda one: -one[0])]
+
+    def shares(self, slots: int, turn: int) -> list[Share]:
+        """What is new and what is retried take turns: whichever would have to wait for all of the other goes first, for half of
+        the slots (`turn`: 0 or 1, who gets the odd one)."""
+        shares: list[Share] = []
+        for head in self._ready:
+            fresh_first = (head.fresh or 0.0) <= (head.again or 0.0)
+            first, then = ("queued", "retrying") if fresh_first else ("retrying", "queued")
+            shares += [
+                (head.queue, head.priority, first, (slots + turn) // 2),
+                (head.queue, head.priority, then, slots),
+            ]
+        return shares
 
     @property
     def special_levels(self) -> set[Level]:

@@ -24,6 +24,7 @@ from tenax.policy.offers import (
     assign,
     order_slots,
     serve_order,
+    take_turns,
     urgency,
 )
 from tenax.store import claims
@@ -68,6 +69,7 @@ class Claims:
         self._outlook = NOTHING_SEEN
         self._since_crowd = 0
         self._last_lane = 0
+        self._turn = 0
 
     @property
     def _terms(self) -> Terms:
@@ -134,7 +136,13 @@ class Claims:
         if not looked.levels:
             return []
         slots = [asked.slot(n) for n in order_slots(asked.offers, MOST_AT_ONCE)]
-        return await claims.lease_ready(tx, asked.groups[0], looked.levels, slots, self._terms)
+        self._turn = 1 - self._turn
+        shares = looked.shares(len(slots), self._turn)
+        items = await claims.lease_ready(tx, asked.groups[0], shares, slots, self._terms)
+        if not items:  # those whose turn it was are gone: the others need not wait for the next one
+            shares = looked.shares(2 * len(slots), 0)
+            items = await claims.lease_ready(tx, asked.groups[0], shares, slots, self._terms)
+        return items
 
     def _fleet_offers(self, requests: Sequence[LeaseRequest]) -> list[Offer]:
         return [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
@@ -202,7 +210,7 @@ class Claims:
             most = asking.slots + (LOOK_FURTHER if len(asked.groups) > 1 else 0)
             open_ = [q for q in asking.queues if quotas.get(q, 1) > 0]
             some = {level: min(most, quotas.get(level[0], most)) for level in known if level[0] in open_}
-            for item in await claims.find_common(tx, asking, some, most * len(some)) if some else ():
+            for item in await claims.find_common(tx, asking, some, 2 * most * len(some)) if some else ():
                 common.setdefault(item.id, item)
             odd = {
                 level: min(most, quotas.get(level[0], most))
@@ -211,10 +219,16 @@ class Claims:
             }
             for item in await self._special(tx, asking, odd, suspecting) if odd else ():
                 (crowds if item.lane else common).setdefault(item.id, item)
-        row = sorted(map(self._ranked, common.values()), key=lambda one: (-one[0], -one[1], *_age(one[2])))
+        fresh = self._by_urgency(item for item in common.values() if not item.again)
+        again = self._by_urgency(item for item in common.values() if item.again)
         return serve_order(
-            row, [self._ranked(item) for item in _by_turns(crowds.values())], self._since_crowd
+            take_turns(fresh, again),
+            [self._ranked(item) for item in _by_turns(crowds.values())],
+            self._since_crowd,
         )
+
+    def _by_urgency(self, items: Iterable[Found]) -> list[Ranked[Found]]:
+        return sorted(map(self._ranked, items), key=lambda one: (-one[0], -one[1], *_age(one[2])))
 
     def _ranked(self, item: Found) -> Ranked[Found]:
         return urgency(item.priority, item.waited, self._core.settings.ageing), item.priority, item

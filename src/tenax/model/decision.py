@@ -1,16 +1,20 @@
-"""The server's verdict on an outcome, with everything it saw; and the ledger it is reached from."""
+"""The server's verdict on an outcome, with everything it saw; and the ledger it is reached from.
+
+Values: nobody changes one. Most are not frozen, since that would triple the cost of making one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
 DECIDER_VERSION = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ledger:
     """What a work item has used up so far. Attempt numbers are elsewhere; these are counts."""
 
@@ -36,8 +40,19 @@ class Ledger:
     """The different workers that lost their lease over it, in that order."""
 
     def as_dict(self) -> dict[str, Any]:
-        body = {name: getattr(self, name) for name in self.__slots__}
-        del body["lost_by"]
+        body: dict[str, Any] = {
+            "counted": self.counted,
+            "exempted": self.exempted,
+            "by_class": self.by_class,
+            "by_rule": self.by_rule,
+            "snoozes": self.snoozes,
+            "elapsed": self.elapsed,
+            "previous_delay": self.previous_delay,
+            "cost": self.cost,
+            "budget": self.budget,
+            "highest_cost": self.highest_cost,
+            "polls": self.polls,
+        }
         if self.lost_by:  # hardly any item has
             body["lost_by"] = list(self.lost_by)
         return body
@@ -47,7 +62,7 @@ class Ledger:
         return cls(**{**body, "lost_by": tuple(body.get("lost_by", ())), **more})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Check:
     """One rule that was looked at, whether it decided, and the values it saw."""
 
@@ -55,11 +70,8 @@ class Check:
     hit: bool
     saw: dict[str, Any]
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"rule": self.rule, "hit": self.hit, "saw": self.saw}
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DelayParts:
     """How a delay came about. Seconds."""
 
@@ -79,7 +91,10 @@ class DelayParts:
     roll: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        return {name: v for name, v in zip(self.__slots__, _PARTS(self), strict=True) if v is not None}
+
+
+_PARTS = attrgetter(*DelayParts.__slots__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +139,7 @@ NO_CONTROLS = Controls()
 NO_RETRIES = Controls(retries_enabled=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decision:
     """What happens next, and why."""
 
@@ -156,7 +171,7 @@ class Decision:
             "verdict": self.verdict,
             "rule": self.rule,
             "reason": self.reason,
-            "checks": [check.as_dict() for check in self.checks],
+            "checks": [{"rule": check.rule, "hit": check.hit, "saw": check.saw} for check in self.checks],
             "before": self.before.as_dict(),
             "after": self.after.as_dict(),
             "max_attempts": self.max_attempts,
@@ -171,6 +186,6 @@ class Decision:
             body["delay"] = self.delay.as_dict()
         if self.matched_rule is not None:
             body["matched_rule"] = self.matched_rule
-        if controls := self.controls.as_dict():
+        if self.controls is not NO_CONTROLS and (controls := self.controls.as_dict()):
             body["controls"] = controls
         return body

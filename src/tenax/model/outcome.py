@@ -1,4 +1,7 @@
-"""What an attempt came to: the facts a worker reports, and the failure the server reads from them."""
+"""What an attempt came to: the facts a worker reports, and the failure the server reads from them.
+
+Values: nobody changes one. They are not frozen, since that would triple the cost of making one.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ ResultFile = Literal["missing", "unreadable", "completed", "failed", "budget_exc
 Connection = Literal["refused", "reset", "dns", "timeout", "tls", "unreachable", "protocol", "other"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Facts:
     """What was seen of a failed attempt, typed. A worker fills in what it knows; the server classifies."""
 
@@ -66,7 +69,7 @@ class Facts:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Failure:
     """A classified failure."""
 
@@ -86,7 +89,7 @@ class Failure:
         return cls(body["class"], body["reason"], body["message"], evidence)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Usage:
     """What an attempt used up, where it says so."""
 
@@ -94,7 +97,7 @@ class Usage:
     tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
     """What an attempt came to."""
 

@@ -106,4 +106,4 @@ def plan_delay(
 
 
 def _upward_width(policy: Policy) -> float:
-    return policy.jitter if isinstance(policy.jitter, float | int) else _HINT_WIDTH
+    return _HINT_WIDTH if isinstance(policy.jitter, str) else policy.jitter

@@ -6,6 +6,7 @@ import builtins
 import re
 from dataclasses import fields
 from http import HTTPStatus
+from operator import attrgetter
 from typing import Any
 
 from tenax.model.exceptions import (
@@ -23,6 +24,7 @@ _RETRIED_STATUS = frozenset({408, 425, 429})
 _DENIED_STATUS = frozenset({401, 403})
 
 _EVIDENCE = tuple(f.name for f in fields(Facts) if f.name not in ("message", "failure_class", "reason"))
+_FACTS = attrgetter(*_EVIDENCE)
 _NOT_A_NAME = re.compile(r"\W+", re.ASCII)
 
 
@@ -155,10 +157,13 @@ _CLASS_OF_REASON: dict[str, FailureClass] = {
 def _evidence(facts: Facts) -> dict[str, Any]:
     """The facts that are set, as JSON: this is stored, and conditions read it."""
     evidence: dict[str, Any] = {}
-    for name in _EVIDENCE:
-        value = getattr(facts, name)
-        if value is not None and value is not False and value != ():
-            evidence[name] = list(value) if isinstance(value, tuple) else value
+    for name, value in zip(_EVIDENCE, _FACTS(facts), strict=True):
+        if value is None or value is False:
+            continue
+        if not isinstance(value, tuple):
+            evidence[name] = value
+        elif value:
+            evidence[name] = list(value)
     return evidence
 
 

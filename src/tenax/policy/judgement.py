@@ -6,7 +6,14 @@ from typing import Any
 
 from tenax.model.decision import Check, Controls, Decision, DelayParts, Ledger, Verdict
 from tenax.model.durations import format_duration
-from tenax.model.outcome import INFRASTRUCTURE, NEVER_RETRIED, RETRIED_BY_DEFAULT, Failure, Outcome
+from tenax.model.outcome import (
+    FAILURE_CLASSES,
+    INFRASTRUCTURE,
+    NEVER_RETRIED,
+    RETRIED_BY_DEFAULT,
+    Failure,
+    Outcome,
+)
 from tenax.policy.backoff import plan_delay
 from tenax.policy.conditions import Condition, condition_scope
 from tenax.policy.ledgers import charge, settle, with_delay
@@ -18,6 +25,10 @@ from tenax.policy.values import EvaluationError
 OPEN = Check("execution_ended", hit=False, saw={"execution_open": True})
 _RETRYABLE = Check("not_retryable", hit=False, saw={"retryable": True})
 _ENABLED = Check("retries_disabled", hit=False, saw={"retries_enabled": True})
+_BY_CLASS = {
+    name: Check("never_retried_class", hit=name in NEVER_RETRIED, saw={"class": name})
+    for name in FAILURE_CLASSES
+}
 
 
 def progress(counted: int, max_attempts: int | None) -> str:
@@ -161,11 +172,11 @@ class Judgement:
         return None
 
     def _never_retried(self) -> Decision | None:
-        hit = self.failure.failure_class in NEVER_RETRIED
-        self.checks.append(Check("never_retried_class", hit=hit, saw={"class": self.failure.failure_class}))
-        return (
-            self._fail("never_retried_class", f"{self._what()} is never retried by itself") if hit else None
-        )
+        check = _BY_CLASS[self.failure.failure_class]
+        self.checks.append(check)
+        if not check.hit:
+            return None
+        return self._fail("never_retried_class", f"{self._what()} is never retried by itself")
 
     def _switched_off(self) -> Decision | None:
         if not self.policy.retryable:
@@ -228,7 +239,8 @@ class Judgement:
                 self.why = "retry_on names it"
                 return None
         retried = failure.failure_class in RETRIED_BY_DEFAULT
-        self.checks.append(Check("class_default", hit=not retried, saw={**self._kind(), "retried": retried}))
+        saw = {"class": failure.failure_class, "reason": failure.reason, "retried": retried}
+        self.checks.append(Check("class_default", hit=not retried, saw=saw))
         self.why = "its class is retried by default"
         return None if retried else self._fail("class_default", f"{self._what()} is not retried by default")
 
@@ -270,9 +282,11 @@ class Judgement:
         hit = self.case.elapsed + delay > limit
         saw = {"elapsed": self.case.elapsed, "delay": delay, "give_up_after": limit}
         self.checks.append(Check("give_up_after", hit=hit, saw=saw))
+        if not hit:
+            return None
         start = f"{format_duration(self.case.elapsed + delay)} after the first enqueue"
         why = f"the retry would start {start}, later than give_up_after ({format_duration(limit)})"
-        return self._fail("give_up_after", why) if hit else None
+        return self._fail("give_up_after", why)
 
     def _unpaid(self) -> Decision | None:
         budget, price = self.case.ledger.budget, self.policy.attempt_cost

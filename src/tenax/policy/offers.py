@@ -100,6 +100,21 @@ def urgency(priority: int, waited: float, ageing: float) -> float:
     return priority + (max(waited, 0.0) / ageing if ageing > 0 else 0.0)
 
 
+def take_turns(fresh: Sequence[Ranked[T]], again: Sequence[Ranked[T]]) -> list[Ranked[T]]:
+    """New items and retries in one row, both in their own order: of the same priority one of each in turn, whoever has waited longer
+    first; of another, by urgency. So neither a storm of retries keeps out what is new, nor the other way round."""
+    row: list[Ranked[T]] = []
+    n = m = 0
+    is_turn_of_fresh = bool(fresh and again) and fresh[0][:2] >= again[0][:2]
+    while n < len(fresh) and m < len(again):
+        new, old = fresh[n], again[m]
+        takes_new = is_turn_of_fresh if new[1] == old[1] else new[:2] > old[:2]
+        row.append(new if takes_new else old)
+        n, m = (n + 1, m) if takes_new else (n, m + 1)
+        is_turn_of_fresh = not takes_new
+    return [*row, *fresh[n:], *again[m:]]
+
+
 def serve_order(
     common: Sequence[Ranked[T]], crowds: Sequence[Ranked[T]], since_crowd: int, share: int = CROWD_SHARE
 ) -> list[T]:

@@ -176,7 +176,7 @@ create table tenax.item (
         and (state <> 'leased' or timeout_at is not null)
     )
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
-create index item_ready on tenax.item (queue, priority, available_at) where leasable and common;
+create index item_ready on tenax.item (queue, priority, state, available_at) where leasable and common;
 create index item_special on tenax.item (queue, priority, lane, available_at) where leasable and not common;
 create index item_held on tenax.item (timeout_at) where state = 'held';
 create index item_action_gate on tenax.item (action_gate)
@@ -260,7 +260,9 @@ create table tenax.log (
 ) partition by range (at);
 create index log_execution on tenax.log (execution_id, id);
 create index log_id on tenax.log using brin (id);
-create table tenax.log_default partition of tenax.log default;
+create table tenax.log_default partition of tenax.log default
+    -- Vacuum would offer what is left on old pages to new rows, and spread them all over the old log.
+    with (autovacuum_vacuum_insert_threshold = -1);
 
 -- Makes the partitions of this month and the next ones. Idempotent; the servers call it now and then.
 create function tenax.ensure_log_partitions(months integer) returns void
@@ -275,7 +277,8 @@ begin
         if to_regclass('tenax.' || name) is null then
             begin
                 execute format(
-                    'create table tenax.%I partition of tenax.log for values from (%L) to (%L)',
+                    'create table tenax.%I partition of tenax.log for values from (%L) to (%L)'
+                    ' with (autovacuum_vacuum_insert_threshold = -1)',
                     name, month::timestamp at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
             exception
                 -- The default partition holds rows of that month already (no server ran when it began): it keeps the rest.

@@ -16,6 +16,8 @@ from tenax.store.statements import sql
 
 Level = tuple[str, int]
 """A queue and a priority."""
+Share = tuple[str, int, str, int]
+"""How many at most of a level are taken, of those in one state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Found:
     priority: int
     waited: float
     """Seconds since it became ready."""
+    again: bool
+    """It is to be retried."""
     runtime: str
     labels: Mapping[str, str] | None
     refused_by: tuple[str, ...]
@@ -62,13 +66,11 @@ def _leasing(pick: str) -> str:
 
 
 async def lease_ready(
-    tx: Connection, asking: Asking, levels: Sequence[Level], slots: Sequence[tuple[str, str]], terms: Terms
+    tx: Connection, asking: Asking, shares: Sequence[Share], slots: Sequence[tuple[str, str]], terms: Terms
 ) -> list[LeasedItem]:
     """The short way: common items, the n-th to the n-th slot (a worker and its grant)."""
-    queues, priorities = [queue for queue, _ in levels], [priority for _, priority in levels]
-    return await _lease(
-        tx, sql("pick_ready_items"), slots, terms, queues, priorities, asking.runtimes, asking.labels
-    )
+    which = zip(*shares, strict=True)
+    return await _lease(tx, sql("pick_ready_items"), slots, terms, *which, asking.runtimes, asking.labels)
 
 
 async def lease_chosen(
@@ -142,11 +144,11 @@ def _levels(levels: Mapping[Level, int]) -> tuple[list[str], list[int], list[int
 
 
 def _found(row: Any) -> Found:
-    id_, queue, priority, waited, runtime, labels, refused_by, suspect, lane, *gates = row
+    id_, queue, priority, waited, again, runtime, labels, refused_by, suspect, lane, *gates = row
     action, action_most, key, key_most = gates
     named = ((action, action_most), (key, key_most))
     return Found(
-        id_, queue, priority, waited, runtime, decode(labels), tuple(refused_by or ()), suspect, lane,
+        id_, queue, priority, waited, again, runtime, decode(labels), tuple(refused_by or ()), suspect, lane,
         tuple((gate, most) for gate, most in named if gate is not None),
     )  # fmt: skip
 
@@ -157,10 +159,16 @@ class Head:
 
     queue: str
     priority: int
-    waited: float | None
-    """Seconds, the oldest common item that is ready; None: there is none."""
+    fresh: float | None
+    """Seconds that the oldest common item which is ready and new has waited; None: there is none."""
+    again: float | None
+    """The same, of those that are to be retried."""
     special: bool
     """There are others than common ones."""
+
+    @property
+    def waited(self) -> float | None:
+        return max((w for w in (self.fresh, self.again) if w is not None), default=None)
 
 
 async def look_at_queues(tx: Connection, queues: Sequence[str]) -> list[Head]:

@@ -1,7 +1,7 @@
 -- Candidates for a worker that serves one execution and its children only (`tenax run`): it is all there is, so it takes items
 -- of any queue and labels.
 select i.id, i.queue, i.priority, extract(epoch from tenax.now() - i.available_at)::double precision as waited,
-           i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+           i.state = 'retrying' as again, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
   from tenax.item i
  where i.execution_id in (
     with recursive tree (id) as (

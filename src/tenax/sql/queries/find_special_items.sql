@@ -22,11 +22,11 @@ with recursive lanes as (
              where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
              order by i.available_at limit 1) <= tenax.now()
 )
-select c.id, c.queue, c.priority, c.waited, c.runtime, c.labels, c.refused_by, c.suspect, c.lane, c.action_gate, c.action_most, c.key_gate, c.key_most
+select c.id, c.queue, c.priority, c.waited, c.again, c.runtime, c.labels, c.refused_by, c.suspect, c.lane, c.action_gate, c.action_most, c.key_gate, c.key_most
   from (select * from shares order by n, part, lane) as l
  cross join lateral (
     select i.id, i.queue, i.priority, extract(epoch from tenax.now() - i.available_at)::double precision as waited,
-           i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+           i.state = 'retrying' as again, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
       from tenax.item i
      where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
        and i.available_at <= tenax.now()

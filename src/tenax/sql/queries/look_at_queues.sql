@@ -1,9 +1,16 @@
--- How long the oldest common ready item of each level has waited, and whether there are others than common ones, ready or to be retried.
+-- How long the oldest common ready item of each level has waited, of those that are new and of those that are retried; and whether
+-- there are others than common ones, ready or to be retried.
 select q.queue, p.priority,
        extract(epoch from tenax.now() - (
            select i.available_at from tenax.item i
-            where i.queue = q.queue and i.priority = p.priority and i.leasable and i.common and i.available_at <= tenax.now()
-            order by i.available_at limit 1))::double precision as waited,
+            where i.queue = q.queue and i.priority = p.priority and i.state = 'queued' and i.leasable and i.common
+              and i.available_at <= tenax.now()
+            order by i.available_at limit 1))::double precision as fresh,
+       extract(epoch from tenax.now() - (
+           select i.available_at from tenax.item i
+            where i.queue = q.queue and i.priority = p.priority and i.state = 'retrying' and i.leasable and i.common
+              and i.available_at <= tenax.now()
+            order by i.available_at limit 1))::double precision as again,
        exists (select from tenax.item i
                 where i.queue = q.queue and i.priority = p.priority and i.leasable and not i.common) as special
   from unnest($1::text[]) as q (queue)

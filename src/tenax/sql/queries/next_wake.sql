@@ -10,7 +10,8 @@ select tenax.now() as now,
          where state in ('running', 'paused') and deadline_at is not null) as deadline,
        (select reap_after from tenax.service) as reap_after,
        exists (select from tenax.item
-                where queue = $2::text and priority = 5 and leasable and common and available_at <= tenax.now()) as server_steps,
+                where queue = $2::text and priority = 5 and state in ('queued', 'retrying') and leasable and common
+                  and available_at <= tenax.now()) as server_steps,
        exists (select from tenax.inbox) as messages,
        exists (select from tenax.fan f
                 where not f.closed and f.placed < f.parallelism

@@ -1,0 +1,280 @@
+"""A first success leaves the same behind whichever way it went: by the one statement, or decided step by step."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hand import ONE_STEP, Hand
+
+from tenax.engine.finish import finish_at_once
+from tenax.engine.leased import Leased
+from tenax.model.outcome import Outcome
+from tenax.model.wire import Assignment, Release, Report
+
+SEPARATE = {"id", "lease_grant", "lease_token", "xid"}
+"""Columns that are no two rows' own."""
+LABELS = {"zone": "north"}
+TOOK = 1.25
+
+
+def chain(length: int, *more: str, top: str = "") -> str:
+    """Steps one behind the other; `more` is for each in turn, and the last of it for those that are left."""
+    lines = ["name: chain", top, "workflow:"]
+    for n in range(length):
+        own = more[min(n, len(more) - 1)] if more else ""
+        needs = f"needs: [s{n - 1}], " if n else ""
+        lines.append(f"  - {{step: s{n}, type: python, task: 't:t', {needs}{own}}}")
+    return "\n".join(lines)
+
+
+def success(a: Assignment, result: Any = None) -> Report:
+    return Report(a.execution_id, a.item_id, a.attempt, a.token, Outcome("succeeded", result), a.step, a.item)
+
+
+async def finish_shortly(hand: Hand, a: Assignment, result: Any) -> None:
+    answers = await finish_at_once(hand.engine.core, [success(a, result)])
+    answer = answers[a.item_id, a.token]
+    assert (answer.item_id, answer.status, answer.verdict) == (a.item_id, "applied", "complete")
+
+
+async def finish_in_full(hand: Hand, a: Assignment, result: Any) -> None:
+    hand.engine.core.leased = Leased()
+    [answer] = await hand.engine.report([success(a, result)])
+    assert (answer.item_id, answer.status, answer.verdict) == (a.item_id, "applied", "complete")
+
+
+async def columns(hand: Hand, table: str) -> list[str]:
+    """From the catalogue: a column that is new is compared too."""
+    rows = await hand.sql(
+        "select column_name from information_schema.columns where table_schema = 'tenax' and table_name = $1",
+        table,
+    )
+    assert rows
+    return sorted(row[0] for row in rows)
+
+
+def compared(row: dict[str, Any], id_: int, begun: datetime) -> dict[str, Any]:
+    """A row as it would be in any execution: times count from its start, its own id is called so."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in SEPARATE:
+            found[name] = value is not None
+        elif isinstance(value, datetime):
+            found[name] = (value - begun).total_seconds()
+        elif name in ("execution_id", "lane"):
+            found[name] = "own" if value == id_ else value
+        elif name == "submit_key":
+            found[name] = value is not None
+        elif name == "events":
+            found[name] = [{**e, "token": "token" in e} for e in json.loads(value)]
+        else:
+            found[name] = value
+    return found
+
+
+async def left_behind(hand: Hand, id_: int) -> dict[str, list[dict[str, Any]]]:
+    """All that there is of an execution, by table."""
+    [[begun]] = await hand.sql("select created_at from tenax.execution where id = $1", id_)
+    found = {}
+    for table, key, order in (
+        ("execution", "id", "id"),
+        ("step", "execution_id", "step"),
+        ("item", "execution_id", "id"),
+        ("log", "execution_id", "id"),
+        ("inbox", "execution_id", "id"),
+    ):
+        names = ", ".join(await columns(hand, table))
+        rows = await hand.sql(f"select {names} from tenax.{table} where {key} = $1 order by {order}", id_)
+        found[table] = [compared(dict(row), id_, begun) for row in rows]
+    return found
+
+
+async def trail(
+    hand: Hand, source: str, finish: Any, results: Any, *, most: int = 100, **more: Any
+) -> list[dict[str, list[dict[str, Any]]]]:
+    """What was there after each of the reports, and after each lease."""
+    id_ = await hand.submit(source, **more)
+    seen = [await left_behind(hand, id_)]
+    for _ in range(most):
+        leased = await hand.lease(slots=1, labels=LABELS, queues=("default", "other"))
+        if not leased:
+            break
+        await hand.clock.advance(TOOK)
+        await finish(hand, leased[0], results(leased[0]))
+        seen.append(await left_behind(hand, id_))
+    else:
+        await hand.engine.cancel(id_, actor="test")
+    return seen
+
+
+def compare(play: Any, source: str, *, reports: int, results: Any = lambda a: a.step, **more: Any) -> None:
+    async def scene(hand: Hand):
+        own = {"key": "one"} if more.get("key") else {}
+        short = await trail(hand, source, finish_shortly, results, **{**more, **own})
+        full = await trail(hand, source, finish_in_full, results, **more)
+        assert len(short) == len(full) == reports + 1
+        for n, (this, that) in enumerate(zip(short, full, strict=True)):
+            for table in that:
+                assert this[table] == that[table], f"{table} after report {n}"
+
+    play(scene)
+
+
+WORKFLOWS = {
+    "one step": (ONE_STEP, 1),
+    "one step, of which there is more to say": (
+        chain(1, "compensate: {type: python, task: 't:u'}, on_failure: continue"),
+        1,
+    ),
+    "five steps": (chain(5), 5),
+    "a deadline": (chain(2, top="deadline: 1h"), 2),
+    "labels": (chain(2, "labels: {zone: north}"), 2),
+    "labels of the second": (chain(3, "priority: 5", "labels: {zone: north}", "priority: 5"), 3),
+    "priorities": (chain(3, "priority: 9", "priority: 0", "priority: 3"), 3),
+    "queues": (chain(3, "queue: default", "queue: other", "queue: default"), 3),
+    "time in the queue": (chain(3, "queue_ttl: 1h", "queue_ttl: 90s", "priority: 5"), 3),
+    "timeouts": (chain(3, "timeout: 5s", "timeout: 250ms", "priority: 5"), 3),
+    "attempts": (chain(3, "retry: 3", "retry: false", "retry: {max_attempts: unlimited}"), 3),
+    "variations": (
+        chain(2, "args: {m: a}, retry: {max_attempts: 5, vary: [{args: {m: b}}, {args: {m: c}}]}"),
+        2,
+    ),
+    "runtimes": (
+        "name: r\nworkflow:\n- {step: a, type: python, task: 't:t'}\n"
+        "- {step: b, type: process, command: ['true'], needs: [a]}\n"
+        "- {step: c, type: http, url: 'http://localhost/', needs: [b]}\n",
+        3,
+    ),
+    "failures that are forgiven": (chain(3, "on_failure: continue", "on_failure: {value: 1}"), 3),
+    "compensations": (chain(3, "compensate: {type: python, task: 't:u'}"), 3),
+    "inputs of what is before": (chain(3, "args: {}", 'args: {x: "{{ steps.s0.result }}"}'), 3),
+    "names that need quotes": (
+        "name: q\nworkflow:\n- {step: 'größe', type: python, task: 't:t'}\n"
+        "- {step: 'b-1', type: python, task: 't:t', needs: ['größe']}\n",
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_both_ways_leave_the_same(play, name):
+    source, reports = WORKFLOWS[name]
+    compare(play, source, reports=reports)
+
+
+def test_a_crowd_takes_its_turns_either_way(play):
+    compare(play, chain(51), reports=3, most=3)
+
+
+def test_the_folder_goes_from_item_to_item(play):
+    compare(play, chain(3), reports=3, base_dir="/some/folder, {or} \"other\"")
+
+
+def test_a_submit_key_stays(play):
+    compare(play, chain(2), reports=2, key="two")
+
+
+RESULTS: list[Any] = [
+    None,
+    "",
+    "text",
+    "null",
+    "NULL",
+    "{a,b}",
+    'a "quoted" \\ text, with {braces}',
+    "two\nlines\tand\x7fmore",
+    "a\x00b",
+    "\\u0000",
+    "\\\x00",
+    "\ud800 alone",
+    "größer 😀",
+    0,
+    -1,
+    2**63,
+    2**80,
+    0.1,
+    1e300,
+    -0.0,
+    float("nan"),
+    True,
+    False,
+    [],
+    {},
+    [None, [None]],
+    {"a": {"b": [1, {"c": None}]}, "": "", "nul\x00key": "\x00"},
+    {"seconds": 5, "decision": {}, "type": "x"},
+    "x" * 100_000,
+]
+
+
+def test_results_of_any_kind_are_kept_alike(play):
+    source = chain(2)
+
+    async def scene(hand: Hand):
+        for value in RESULTS:
+            short = await trail(hand, source, finish_shortly, lambda a, value=value: value)
+            full = await trail(hand, source, finish_in_full, lambda a, value=value: value)
+            assert short == full, repr(value)[:100]
+            short = await trail(hand, ONE_STEP, finish_shortly, lambda a, value=value: value)
+            full = await trail(hand, ONE_STEP, finish_in_full, lambda a, value=value: value)
+            assert short == full, repr(value)[:100]
+
+    play(scene)
+
+
+def test_what_was_handed_back_has_another_attempt_and_is_a_first_success_all_the_same(play):
+    async def released(hand: Hand, finish: Any) -> dict[str, list[dict[str, Any]]]:
+        id_ = await hand.submit(chain(2))
+        first = await hand.lease_one()
+        await hand.engine.release([Release(id_, first.item_id, 1, first.token, "draining")])
+        again = await hand.lease_one()
+        assert again.attempt == 2
+        await finish(hand, again, "second")
+        found = await left_behind(hand, id_)
+        await hand.engine.cancel(id_, actor="test")
+        return found
+
+    async def scene(hand: Hand):
+        short, full = await released(hand, finish_shortly), await released(hand, finish_in_full)
+        assert short == full
+        assert short["step"][0]["attempts"] == 2
+
+    play(scene)
+
+
+def test_a_whole_batch_goes_at_once(play):
+    async def scene(hand: Hand):
+        ids = [await hand.submit(chain(2)) for _ in range(20)] + [await hand.submit() for _ in range(20)]
+        first = await hand.lease(slots=40)
+        answers = await finish_at_once(hand.engine.core, [success(a, a.execution_id) for a in first])
+        assert len(answers) == 40
+        second = await hand.lease(slots=40)
+        assert len(second) == 20
+        assert {a.step for a in second} == {"s1"}
+        assert len(await finish_at_once(hand.engine.core, [success(a, a.execution_id) for a in second])) == 20
+        for id_ in ids:
+            execution = await hand.engine.get(id_)
+            assert execution["status"] == "completed"
+            assert list(execution["result"].values()) == [id_]
+        assert await hand.sql("select from tenax.item") == []
+
+    play(scene)
+
+
+def test_what_is_not_first_in_memory_is_asked_of_the_database(play):
+    """A server that knows nothing of the lease decides in full; one that knows it and is too late says the same."""
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(chain(2))
+        a = await hand.lease_one()
+        other = await hand.restarted()
+        assert await finish_at_once(other.engine.core, [success(a)]) == {}
+        assert (await other.succeed(a)).verdict == "complete"
+        assert await finish_at_once(hand.engine.core, [success(a)]) == {}
+        assert (await hand.succeed(a)).verdict == "complete"
+        assert (await hand.types(id_)).count("action_completed") == 1
+
+    play(scene)
