@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from datetime import datetime
 from typing import Any
 
 import pytest
+from finishing import chain, finished, left_behind, success
 from hand import ONE_STEP, Hand
 
 from tenax.engine.finish import finish_at_once
 from tenax.engine.leased import Leased
-from tenax.model.outcome import Outcome
-from tenax.model.wire import Assignment, Release, Report
+from tenax.model.wire import Assignment, Release
 
-SEPARATE = {"id", "lease_grant", "lease_token", "xid"}
-"""Columns that are no two rows' own."""
 LABELS = {"zone": "north"}
 TOOK = 1.25
-
-
-def chain(length: int, *more: str, top: str = "") -> str:
-    """Steps one behind the other; `more` is for each in turn, and the last of it for those that are left."""
-    lines = ["name: chain", top, "workflow:"]
-    for n in range(length):
-        own = more[min(n, len(more) - 1)] if more else ""
-        needs = f"needs: [s{n - 1}], " if n else ""
-        lines.append(f"  - {{step: s{n}, type: python, task: 't:t', {needs}{own}}}")
-    return "\n".join(lines)
-
-
-def success(a: Assignment, result: Any = None) -> Report:
-    return Report(a.execution_id, a.item_id, a.attempt, a.token, Outcome("succeeded", result), a.step, a.item)
+RUNTIMES = """
+name: runtimes
+workflow:
+  - {step: a, type: python, task: "t:t"}
+  - {step: b, type: process, command: ["true"], needs: [a]}
+  - {step: c, type: http, url: "http://localhost/", needs: [b]}
+"""
 
 
 async def finish_shortly(hand: Hand, a: Assignment, result: Any) -> None:
@@ -44,52 +33,6 @@ async def finish_in_full(hand: Hand, a: Assignment, result: Any) -> None:
     hand.engine.core.leased = Leased()
     [answer] = await hand.engine.report([success(a, result)])
     assert (answer.item_id, answer.status, answer.verdict) == (a.item_id, "applied", "complete")
-
-
-async def columns(hand: Hand, table: str) -> list[str]:
-    """From the catalogue: a column that is new is compared too."""
-    rows = await hand.sql(
-        "select column_name from information_schema.columns where table_schema = 'tenax' and table_name = $1",
-        table,
-    )
-    assert rows
-    return sorted(row[0] for row in rows)
-
-
-def compared(row: dict[str, Any], id_: int, begun: datetime) -> dict[str, Any]:
-    """A row as it would be in any execution: times count from its start, its own id is called so."""
-    found: dict[str, Any] = {}
-    for name, value in row.items():
-        if name in SEPARATE:
-            found[name] = value is not None
-        elif isinstance(value, datetime):
-            found[name] = (value - begun).total_seconds()
-        elif name in ("execution_id", "lane"):
-            found[name] = "own" if value == id_ else value
-        elif name == "submit_key":
-            found[name] = value is not None
-        elif name == "events":
-            found[name] = [{**e, "token": "token" in e} for e in json.loads(value)]
-        else:
-            found[name] = value
-    return found
-
-
-async def left_behind(hand: Hand, id_: int) -> dict[str, list[dict[str, Any]]]:
-    """All that there is of an execution, by table."""
-    [[begun]] = await hand.sql("select created_at from tenax.execution where id = $1", id_)
-    found = {}
-    for table, key, order in (
-        ("execution", "id", "id"),
-        ("step", "execution_id", "step"),
-        ("item", "execution_id", "id"),
-        ("log", "execution_id", "id"),
-        ("inbox", "execution_id", "id"),
-    ):
-        names = ", ".join(await columns(hand, table))
-        rows = await hand.sql(f"select {names} from tenax.{table} where {key} = $1 order by {order}", id_)
-        found[table] = [compared(dict(row), id_, begun) for row in rows]
-    return found
 
 
 async def trail(
@@ -143,19 +86,12 @@ WORKFLOWS = {
         2,
     ),
     "runtimes": (
-        "name: r\nworkflow:\n- {step: a, type: python, task: 't:t'}\n"
-        "- {step: b, type: process, command: ['true'], needs: [a]}\n"
-        "- {step: c, type: http, url: 'http://localhost/', needs: [b]}\n",
+        RUNTIMES,
         3,
     ),
     "failures that are forgiven": (chain(3, "on_failure: continue", "on_failure: {value: 1}"), 3),
     "compensations": (chain(3, "compensate: {type: python, task: 't:u'}"), 3),
     "inputs of what is before": (chain(3, "args: {}", 'args: {x: "{{ steps.s0.result }}"}'), 3),
-    "names that need quotes": (
-        "name: q\nworkflow:\n- {step: 'größe', type: python, task: 't:t'}\n"
-        "- {step: 'b-1', type: python, task: 't:t', needs: ['größe']}\n",
-        2,
-    ),
 }
 
 
@@ -170,7 +106,7 @@ def test_a_crowd_takes_its_turns_either_way(play):
 
 
 def test_the_folder_goes_from_item_to_item(play):
-    compare(play, chain(3), reports=3, base_dir="/some/folder, {or} \"other\"")
+    compare(play, chain(3), reports=3, base_dir='/some/folder, {or} "other"')
 
 
 def test_a_submit_key_stays(play):
@@ -249,12 +185,11 @@ def test_a_whole_batch_goes_at_once(play):
     async def scene(hand: Hand):
         ids = [await hand.submit(chain(2)) for _ in range(20)] + [await hand.submit() for _ in range(20)]
         first = await hand.lease(slots=40)
-        answers = await finish_at_once(hand.engine.core, [success(a, a.execution_id) for a in first])
-        assert len(answers) == 40
+        assert len(await finished(hand, *(success(a, a.execution_id) for a in first))) == 40
         second = await hand.lease(slots=40)
         assert len(second) == 20
         assert {a.step for a in second} == {"s1"}
-        assert len(await finish_at_once(hand.engine.core, [success(a, a.execution_id) for a in second])) == 20
+        assert len(await finished(hand, *(success(a, a.execution_id) for a in second))) == 20
         for id_ in ids:
             execution = await hand.engine.get(id_)
             assert execution["status"] == "completed"
@@ -271,9 +206,9 @@ def test_what_is_not_first_in_memory_is_asked_of_the_database(play):
         id_ = await hand.submit(chain(2))
         a = await hand.lease_one()
         other = await hand.restarted()
-        assert await finish_at_once(other.engine.core, [success(a)]) == {}
+        assert await finished(other, success(a)) == set()
         assert (await other.succeed(a)).verdict == "complete"
-        assert await finish_at_once(hand.engine.core, [success(a)]) == {}
+        assert await finished(hand, success(a)) == set()
         assert (await hand.succeed(a)).verdict == "complete"
         assert (await hand.types(id_)).count("action_completed") == 1
 

@@ -77,7 +77,9 @@ def test_by_what_the_step_in_the_middle_asks_for(more, expected):
     assert strides("a", f"b<a | {more}", "c<b") == expected
 
 
-@pytest.mark.parametrize("more", ["for_each: [1]", "until: {condition: result, delay: 1s}", "concurrency: {limit: 1}"])
+@pytest.mark.parametrize(
+    "more", ["for_each: [1]", "until: {condition: result, delay: 1s}", "concurrency: {limit: 1}"]
+)
 def test_an_only_step_that_is_demanding_has_none(more):
     assert strides(f"a | {more}") == {}
 
@@ -94,7 +96,9 @@ def test_a_fallback_and_what_it_stands_in_for_have_none():
 
 def test_only_the_one_goal_ends_the_execution():
     assert strides("a | goal: true", "b<a") == {"a": "b"}, "b runs on, and its end is decided step by step"
-    assert strides("a", "b | goal: true") == {"b": END}, "if it is the last that is open: the statement sees to that"
+    assert strides("a", "b | goal: true") == {"b": END}, (
+        "if it is the last that is open: the statement sees to that"
+    )
     assert strides("a | goal: true", "b | goal: true") == {}
 
 

@@ -52,6 +52,15 @@ class Outlook:
         return shares
 
     @property
+    def lone_crowd(self) -> tuple[Level, int] | None:
+        """A crowd that is all there is, with the level it is at."""
+        special = [head for head in self.heads if head.special]
+        if len(special) != 1 or self._ready or special[0].lowest_lane != special[0].highest_lane:
+            return None
+        head = special[0]
+        return ((head.queue, head.priority), head.lowest_lane) if head.lowest_lane else None
+
+    @property
     def special_levels(self) -> set[Level]:
         return {(head.queue, head.priority) for head in self.heads if head.special}
 

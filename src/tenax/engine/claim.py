@@ -97,9 +97,20 @@ class Claims:
             looked = await self._look(tx, asked.queues)
             items = await self._lease_ready(tx, asked, looked) if looked.plain else []
         if not looked.plain:
-            return None
+            items = await self._lease_crowd(tx, asked, looked)
+            return Claimed(items) if items else None
         self._note_taken(asked, len(items))
         return Claimed(items)
+
+    async def _lease_crowd(self, tx: Connection, asked: Asked, looked: Outlook) -> list[LeasedItem]:
+        """Of a crowd that has the queues to itself. It must have been looked just now: whatever else comes goes first."""
+        crowd = looked.lone_crowd
+        if crowd is None:
+            return []
+        self.look_anew()
+        self._since_crowd, self._last_lane = 0, crowd[1]
+        slots = [asked.slot(n) for n in order_slots(asked.offers, MOST_AT_ONCE)]
+        return await claims.lease_crowd(tx, asked.groups[0], *crowd, slots, self._terms)
 
     async def take(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed:
         """Leases what is ready for these requests. They are of the fleet, or all of one execution's own worker."""

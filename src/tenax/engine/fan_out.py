@@ -23,20 +23,20 @@ from tenax.store.fans import (
     load_open_fans,
 )
 from tenax.store.journal import Journal
-from tenax.store.rows import FanRow, ItemResult, ItemRow, StepRow
+from tenax.store.rows import FanRow, ItemResult, ItemRow, LeasedItem, StepRow
 from tenax.store.steps import StepKey
 
 FED_AT_ONCE = 200
 
 
-def fan_key(item: ItemRow) -> StepKey:
+def fan_key(item: ItemRow | LeasedItem) -> StepKey:
     return (item.execution_id, item.step)
 
 
 def end_item(
     journal: Journal,
     fan: FanRow,
-    item: ItemRow,
+    item: ItemRow | LeasedItem,
     result: Any,
     failure: dict[str, Any] | None,
     *,

@@ -5,6 +5,7 @@ to be, goes the long way (`report`), which leaves the same behind."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tenax.engine.core import Core
 from tenax.engine.records import decision_record
@@ -24,37 +25,48 @@ Key = tuple[int, str]
 MOST_FOLLOWERS = 4096
 
 
-async def finish_at_once(core: Core, reports: Sequence[Report]) -> dict[Key, ReportAnswer]:
+class Ended(NamedTuple):
+    """A report on something that was leased through this server."""
+
+    item: LeasedItem
+    report: Report
+
+    @property
+    def is_first_success(self) -> bool:
+        return self.item.fresh and self.is_success
+
+    @property
+    def is_success(self) -> bool:
+        """A plain one, of a step and not of what undoes it."""
+        item, outcome = self.item, self.report.outcome
+        return (
+            outcome.status == "succeeded"
+            and item.id == self.report.item_id
+            and not item.compensates
+            and outcome.usage is None
+            and outcome.after is None
+        )
+
+
+async def finish_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, ReportAnswer]:
     """Ends what can be ended the short way, one of each execution. What is not in the answer was left as it is."""
     items: dict[int, LeasedItem] = {}
     ends: list[Finished] = []
-    for report in reports:
-        item = core.leased.take(report.token)
-        if item is None or item.execution_id in items or not _is_first_success(item, report):
-            continue
+    for one in ended:
+        item = one.item
         plan = core.plans.known(item.plan_id)
-        if plan is not None and item.step in plan.strides:
+        if plan is None or item.execution_id in items or not one.is_first_success:
+            continue
+        if item.step in plan.strides:
             items[item.execution_id] = item
-            ends.append(_end(core, plan, item, report))
+            ends.append(_end(core, plan, item, one.report))
     if not ends:
         return {}
     async with core.straight() as tx:
         over = await finish.finish_items(tx, ends)
-    ended = [item for item in items.values() if item.id in over]
-    _announce(core, ended, [end.next for end in ends if end.next is not None and end.item_id in over])
-    return {(item.id, item.token): ReportAnswer(item.id, "applied", "complete") for item in ended}
-
-
-def _is_first_success(item: LeasedItem, report: Report) -> bool:
-    outcome = report.outcome
-    return (
-        outcome.status == "succeeded"
-        and item.fresh
-        and item.id == report.item_id
-        and not item.compensates
-        and outcome.usage is None
-        and outcome.after is None
-    )
+    done = [item for item in items.values() if item.id in over]
+    _announce(core, done, [end.next for end in ends if end.next is not None and end.item_id in over])
+    return {(item.id, item.token): ReportAnswer(item.id, "applied", "complete") for item in done}
 
 
 def _end(core: Core, plan: Plan, item: LeasedItem, report: Report) -> Finished:

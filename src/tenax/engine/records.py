@@ -12,7 +12,7 @@ from tenax.model.events import EventType, event, timestamp
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.decide import SUCCESS_AT_ONCE
 from tenax.store.journal import Journal
-from tenax.store.rows import ItemRow, Loss
+from tenax.store.rows import ItemRow, LeasedItem, Loss
 
 How = Literal[
     "reported", "callback", "ended", "timed_out", "unwanted", "lease_expired", "queue_expired", "hold_expired"
@@ -46,7 +46,7 @@ class EndedAttempt:
 def log_item(
     journal: Journal,
     kind: EventType,
-    item: ItemRow,
+    item: ItemRow | LeasedItem,
     data: dict[str, Any],
     *,
     attempt: int | None = None,

@@ -9,7 +9,8 @@ from typing import Any
 
 from tenax.engine.core import Core
 from tenax.engine.fan_out import fan_key
-from tenax.engine.finish import Key, finish_at_once
+from tenax.engine.finish import Ended, Key, finish_at_once
+from tenax.engine.finish_fans import finish_fan_items
 from tenax.engine.late import answer_late
 from tenax.engine.records import log_item
 from tenax.engine.settle import EndedAttempt, settle
@@ -29,7 +30,9 @@ from tenax.store.rows import Accepted, ExecutionRow, FanRow, ItemRow, Run
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     """Decides on every reported outcome. What is late is recorded and changes nothing."""
-    answers = await finish_at_once(core, reports)
+    known = [Ended(item, r) for r in reports if (item := core.leased.take(r.token)) is not None]
+    answers = await finish_at_once(core, [one for one in known if one.item.item_no is None])
+    answers |= await finish_fan_items(core, [one for one in known if one.item.item_no is not None])
     if rest := [r for r in reports if (r.item_id, r.token) not in answers]:
         answers |= await _report_in_full(core, rest)
     return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]

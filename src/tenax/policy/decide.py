@@ -13,8 +13,9 @@ from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayPa
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Failure, Outcome
 from tenax.model.policy import ONE_ATTEMPT
+from tenax.policy.case import Case
 from tenax.policy.classify import classify
-from tenax.policy.judgement import OPEN, Case, Judgement, progress
+from tenax.policy.judgement import OPEN, Judgement, progress
 from tenax.policy.ledgers import settle
 from tenax.policy.resolve import CompiledPolicy, compile_policy
 from tenax.policy.rules import RULES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenax.model.decision import Check, Controls, Decision, DelayParts, Ledger, Verdict
+from tenax.model.decision import Check, Decision, DelayParts, Ledger, Verdict
 from tenax.model.durations import format_duration
 from tenax.model.outcome import (
     FAILURE_CLASSES,
@@ -12,13 +12,13 @@ from tenax.model.outcome import (
     NEVER_RETRIED,
     RETRIED_BY_DEFAULT,
     Failure,
-    Outcome,
 )
 from tenax.policy.backoff import plan_delay
+from tenax.policy.case import Case
 from tenax.policy.conditions import Condition, condition_scope
 from tenax.policy.ledgers import charge, settle, with_delay
 from tenax.policy.quarantine import is_poison, losses
-from tenax.policy.resolve import CompiledPolicy, CompiledRule
+from tenax.policy.resolve import CompiledRule
 from tenax.policy.values import EvaluationError
 
 # What nearly every decision looks at and passes, made once: these checks never change.
@@ -37,75 +37,6 @@ def progress(counted: int, max_attempts: int | None) -> str:
         return f"attempt {counted} (no limit)"
     left = max(max_attempts - counted, 0)
     return f"attempt {counted} of {max_attempts} ({left} {'retry' if left == 1 else 'retries'} left)"
-
-
-class Case:
-    """The inputs of one decision."""
-
-    __slots__ = (
-        "attempt",
-        "controls",
-        "elapsed",
-        "execution_id",
-        "ledger",
-        "node_id",
-        "outcome",
-        "policy",
-        "roll",
-    )
-
-    def __init__(
-        self,
-        policy: CompiledPolicy,
-        ledger: Ledger,
-        outcome: Outcome,
-        attempt: int,
-        elapsed: float,
-        controls: Controls,
-        roll: float,
-        execution_id: int,
-        node_id: str,
-    ) -> None:
-        self.policy = policy
-        self.ledger = ledger
-        self.outcome = outcome
-        self.attempt = attempt
-        self.elapsed = elapsed
-        self.controls = controls
-        self.roll = roll
-        self.execution_id = execution_id
-        self.node_id = node_id
-
-    def decision(
-        self,
-        verdict: Verdict,
-        rule: str,
-        reason: str,
-        after: Ledger,
-        checks: tuple[Check, ...],
-        *,
-        delay: DelayParts | None = None,
-        matched: CompiledRule | None = None,
-        exhausted: bool = False,
-    ) -> Decision:
-        return Decision(
-            verdict,
-            rule,
-            reason,
-            checks,
-            self.ledger,
-            after,
-            self.policy.policy.max_attempts,
-            delay,
-            None if matched is None else matched.index,
-            exhausted,
-            self.roll,
-            self.attempt,
-            self.execution_id,
-            self.node_id,
-            self.elapsed,
-            self.controls,
-        )
 
 
 class Judgement:

@@ -230,14 +230,14 @@ class LeaseBody(LeaseRequest):
     life: LeaseToken | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FactsBody(Facts):
     """What was seen of a failed attempt."""
 
     retry_after: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UsageBody(Usage):
     """What an attempt used up."""
 
@@ -245,7 +245,7 @@ class UsageBody(Usage):
     tokens: Annotated[int, AfterValidator(bounded_tokens)] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OutcomeBody(Outcome):
     """What an attempt came to."""
 

@@ -73,6 +73,14 @@ async def lease_ready(
     return await _lease(tx, sql("pick_ready_items"), slots, terms, *which, asking.runtimes, asking.labels)
 
 
+async def lease_crowd(
+    tx: Connection, asking: Asking, level: Level, lane: int, slots: Sequence[tuple[str, str]], terms: Terms
+) -> list[LeasedItem]:
+    """The short way of a crowd that has its queue to itself."""
+    which = (*level, lane, asking.runtimes, asking.labels)
+    return await _lease(tx, sql("pick_crowd_items"), slots, terms, *which)
+
+
 async def lease_chosen(
     tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: Terms
 ) -> list[LeasedItem]:
@@ -163,8 +171,14 @@ class Head:
     """Seconds that the oldest common item which is ready and new has waited; None: there is none."""
     again: float | None
     """The same, of those that are to be retried."""
-    special: bool
-    """There are others than common ones."""
+    lowest_lane: int | None
+    highest_lane: int | None
+    """Of what is not common."""
+
+    @property
+    def special(self) -> bool:
+        """There are others than common ones."""
+        return self.lowest_lane is not None
 
     @property
     def waited(self) -> float | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tenax.store.arrays import columns
 from tenax.store.connect import Connection
+from tenax.store.rows import LeasedItem
 from tenax.store.statements import sql
 
 
@@ -41,6 +42,12 @@ class Finished(NamedTuple):
 
 
 _NOBODY = Successor(None, None, None, None, None, None, None, None, None)  # type: ignore[arg-type]
+
+
+async def end_fan_items(tx: Connection, items: Sequence[LeasedItem]) -> set[int]:
+    """Those of these items of fan-outs whose lease was still theirs: they are over."""
+    ids, tokens = [item.id for item in items], [item.token for item in items]
+    return {row[0] for row in await tx.fetch(sql("end_fan_items"), *columns(ids, tokens))}
 
 
 async def finish_items(tx: Connection, ends: Sequence[Finished]) -> set[int]:

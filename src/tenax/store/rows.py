@@ -175,9 +175,17 @@ class LeasedItem:
     previous: str | None
     vary: str | None
     lane: int
+    ledger: str | None
+    created_at: datetime | None
+    """Where it has a ledger."""
     worker: str
     grant: str
     token: str
+
+    @property
+    def placed(self) -> bool:
+        """Nothing is leased that has no place."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)

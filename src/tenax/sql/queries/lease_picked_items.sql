@@ -10,7 +10,8 @@ leased as (
     returning p.n::integer, i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.max_attempts, i.timeout, i.base_dir, i.item_no,
               i.started_at, i.compensates, i.ledger is null as fresh,
               i.ledger is not null and (i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0 as is_retry,
-              i.element, i.previous, i.vary, i.lane, i.worker
+              i.element, i.previous, i.vary, i.lane, i.ledger,
+              case when i.ledger is not null then i.created_at end as created_at, i.worker
 ), logged as (
     insert into tenax.log (execution_id, at, events)
     -- Written as text: objects built of objects cost more than all the rest of the row.
@@ -23,5 +24,5 @@ leased as (
       from leased
 )
 select n, id, execution_id, plan_id, step, attempt, max_attempts, timeout, base_dir, item_no, started_at, compensates, fresh,
-       is_retry, element, previous, vary, lane
+       is_retry, element, previous, vary, lane, ledger, created_at
   from leased

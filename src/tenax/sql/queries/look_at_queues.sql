@@ -1,5 +1,5 @@
--- How long the oldest common ready item of each level has waited, of those that are new and of those that are retried; and whether
--- there are others than common ones, ready or to be retried.
+-- How long the oldest common ready item of each level has waited, of those that are new and of those that are retried; and the
+-- lanes of what is not common, ready or to be retried.
 select q.queue, p.priority,
        extract(epoch from tenax.now() - (
            select i.available_at from tenax.item i
@@ -11,7 +11,11 @@ select q.queue, p.priority,
             where i.queue = q.queue and i.priority = p.priority and i.state = 'retrying' and i.leasable and i.common
               and i.available_at <= tenax.now()
             order by i.available_at limit 1))::double precision as again,
-       exists (select from tenax.item i
-                where i.queue = q.queue and i.priority = p.priority and i.leasable and not i.common) as special
+       (select i.lane from tenax.item i
+         where i.queue = q.queue and i.priority = p.priority and i.leasable and not i.common
+         order by i.lane limit 1) as lowest_lane,
+       (select i.lane from tenax.item i
+         where i.queue = q.queue and i.priority = p.priority and i.leasable and not i.common
+         order by i.lane desc limit 1) as highest_lane
   from unnest($1::text[]) as q (queue)
  cross join (select g::smallint from generate_series(0, 9) as g) as p (priority)

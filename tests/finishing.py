@@ -1,0 +1,82 @@
+"""Reports of first successes, and all that an execution leaves in the database."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from hand import Hand
+
+from tenax.engine.finish import finish_at_once
+from tenax.model.outcome import Outcome
+from tenax.model.wire import Assignment, Report
+
+SEPARATE = {"id", "lease_grant", "lease_token", "xid"}
+"""Columns that are no two rows' own."""
+
+
+def chain(length: int, *more: str, top: str = "") -> str:
+    """Steps one behind the other; `more` is for each in turn, and the last of it for those that are left."""
+    lines = ["name: chain", top, "workflow:"]
+    for n in range(length):
+        own = more[min(n, len(more) - 1)] if more else ""
+        needs = f"needs: [s{n - 1}], " if n else ""
+        lines.append(f"  - {{step: s{n}, type: python, task: 't:t', {needs}{own}}}")
+    return "\n".join(lines)
+
+
+def success(a: Assignment, result: Any = None, **more: Any) -> Report:
+    outcome = Outcome("succeeded", result, **more)
+    return Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step, a.item)
+
+
+async def finished(hand: Hand, *reports: Report) -> set[int]:
+    """The items that went the short way. This server has forgotten the others, and decides on them in full."""
+    return {item_id for item_id, _ in await finish_at_once(hand.engine.core, reports)}
+
+
+async def columns(hand: Hand, table: str) -> list[str]:
+    """From the catalogue: a column that is new is compared too."""
+    rows = await hand.sql(
+        "select column_name from information_schema.columns where table_schema = 'tenax' and table_name = $1",
+        table,
+    )
+    assert rows
+    return sorted(row[0] for row in rows)
+
+
+def compared(row: dict[str, Any], id_: int, begun: datetime) -> dict[str, Any]:
+    """A row as it would be in any execution: times count from its start, its own id is called so."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in SEPARATE:
+            found[name] = value is not None
+        elif isinstance(value, datetime):
+            found[name] = (value - begun).total_seconds()
+        elif name in ("execution_id", "lane"):
+            found[name] = "own" if value == id_ else value
+        elif name == "submit_key":
+            found[name] = value is not None
+        elif name == "events":
+            found[name] = [{**e, "token": "token" in e} for e in json.loads(value)]
+        else:
+            found[name] = value
+    return found
+
+
+async def left_behind(hand: Hand, id_: int) -> dict[str, list[dict[str, Any]]]:
+    """All that there is of an execution, by table."""
+    [[begun]] = await hand.sql("select created_at from tenax.execution where id = $1", id_)
+    found = {}
+    for table, key, order in (
+        ("execution", "id", "id"),
+        ("step", "execution_id", "step"),
+        ("item", "execution_id", "id"),
+        ("log", "execution_id", "id"),
+        ("inbox", "execution_id", "id"),
+    ):
+        names = ", ".join(await columns(hand, table))
+        rows = await hand.sql(f"select {names} from tenax.{table} where {key} = $1 order by {order}", id_)
+        found[table] = [compared(dict(row), id_, begun) for row in rows]
+    return found
