@@ -119,7 +119,7 @@ workflow:
     type: python
     task: benchmarks.tasks:noop
     for_each: "{{ input.numbers }}"
-    parallelism: 2000
+    parallelism: 100000
 """
 
 WAITING = """

@@ -8,7 +8,8 @@ from typing import Any
 
 from hand import Hand
 
-from tenax.engine.finish import finish_at_once
+from tenax.engine.finish import Ended, finish_at_once
+from tenax.engine.finish_fans import finish_fan_items
 from tenax.model.outcome import Outcome
 from tenax.model.wire import Assignment, Report
 
@@ -33,7 +34,12 @@ def success(a: Assignment, result: Any = None, **more: Any) -> Report:
 
 async def finished(hand: Hand, *reports: Report) -> set[int]:
     """The items that went the short way. This server has forgotten the others, and decides on them in full."""
-    return {item_id for item_id, _ in await finish_at_once(hand.engine.core, reports)}
+    core = hand.engine.core
+    known = [Ended(item, told) for told in reports if (item := core.leased.take(told.token)) is not None]
+    whole = await finish_at_once(core, [one for one in known if one.item.item_no is None])
+    answers = whole | await finish_fan_items(core, [one for one in known if one.item.item_no is not None])
+    assert all((answer.status, answer.verdict) == ("applied", "complete") for answer in answers.values())
+    return {item_id for item_id, _ in answers}
 
 
 async def columns(hand: Hand, table: str) -> list[str]:
@@ -73,6 +79,8 @@ async def left_behind(hand: Hand, id_: int) -> dict[str, list[dict[str, Any]]]:
         ("execution", "id", "id"),
         ("step", "execution_id", "step"),
         ("item", "execution_id", "id"),
+        ("fan", "execution_id", "step"),
+        ("item_result", "execution_id", "step, item_no"),
         ("log", "execution_id", "id"),
         ("inbox", "execution_id", "id"),
     ):

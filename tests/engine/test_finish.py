@@ -8,7 +8,6 @@ import pytest
 from finishing import chain, finished, left_behind, success
 from hand import ONE_STEP, Hand
 
-from tenax.engine.finish import finish_at_once
 from tenax.engine.leased import Leased
 from tenax.model.wire import Assignment, Release
 
@@ -24,9 +23,7 @@ workflow:
 
 
 async def finish_shortly(hand: Hand, a: Assignment, result: Any) -> None:
-    answers = await finish_at_once(hand.engine.core, [success(a, result)])
-    answer = answers[a.item_id, a.token]
-    assert (answer.item_id, answer.status, answer.verdict) == (a.item_id, "applied", "complete")
+    assert await finished(hand, success(a, result)) == {a.item_id}
 
 
 async def finish_in_full(hand: Hand, a: Assignment, result: Any) -> None:
@@ -53,10 +50,29 @@ async def trail(
     return seen
 
 
-def compare(play: Any, source: str, *, reports: int, results: Any = lambda a: a.step, **more: Any) -> None:
+async def finish_shortly_but_the_last(hand: Hand, a: Assignment, result: Any) -> None:
+    """What ends a fan-out is decided in full."""
+    last = await hand.sql(
+        "select from tenax.fan where execution_id = $1 and ended = total - 1", a.execution_id
+    )
+    if last or a.item is None:
+        await finish_in_full(hand, a, result)
+    else:
+        await finish_shortly(hand, a, result)
+
+
+def compare(
+    play: Any,
+    source: str,
+    *,
+    reports: int,
+    results: Any = lambda a: f"{a.step} {a.item}",
+    finish: Any = finish_shortly,
+    **more: Any,
+) -> None:
     async def scene(hand: Hand):
         own = {"key": "one"} if more.get("key") else {}
-        short = await trail(hand, source, finish_shortly, results, **{**more, **own})
+        short = await trail(hand, source, finish, results, **{**more, **own})
         full = await trail(hand, source, finish_in_full, results, **more)
         assert len(short) == len(full) == reports + 1
         for n, (this, that) in enumerate(zip(short, full, strict=True)):
@@ -99,6 +115,24 @@ WORKFLOWS = {
 def test_both_ways_leave_the_same(play, name):
     source, reports = WORKFLOWS[name]
     compare(play, source, reports=reports)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "parallelism: 2",
+        "parallelism: 10",
+        "tolerate: 1",
+        "queue_ttl: 1h, labels: {zone: north}, priority: 9",
+        "args: {m: a}, retry: {max_attempts: 5, vary: [{args: {m: b}}]}",
+        "on_failure: continue",
+    ],
+)
+def test_items_of_a_fan_out_are_counted_alike(play, more):
+    source = (
+        f"name: f\nworkflow:\n- {{step: each, type: python, task: 't:t', for_each: [1, 2, 3, 4], {more}}}\n"
+    )
+    compare(play, source, reports=4, finish=finish_shortly_but_the_last)
 
 
 def test_a_crowd_takes_its_turns_either_way(play):

@@ -1,28 +1,31 @@
-"""The short way of a report: a first attempt succeeds, and what follows is the same every time: the end of its execution, or the one
-step behind it (`policy.stride`). There is nothing to decide, so one statement writes all of it. Whatever is otherwise, or turns out
+"""The short way of a report: an attempt succeeds, and what follows is the same every time: the end of its execution, or the one
+step behind it (`policy.stride`). So one statement writes all of it. Whatever is otherwise, or turns out
 to be, goes the long way (`report`), which leaves the same behind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from tenax.engine.core import Core
 from tenax.engine.records import decision_record
 from tenax.engine.start import vary_after
 from tenax.engine.wake import Settled
+from tenax.model.decision import NO_CONTROLS, NO_RETRIES
 from tenax.model.events import event
 from tenax.model.wire import Report, ReportAnswer
-from tenax.policy.decide import SUCCESS_AT_ONCE
+from tenax.policy.decide import SUCCESS_AT_ONCE, decide
 from tenax.policy.plan import Plan
 from tenax.store import finish
 from tenax.store.finish import Finished, Successor
-from tenax.store.json_text import encode
-from tenax.store.rows import LeasedItem, Run
+from tenax.store.json_text import decode, encode
+from tenax.store.rows import LeasedItem, Run, ledger_from
 
 Key = tuple[int, str]
 """An item and the token of its lease."""
 MOST_FOLLOWERS = 4096
+_AT_ONCE = encode(decision_record(SUCCESS_AT_ONCE))
 
 
 class Ended(NamedTuple):
@@ -50,39 +53,57 @@ class Ended(NamedTuple):
 
 async def finish_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, ReportAnswer]:
     """Ends what can be ended the short way, one of each execution. What is not in the answer was left as it is."""
-    items: dict[int, LeasedItem] = {}
-    ends: list[Finished] = []
+    ending: dict[int, tuple[Plan, Ended]] = {}
     for one in ended:
-        item = one.item
-        plan = core.plans.known(item.plan_id)
-        if plan is None or item.execution_id in items or not one.is_first_success:
-            continue
-        if item.step in plan.strides:
-            items[item.execution_id] = item
-            ends.append(_end(core, plan, item, one.report))
-    if not ends:
+        plan = core.plans.known(one.item.plan_id)
+        if plan is not None and one.item.step in plan.strides and one.is_success:
+            ending.setdefault(one.item.execution_id, (plan, one))
+    if not ending:
         return {}
     async with core.straight() as tx:
+        now = None if all(one.item.fresh for _, one in ending.values()) else await finish.now(tx)
+        ends = [_end(core, plan, one, now) for plan, one in ending.values()]
         over = await finish.finish_items(tx, ends)
-    done = [item for item in items.values() if item.id in over]
+    done = [one.item for _, one in ending.values() if one.item.id in over]
     _announce(core, done, [end.next for end in ends if end.next is not None and end.item_id in over])
     return {(item.id, item.token): ReportAnswer(item.id, "applied", "complete") for item in done}
 
 
-def _end(core: Core, plan: Plan, item: LeasedItem, report: Report) -> Finished:
+def _end(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> Finished:
     """The events are those of the long way, but for the seconds between the two parts."""
-    successor, tail = _follows(core, plan, item)
+    item, outcome = ended.item, ended.report.outcome
+    successor, follows = _follows(core, plan, item)
     step = encode(item.step)
-    result = "null" if report.outcome.result is None else encode(report.outcome.result)
+    result = "null" if outcome.result is None else encode(outcome.result)
     head = (
         f'[{{"type":"action_completed","step":{step},"attempt":{item.attempt},"token":"{item.token}",'
         f'"data":{{"result":{result},"seconds":'
     )
+    tail = f',"decision":{_decision(core, plan, ended, now)}}}}},{follows}'
     whole = f"{{{step}:{result}}}" if successor is None else None
-    own = None if plan.single or report.outcome.result is None else result
+    own = None if plan.single or outcome.result is None else result
     return Finished(
         item.id, item.token, item.execution_id, not plan.single, own, whole, head, tail, successor
     )
+
+
+def _decision(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> str:
+    item = ended.item
+    if now is None or item.created_at is None:
+        return _AT_ONCE
+    elapsed = max(0.0, (now - item.created_at).total_seconds())
+    decision = decide(
+        plan.steps[item.step].policy,
+        ledger_from(decode(item.ledger), elapsed),
+        ended.report.outcome,
+        attempt=item.attempt,
+        elapsed=elapsed,
+        controls=NO_CONTROLS if core.settings.retries_enabled else NO_RETRIES,
+        roll=core.roll(),
+        execution_id=item.execution_id,
+        node_id=item.step,
+    )
+    return encode(decision_record(decision))
 
 
 def _follows(core: Core, plan: Plan, item: LeasedItem) -> tuple[Successor | None, str]:
@@ -98,30 +119,18 @@ def _follows(core: Core, plan: Plan, item: LeasedItem) -> tuple[Successor | None
 
 def _find_follower(plan: Plan, step: str, attempt: int) -> tuple[Successor | None, str]:
     name = plan.strides[step].next
-    decision = encode(decision_record(SUCCESS_AT_ONCE))
-    enqueued = event("execution_completed") if name is None else event("step_enqueued", name)
-    follows = encode([event("step_completed", step, data={"attempts": attempt}), enqueued])
-    tail = f',"decision":{decision}}}}},{follows[1:]}'
+    then = event("execution_completed") if name is None else event("step_enqueued", name)
+    follows = encode([event("step_completed", step, data={"attempts": attempt}), then])[1:]
     if name is None:
-        return None, tail
+        return None, follows
     action = plan.steps[name]
     own, policy = action.step, action.policy.policy
     labels = encode(dict(own.labels)) if own.labels else None
     vary = vary_after(action, None)
-    return (
-        Successor(
-            name,
-            own.queue,
-            own.type,
-            own.priority,
-            labels,
-            policy.max_attempts,
-            own.timeout,
-            own.queue_ttl,
-            vary,
-        ),
-        tail,
+    successor = Successor(
+        name, own.queue, own.type, own.priority, labels, policy.max_attempts, own.timeout, own.queue_ttl, vary
     )
+    return successor, follows
 
 
 def _announce(core: Core, ended: Sequence[LeasedItem], queued: Sequence[Successor]) -> None:

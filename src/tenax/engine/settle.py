@@ -229,7 +229,7 @@ class _Settling:
             item.again(
                 "held" if decision.verdict == "hold" else "retrying",
                 available_at,
-                ledger=encode(decision.after.as_dict()),
+                ledger=encode(record["after"]),
                 last_error=error[:ERROR_SHOWN] if error is not None else None,
                 placed=False if unplaced else None,
                 previous=encode(ended.outcome.result) if decision.rule == "until" else None,

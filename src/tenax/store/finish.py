@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from tenax.store.arrays import columns
@@ -48,6 +49,12 @@ async def end_fan_items(tx: Connection, items: Sequence[LeasedItem]) -> set[int]
     """Those of these items of fan-outs whose lease was still theirs: they are over."""
     ids, tokens = [item.id for item in items], [item.token for item in items]
     return {row[0] for row in await tx.fetch(sql("end_fan_items"), *columns(ids, tokens))}
+
+
+async def now(tx: Connection) -> datetime:
+    """The time, by the only clock."""
+    found: datetime = await tx.fetchval(sql("get_now"))
+    return found
 
 
 async def finish_items(tx: Connection, ends: Sequence[Finished]) -> set[int]:

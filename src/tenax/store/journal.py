@@ -163,8 +163,7 @@ class Journal:
         """Before their items are gone, and before a step's result is put together from them."""
         results, self.item_results = self.item_results, []
         if results:
-            await tx.execute(
-                sql("insert_item_results"),
+            written = columns(
                 [r.item_id for r in results],
                 [r.execution_id for r in results],
                 [r.step for r in results],
@@ -175,6 +174,7 @@ class Journal:
                 [_encoded(r.failure) for r in results],
                 [r.keep_element for r in results],
             )
+            await tx.execute(sql("insert_item_results"), *written)
 
     async def _write_the_rest(self, tx: Connection, children: Sequence[int]) -> None:
         for explosion in self.explosions:

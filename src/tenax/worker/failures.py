@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
-import traceback
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,13 +14,15 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenax.model.durations import parse_retry_after
 from tenax.model.exceptions import PERMISSION_ERROR, PROGRAMMING_ERRORS, VALIDATION_ERROR
 from tenax.model.outcome import Connection, Facts, FailureClass, Outcome
+from tenax.sdk.causes import chain, kind_of_causes
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.worker.json_values import Unserialisable, plain, storable
+from tenax.worker.tracebacks import format_error
 
 MESSAGE_LIMIT = 4_000
 TRACEBACK_LIMIT = 8_000
@@ -33,6 +35,24 @@ _NETWORK_ERRNOS = frozenset(
     {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ETIMEDOUT}
 )
 """Connections that fail with no type of their own."""
+_CONNECTION_TYPES = (ConnectionError, socket.gaierror, ssl.SSLError)
+_CLIENTS = ("httpx2", "httpx", "httpcore2", "httpcore")
+
+
+class _Kind(NamedTuple):
+    """What is known of an error by its type alone."""
+
+    type: type
+    name: str
+    bases: tuple[str, ...]
+    says_it: bool
+    """A handler's own word, a bug, a refused permission, unusable values: what was met before does not change them."""
+    of_connection: bool
+
+
+_KINDS_KEPT = 500
+_kinds: dict[int, _Kind] = {}
+"""By the id of the type, which is kept with it. (A user's type may have any idea of equality.)"""
 
 
 def outcome_of(error: BaseException) -> Outcome:
@@ -41,7 +61,10 @@ def outcome_of(error: BaseException) -> Outcome:
         return _outcome_of(error)
     except Exception as broken:  # noqa: BLE001 - a user's exception may do anything when asked, and must end its attempt
         message = f"{type(error).__name__}: (more of it cannot be had: {type(broken).__name__})"
-        return Outcome("failed", facts=Facts(message=message, **_kind(error)))
+        kind = _kind(error)
+        return Outcome(
+            "failed", facts=Facts(message=message, exception=kind.name, exception_bases=kind.bases)
+        )
 
 
 def _outcome_of(error: BaseException) -> Outcome:
@@ -65,6 +88,12 @@ def within_limits(outcome: Outcome) -> Outcome:
     facts = outcome.facts
     if facts is None:
         return outcome
+    if not (
+        _over(facts.message, MESSAGE_LIMIT)
+        or _over(facts.traceback, TRACEBACK_LIMIT)
+        or _over(facts.stderr_tail, STDERR_LIMIT)
+    ):
+        return outcome
     cut = replace(
         facts,
         message=facts.message and facts.message[:MESSAGE_LIMIT],
@@ -72,6 +101,10 @@ def within_limits(outcome: Outcome) -> Outcome:
         stderr_tail=facts.stderr_tail and facts.stderr_tail[-STDERR_LIMIT:],
     )
     return replace(outcome, facts=cut)
+
+
+def _over(text: str | None, limit: int) -> bool:
+    return text is not None and len(text) > limit
 
 
 def timed_out(seconds: float, **more: Any) -> Outcome:
@@ -109,6 +142,7 @@ def _http_date(text: str | None) -> datetime | None:
 
 def _facts(error: BaseException, message: str) -> Facts:
     status_code, retry_after, dependency = _answer(error)
+    kind = _kind(error)
     return Facts(
         message=message,
         status_code=status_code,
@@ -116,13 +150,33 @@ def _facts(error: BaseException, message: str) -> Facts:
         dependency=dependency,
         connection=None if status_code is not None else _connection(error),
         traceback=_traceback(error),
-        **_kind(error),
+        exception=kind.name,
+        exception_bases=kind.bases,
     )
 
 
-def _kind(error: BaseException) -> dict[str, Any]:
-    bases = tuple(qualified(base) for base in type(error).__mro__[1:-1])
-    return {"exception": qualified(type(error)), "exception_bases": bases}
+def _kind(error: BaseException) -> _Kind:
+    kind = type(error)
+    known = _kinds.get(id(kind))
+    if known is None:
+        if len(_kinds) >= _KINDS_KEPT:
+            _kinds.clear()
+        known = _kinds[id(kind)] = _kind_of(kind)
+    return known
+
+
+def _kind_of(kind: type[BaseException]) -> _Kind:
+    name, *bases = (qualified(base) for base in kind.__mro__[:-1])
+    says_it = (
+        issubclass(kind, Retry)
+        or name in PROGRAMMING_ERRORS
+        or PERMISSION_ERROR in (name, *bases)
+        or any(one.endswith(VALIDATION_ERROR) for one in (name, *bases))
+    )
+    of_client = str(kind.__module__).partition(".")[0] in _CLIENTS and any(
+        base.__name__ == "TransportError" for base in kind.__mro__
+    )
+    return _Kind(kind, name, tuple(bases), says_it, of_client or issubclass(kind, _CONNECTION_TYPES))
 
 
 def _answer(error: BaseException) -> tuple[int | None, float | None, str | None]:
@@ -142,7 +196,7 @@ def _answer(error: BaseException) -> tuple[int | None, float | None, str | None]
 
 def _own_status(error: BaseException) -> int | None:
     """`status` or `code` of the exception itself, where it is an answer of HTTP: it has headers then, as urllib's and aiohttp's do."""
-    if not isinstance(error, Exception) or _says_it_by_type(error) or not hasattr(error, "headers"):
+    if not isinstance(error, Exception) or _kind(error).says_it or not hasattr(error, "headers"):
         return None
     for name in ("status", "code"):
         number = getattr(error, name, None)
@@ -165,23 +219,24 @@ def _connection(error: BaseException) -> Connection | None:
     """Only for errors that are connection errors by their type, or that one of those is behind."""
     for cause in _chain(error):
         if _is_of_connection(cause):
-            # The module with httpx2 is not needed for other errors.
-            from tenax.sdk.connections import connection_kind
-
-            return connection_kind(cause)
+            return _connection_kind(cause)
         if cause is not error and isinstance(cause, TimeoutError) and isinstance(error, OSError):
             return "timeout"  # what the clients of urllib and requests raise descends from OSError
     return None
 
 
 def _is_of_connection(error: BaseException) -> bool:
-    if isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError):
-        return True
-    if isinstance(error, OSError) and error.errno in _NETWORK_ERRNOS:
-        return True
-    return type(error).__module__.partition(".")[0] in ("httpx2", "httpx", "httpcore2", "httpcore") and any(
-        base.__name__ == "TransportError" for base in type(error).__mro__
-    )
+    return _kind(error).of_connection or (isinstance(error, OSError) and error.errno in _NETWORK_ERRNOS)
+
+
+def _connection_kind(error: BaseException) -> Connection:
+    if (
+        "httpx2" not in sys.modules
+    ):  # then it is none of its errors, and the module that knows them would load it
+        return kind_of_causes(chain(error)) or "other"
+    from tenax.sdk.connections import connection_kind
+
+    return connection_kind(error)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -194,21 +249,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(current))
         yield current
-        if not _says_it_by_type(current):
+        if not _kind(current).says_it:
             context = None if current.__suppress_context__ else current.__context__
             # urllib and urllib3 keep what they met in `reason`, requests in its first argument.
             waiting += [current.__cause__, context, getattr(current, "reason", None), *current.args[:1]]
-
-
-def _says_it_by_type(error: BaseException) -> bool:
-    """A handler's own word, a bug, a refused permission, unusable values: what was met before does not change them."""
-    lineage = [qualified(kind) for kind in type(error).__mro__]
-    return (
-        isinstance(error, Retry)
-        or lineage[0] in PROGRAMMING_ERRORS
-        or PERMISSION_ERROR in lineage
-        or any(kind.endswith(VALIDATION_ERROR) for kind in lineage)
-    )
 
 
 def _text(error: BaseException) -> str:
@@ -227,10 +271,7 @@ def _data(data: Any) -> Any:
 
 def _traceback(error: BaseException) -> str:
     """The tail of it, from the first frame that is not the worker's own."""
-    lines = traceback.format_exception(
-        type(error), error, _user_frames(error.__traceback__), limit=-TRACEBACK_FRAMES
-    )
-    return storable("".join(lines))
+    return storable(format_error(error, _user_frames(error.__traceback__), frames=TRACEBACK_FRAMES))
 
 
 def _user_frames(trace: TracebackType | None) -> TracebackType | None:

@@ -101,7 +101,9 @@ def storable(text: str) -> str:
     """Text that every transport and PostgreSQL take. Halves of surrogate pairs, which the names of files may bring
     along, are written as Python writes them to stderr.
     """
-    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\ufffd")
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode()
+    return text.replace("\x00", "\ufffd")
 
 
 def readable(text: bytes) -> str:
