@@ -215,6 +215,70 @@ def test_what_was_handed_back_has_another_attempt_and_is_a_first_success_all_the
     play(scene)
 
 
+RETRIES = "retry: {max_attempts: 5, initial_delay: 1s, jitter: 0, max_elapsed: 1h}"
+FAILURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "a retry": (RETRIES, {"status_code": 503, "message": "busy"}),
+    "what may not be retried": (RETRIES, {"status_code": 404}),
+    "a fatal one": (RETRIES, {"fatal": True, "message": "never"}),
+    "the callee's own delay": (RETRIES, {"status_code": 429, "retry_after": 30.0}),
+    "a timeout": (RETRIES, {"timed_out": True}),
+    "no attempt left": ("retry: false", {"status_code": 503}),
+    "a variation": ("args: {m: a}, retry: {max_attempts: 5, vary: [{args: {m: b}}]}", {"status_code": 503}),
+    "a value instead": ("retry: false, on_failure: {value: 1}", {"status_code": 503}),
+    "going on": ("retry: false, on_failure: continue", {"status_code": 503}),
+    "a long message": (RETRIES, {"message": "x" * 2000 + "\x00", "status_code": 500}),
+}
+
+
+async def after_failures(hand: Hand, more: str, facts: dict[str, Any], *, forget: bool) -> list[Any]:
+    """What there is after the first attempt has failed, and after the next one."""
+    id_ = await hand.submit(chain(2, more))
+    seen = []
+    for _ in range(2):
+        for a in await hand.lease():
+            await hand.clock.advance(TOOK)
+            if forget:
+                hand.engine.core.leased = Leased()
+            answer = await hand.fail(a, **facts)
+            seen.append((answer.status, answer.verdict))
+        seen.append(await left_behind(hand, id_))
+        await hand.clock.advance(40)
+    if await hand.status(id_) == "running":
+        await hand.engine.cancel(id_, actor="test")
+    return seen
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_failures_leave_the_same_whether_the_lease_is_remembered_or_not(play, name):
+    async def scene(hand: Hand):
+        known = await after_failures(hand, *FAILURES[name], forget=False)
+        assert known == await after_failures(hand, *FAILURES[name], forget=True)
+
+    play(scene)
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_success_after_retries_leaves_the_same(play, steps):
+    async def retried(hand: Hand, finish: Any) -> dict[str, list[dict[str, Any]]]:
+        id_ = await hand.submit(chain(steps, RETRIES))
+        for _ in range(2):
+            await hand.fail(await hand.lease_one())
+            await hand.clock.advance(10)
+        last = await hand.lease_one()
+        assert last.attempt == 3
+        await hand.clock.advance(TOOK)
+        await finish(hand, last, "third")
+        found = await left_behind(hand, id_)
+        if steps > 1:
+            await hand.engine.cancel(id_, actor="test")
+        return found
+
+    async def scene(hand: Hand):
+        assert await retried(hand, finish_shortly) == await retried(hand, finish_in_full)
+
+    play(scene)
+
+
 def test_a_whole_batch_goes_at_once(play):
     async def scene(hand: Hand):
         ids = [await hand.submit(chain(2)) for _ in range(20)] + [await hand.submit() for _ in range(20)]

@@ -43,7 +43,7 @@ class Outlook:
         the slots (`turn`: 0 or 1, who gets the odd one)."""
         shares: list[Share] = []
         for head in self._ready:
-            fresh_first = (head.fresh or 0.0) <= (head.again or 0.0)
+            fresh_first = head.again is not None and (head.fresh or 0.0) <= head.again
             first, then = ("queued", "retrying") if fresh_first else ("retrying", "queued")
             shares += [
                 (head.queue, head.priority, first, (slots + turn) // 2),

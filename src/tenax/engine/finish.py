@@ -12,10 +12,11 @@ from tenax.engine.core import Core
 from tenax.engine.records import decision_record
 from tenax.engine.start import vary_after
 from tenax.engine.wake import Settled
-from tenax.model.decision import NO_CONTROLS, NO_RETRIES
+from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Decision
 from tenax.model.events import event
+from tenax.model.outcome import Failure
 from tenax.model.wire import Report, ReportAnswer
-from tenax.policy.decide import SUCCESS_AT_ONCE, decide
+from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
 from tenax.policy.plan import Plan
 from tenax.store import finish
 from tenax.store.finish import Finished, Successor
@@ -88,22 +89,31 @@ def _end(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> Finished
 
 
 def _decision(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> str:
-    item = ended.item
-    if now is None or item.created_at is None:
+    if now is None or ended.item.fresh:
         return _AT_ONCE
-    elapsed = max(0.0, (now - item.created_at).total_seconds())
+    decision, _ = decide_on(core, plan, ended, now)
+    return encode(decision_record(decision))
+
+
+def decide_on(core: Core, plan: Plan, ended: Ended, now: datetime) -> tuple[Decision, Failure | None]:
+    """The decision on an attempt that a worker ended while its execution was open."""
+    item, outcome, policy = ended.item, ended.report.outcome, plan.steps[ended.item.step].policy
+    elapsed = item.age(now)
+    ledger = ledger_from(decode(item.ledger), elapsed)
+    failure = read_failure(policy, ledger, outcome)
     decision = decide(
-        plan.steps[item.step].policy,
-        ledger_from(decode(item.ledger), elapsed),
-        ended.report.outcome,
+        policy,
+        ledger,
+        outcome,
         attempt=item.attempt,
         elapsed=elapsed,
         controls=NO_CONTROLS if core.settings.retries_enabled else NO_RETRIES,
         roll=core.roll(),
         execution_id=item.execution_id,
         node_id=item.step,
+        failure=failure,
     )
-    return encode(decision_record(decision))
+    return decision, failure
 
 
 def _follows(core: Core, plan: Plan, item: LeasedItem) -> tuple[Successor | None, str]:

@@ -13,6 +13,7 @@ from tenax.engine.finish import Ended, Key, finish_at_once
 from tenax.engine.finish_fans import finish_fan_items
 from tenax.engine.late import answer_late
 from tenax.engine.records import log_item
+from tenax.engine.retry_at_once import retry_at_once
 from tenax.engine.settle import EndedAttempt, settle
 from tenax.engine.wake import announce
 from tenax.model.decision import Decision
@@ -32,6 +33,7 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     """Decides on every reported outcome. What is late is recorded and changes nothing."""
     known = [Ended(item, r) for r in reports if (item := core.leased.take(r.token)) is not None]
     answers = await finish_at_once(core, [one for one in known if one.item.item_no is None])
+    answers |= await retry_at_once(core, known)
     answers |= await finish_fan_items(core, [one for one in known if one.item.item_no is not None])
     if rest := [r for r in reports if (r.item_id, r.token) not in answers]:
         answers |= await _report_in_full(core, rest)

@@ -169,7 +169,8 @@ class _Settling:
     def _note_run(self, ended: EndedAttempt, action: PlannedAction, failure: Failure | None) -> None:
         """What the attempt says of its worker; and the limits that it counted against have room again."""
         item = ended.item
-        self.journal.freed_gates += item.held_gates
+        if item.action_gate is not None or item.key_gate is not None:
+            self.journal.freed_gates += item.held_gates
         if item.state != "leased" or item.worker is None:
             return
         outcome: Literal["sound", "failed", "lost"] = "sound"

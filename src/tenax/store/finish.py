@@ -42,6 +42,24 @@ class Finished(NamedTuple):
     next: Successor | None
 
 
+class Retried(NamedTuple):
+    """An item that failed and goes back to the queue."""
+
+    item_id: int
+    token: str
+    execution_id: int
+    available_at: datetime
+    ledger: str
+    last_error: str
+    events: str
+
+
+async def retry_items(tx: Connection, retried: Sequence[Retried], now: datetime) -> set[int]:
+    """The items that wait for their retry now. The others are not as they were expected to be, and untouched."""
+    rows = await tx.fetch(sql("retry_items"), *columns(*zip(*retried, strict=True)), now)
+    return {row[0] for row in rows}
+
+
 _NOBODY = Successor(None, None, None, None, None, None, None, None, None)  # type: ignore[arg-type]
 
 

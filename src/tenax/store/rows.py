@@ -176,11 +176,19 @@ class LeasedItem:
     vary: str | None
     lane: int
     ledger: str | None
-    created_at: datetime | None
-    """Where it has a ledger."""
+    created: float
+    """When it was first queued, as a Unix time."""
     worker: str
     grant: str
     token: str
+
+    def age(self, now: datetime) -> float:
+        """Seconds since it was first queued."""
+        return max(0.0, round(now.timestamp() - self.created, 6))
+
+    @property
+    def lease_token(self) -> str:
+        return self.token
 
     @property
     def placed(self) -> bool:

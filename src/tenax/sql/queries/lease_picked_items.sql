@@ -11,7 +11,7 @@ leased as (
               i.started_at, i.compensates, i.ledger is null as fresh,
               i.ledger is not null and (i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0 as is_retry,
               i.element, i.previous, i.vary, i.lane, i.ledger,
-              case when i.ledger is not null then i.created_at end as created_at, i.worker
+              date_part('epoch', i.created_at) as created, i.worker
 ), logged as (
     insert into tenax.log (execution_id, at, events)
     -- Written as text: objects built of objects cost more than all the rest of the row.
@@ -24,5 +24,5 @@ leased as (
       from leased
 )
 select n, id, execution_id, plan_id, step, attempt, max_attempts, timeout, base_dir, item_no, started_at, compensates, fresh,
-       is_retry, element, previous, vary, lane, ledger, created_at
+       is_retry, element, previous, vary, lane, ledger, created
   from leased

@@ -1,0 +1,90 @@
+"""The short way of a failure that is retried: nothing changes but the item, and what was leased through this server is known. The
+decision is the same as on the long way (`settle`); whatever it comes to that is not a plain retry goes that way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import cast
+
+from tenax.engine.core import Core
+from tenax.engine.finish import Ended, Key, decide_on
+from tenax.engine.records import EndedAttempt, decision_record, log_outcome, log_wait
+from tenax.engine.settle import ERROR_SHOWN
+from tenax.engine.wake import announce
+from tenax.model.wire import ReportAnswer
+from tenax.policy.blame import speaks_of_worker
+from tenax.policy.plan import Plan
+from tenax.store import finish
+from tenax.store.finish import Retried
+from tenax.store.journal import Journal
+from tenax.store.json_text import encode
+from tenax.store.rows import ItemRow, Run
+
+
+async def retry_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, ReportAnswer]:
+    """Plans the retries that can be planned the short way. What is not in the answer was left as it is."""
+    failed = [
+        (plan, one)
+        for one in ended
+        if (plan := core.plans.known(one.item.plan_id)) is not None and _may_be_short(plan, one)
+    ]
+    if not failed:
+        return {}
+    async with core.straight() as tx:
+        now = await finish.now(tx)
+        planned = [
+            found
+            for plan, one in failed
+            if (found := _retried(core, plan, one, now, Journal(now))) is not None
+        ]
+        over = await finish.retry_items(tx, [retried for retried, _ in planned], now) if planned else set()
+    done = [(retried, run) for retried, run in planned if retried.item_id in over]
+    journal = Journal(now)
+    journal.runs = [run for _, run in done]
+    journal.events = {retried.execution_id: [] for retried, _ in done}
+    announce(core.hub, journal, [(retried.available_at - now).total_seconds() for retried, _ in done])
+    return {
+        (retried.item_id, retried.token): ReportAnswer(retried.item_id, "applied", "retry")
+        for retried, _ in done
+    }
+
+
+def _may_be_short(plan: Plan, ended: Ended) -> bool:
+    """One item that failed, is all of its step, and is under no limit; its class is for the server to tell."""
+    item, outcome = ended.item, ended.report.outcome
+    step = plan.steps[item.step]
+    return (
+        outcome.status == "failed"
+        and item.id == ended.report.item_id
+        and item.item_no is None
+        and not item.compensates
+        and (outcome.facts is None or outcome.facts.failure_class is None)
+        and step.step.concurrency is None
+        and not step.policy.policy.vary
+    )
+
+
+def _retried(
+    core: Core, plan: Plan, ended: Ended, now: datetime, journal: Journal
+) -> tuple[Retried, Run] | None:
+    """The item as it goes back to the queue, with the events of that; None where it is no plain retry."""
+    item, step = ended.item, plan.steps[ended.item.step].step
+    decision, failure = decide_on(core, plan, ended, now)
+    if decision.verdict != "retry" or decision.delay is None or failure is None or decision.after.lost_by:
+        return None
+    available_at = now + timedelta(seconds=decision.delay.delay)
+    leased = cast("ItemRow", item)  # what is logged of an item, a leased one has as well
+    log_outcome(journal, EndedAttempt(leased, ended.report.outcome), decision, failure, None, undone=False)
+    log_wait(journal, leased, decision, decision_record(decision), failure.message, available_at)
+    retried = Retried(
+        item.id,
+        item.token,
+        item.execution_id,
+        available_at,
+        encode(decision.after.as_dict()),
+        failure.message[:ERROR_SHOWN],
+        encode(journal.events[item.execution_id]),
+    )
+    is_blamed = speaks_of_worker(failure, runtime=step.type, dependency=step.dependency)
+    return retried, Run(item.worker, item.id, item.started_at, "failed" if is_blamed else "sound")
