@@ -65,9 +65,26 @@ def compared(row: dict[str, Any], id_: int, begun: datetime) -> dict[str, Any]:
         elif name == "submit_key":
             found[name] = value is not None
         elif name == "events":
-            found[name] = [{**e, "token": "token" in e} for e in json.loads(value)]
+            found[name] = _told(json.loads(value), id_, begun)
         else:
             found[name] = value
+    return found
+
+
+def _told(value: Any, id_: int, begun: datetime) -> Any:
+    """Events, or a part of one."""
+    if isinstance(value, list):
+        return [_told(one, id_, begun) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _told(one, id_, begun) for name, one in value.items()}
+    for name, one in value.items():
+        if name == "token":
+            found[name] = True
+        elif name == "execution_id":
+            found[name] = one == id_
+        elif name.endswith("_at") and isinstance(one, str):
+            found[name] = (datetime.fromisoformat(one) - begun).total_seconds()
     return found
 
 

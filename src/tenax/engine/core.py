@@ -19,7 +19,7 @@ from tenax.settings import Settings
 from tenax.store import plans
 from tenax.store.connect import Connection, Database
 from tenax.store.finish import Successor
-from tenax.store.session import transaction
+from tenax.store.session import session, transaction
 from tenax.store.steps import ResultCache
 
 PLANS_IN_MEMORY = 512
@@ -110,6 +110,10 @@ class Core:
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
         return transaction(self.database)
+
+    def statements(self) -> AbstractAsyncContextManager[Connection]:
+        """A straight session on which each statement is a transaction of its own."""
+        return session(self.database)
 
     def straight(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction for statements that follow their indexes, whatever the tables hold."""

@@ -61,7 +61,7 @@ async def finish_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, Report
             ending.setdefault(one.item.execution_id, (plan, one))
     if not ending:
         return {}
-    async with core.straight() as tx:
+    async with core.statements() as tx:
         now = None if all(one.item.fresh for _, one in ending.values()) else await finish.now(tx)
         ends = [_end(core, plan, one, now) for plan, one in ending.values()]
         over = await finish.finish_items(tx, ends)

@@ -132,7 +132,7 @@ class Dispatcher:
         try:
             claimed, assigning = await self._claim([parked.request for parked in group])
             items = claimed.items
-        except Unreachable:
+        except Exception:  # it is raised again; whatever was leased by then never reached a worker
             self._give_up(group)
             raise
         broken: list[Report] = []
@@ -158,7 +158,7 @@ class Dispatcher:
 
     async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning]:
         if self._claims.may_be_short(requests):
-            async with self._core.straight() as tx:
+            async with self._core.statements() as tx:
                 claimed = await self._claims.take_short(tx, requests)
                 if claimed is not None:
                     return claimed, await Assigning.prepare(tx, self._core, claimed.items)

@@ -31,7 +31,7 @@ async def retry_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, ReportA
     ]
     if not failed:
         return {}
-    async with core.straight() as tx:
+    async with core.statements() as tx:
         now = await finish.now(tx)
         planned = [
             found

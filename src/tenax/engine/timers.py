@@ -43,7 +43,7 @@ class Timers:
         """Does what is due. Returns the seconds until something else will be."""
         self._earlier.clear()
         self._target = float("inf")  # until it is known when to wake, anything new may be earlier
-        async with self._core.straight() as tx:
+        async with self._core.statements() as tx:
             wake = await queue.next_wake(tx, self._reaper.broken)
         self._core.hub.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:

@@ -56,13 +56,10 @@ def bounds(delay: float, jitter: Jitter, cap: float) -> tuple[float, float]:
 
     The range ends at the cap, so that draws are spread below it and never clamped onto it.
     """
-    match jitter:
-        case "full":
-            return 0.0, delay
-        case "equal":
-            return delay / 2, delay
-        case factor:
-            return delay * (1 - factor), max(min(delay * (1 + factor), cap), delay * (1 - factor))
+    if isinstance(jitter, str):
+        return (0.0 if jitter == "full" else delay / 2), delay
+    least = delay * (1 - jitter)
+    return least, max(min(delay * (1 + jitter), cap), least)
 
 
 def decorrelated_bounds(policy: Policy, previous: float | None) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""A transaction, and what its failures mean to those above."""
+"""A transaction, or a session without one, and what its failures mean to those above."""
 
 from __future__ import annotations
 
@@ -25,12 +25,19 @@ async def transaction(database: Database, *, straight: bool = False) -> AsyncIte
 
     `straight`: for statements that follow their indexes, whatever the tables hold.
     """
+    async with session(database, straight=straight) as connection, connection.transaction():
+        yield connection
+
+
+@asynccontextmanager
+async def session(database: Database, *, straight: bool = True) -> AsyncIterator[Connection]:
+    """A connection on which each statement is a transaction of its own: where there is but one, that saves two round trips. What
+    goes wrong means the same as in a transaction."""
     our_fault = False
     try:
         async with (database.straight if straight else database.pool).acquire() as connection:
             try:
-                async with connection.transaction():
-                    yield connection
+                yield connection
             except asyncpg.InterfaceError:
                 # Also what asyncpg says of a wrong call: that is our own fault, and must not look like an outage.
                 our_fault = not connection.is_closed()

@@ -1,0 +1,138 @@
+"""The statements of every batch read in proportion to it, whatever the tables hold: also those that are planned once for a session,
+before anyone knows how large a batch is."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from plans import Explaining, fill_executions, fill_items, rows_read
+
+from tenax.store import claims, fans, finish, queue
+from tenax.store.claims import Asking, Terms
+from tenax.store.connect import STRAIGHT, connect
+from tenax.store.finish import Finished, Successor
+from tenax.store.journal import Journal
+from tenax.store.rows import ExecutionRow, ItemAgain, NewExecution, NewItem, StepRow
+
+BATCHES = (1, 10, 100, 500)
+TABLES = ("item", "execution", "step", "fan")
+ASKING = Asking(("default",), ("python",), "{}", ("w1",), 1)
+LEASED = "select id, lease_token::text as token, execution_id, started_at from tenax.item where state = 'leased' limit $1"
+NEW = 1_000_000
+"""Ids of executions that are not there yet."""
+
+Call = Callable[[Any, list[Any], Any], Awaitable[Any]]
+
+
+def slots(count: int) -> list[tuple[str, str]]:
+    return [("w1", str(uuid.uuid4()))] * count
+
+
+def new_item(execution_id: int) -> NewItem:
+    return NewItem(execution_id, 1, "b", "default", "python", 5, None, 3, 300.0, None)
+
+
+def finishing(rows: list[Any], *, steps: bool) -> list[Finished]:
+    then = Successor("b", "default", "python", 5, None, 3, 300.0, None, None) if steps else None
+    head, tail = '[{"seconds":', "}]"
+    return [
+        Finished(r["id"], r["token"], r["execution_id"], steps, "1", None, head, tail, then) for r in rows
+    ]
+
+
+def ending(rows: list[Any], now: Any) -> Journal:
+    """Half of them end, with their steps and executions; half are retried."""
+    journal = Journal(now)
+    for n, row in enumerate(rows):
+        of = row["execution_id"]
+        journal.log(of, {"type": "action_completed"})
+        if n % 2 == 0:
+            journal.ended_items.append(row["id"])
+            journal.new_items.append(new_item(of))
+            journal.step(StepRow(of, "a", "completed", 0, 1, "done"))
+            journal.execution(ExecutionRow(of, 1, "running", 1, None, None, None, now))
+        else:
+            journal.items_again.append(ItemAgain(row["id"], of, "s", None, "retrying", now, 1, "{}", "error"))
+    return journal
+
+
+async def insert(tx: Any, rows: list[Any], now: Any) -> None:
+    journal, new = Journal(now), []
+    for n in range(len(rows)):
+        new.append(NewExecution(NEW + n, 1, 2, f"key {n}", None, None, None, None, None))
+        journal.new_items.append(new_item(NEW + n))
+        journal.step(StepRow(NEW + n, "a", "pending", 1))
+        journal.log(NEW + n, {"type": "execution_started"})
+    await journal.insert(tx, new)
+
+
+async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
+    await tx.fetch(queue.sql("next_wake"), [row["id"] for row in rows], queue.SERVER_QUEUE)
+
+
+STRAIGHTLY: dict[str, Call] = {
+    "finish_items to the next": lambda tx, rows, _: finish.finish_items(tx, finishing(rows, steps=True)),
+    "finish_items to the end": lambda tx, rows, _: finish.finish_items(tx, finishing(rows, steps=False)),
+    "end_fan_items": lambda tx, rows, _: tx.fetch(
+        finish.sql("end_fan_items"), [row["id"] for row in rows], [row["token"] for row in rows]
+    ),
+    "lease_ready": lambda tx, rows, _: claims.lease_ready(
+        tx,
+        ASKING,
+        [("default", p, s, len(rows)) for p in range(10) for s in ("queued", "retrying")],
+        slots(len(rows)),
+        Terms(30.0, 1.0),
+    ),
+    "lease_crowd": lambda tx, rows, _: claims.lease_crowd(
+        tx, ASKING, ("default", 5), 7, slots(len(rows)), Terms(30.0, 1.0)
+    ),
+    "look_at_queues": lambda tx, rows, _: claims.look_at_queues(tx, [f"q{n}" for n in range(len(rows))]),
+    "next_wake": next_wake,
+    "lock_executions": lambda tx, rows, _: queue.lock_executions(tx, [row["execution_id"] for row in rows]),
+    "load_fans": lambda tx, rows, _: fans.load_fans(tx, [(row["execution_id"], "s") for row in rows]),
+    "write_journal": lambda tx, rows, now: ending(rows, now).write(tx),
+}
+EACH_TIME: dict[str, Call] = {
+    "lock_executions": STRAIGHTLY["lock_executions"],
+    "load_leased_items": lambda tx, rows, _: queue.load_leased_items(
+        tx, [row["id"] for row in rows], [row["token"] for row in rows]
+    ),
+    "write_journal": STRAIGHTLY["write_journal"],
+    "insert_executions": insert,
+}
+PER_ROW, AT_LEAST = 25, 120
+"""Rows that pass through all the nodes of a plan, for each of the batch; look_at_queues has ten levels to each queue."""
+
+
+@pytest.mark.parametrize("session", ["straight", "ordinary"])
+def test_hot_statements_read_in_proportion_to_their_batch(database_url, session):
+    settings, calls = (STRAIGHT, STRAIGHTLY) if session == "straight" else ({}, EACH_TIME)
+
+    async def explain() -> dict[tuple[str, int], Explaining]:
+        filling = await connect(database_url)
+        connection = await connect(database_url, session=settings)
+        found = {}
+        try:
+            await fill_items(filling)
+            await fill_executions(filling)
+            now = await connection.fetchval("select tenax.now()")
+            for name, call in calls.items():
+                for batch in BATCHES:
+                    found[name, batch] = Explaining(connection)
+                    await call(found[name, batch], await connection.fetch(LEASED, batch), now)
+            return found
+        finally:
+            await connection.close()
+            await filling.close()
+
+    for (name, batch), explaining in asyncio.run(explain()).items():
+        print(name, batch, rows_read(explaining.nodes), sorted({n.get("Index Name", n["Node Type"]) for n in explaining.reading(*TABLES)}))
+        place = f"{name}, a batch of {batch}"
+        kinds = {n["Node Type"] for n in explaining.reading(*TABLES)}
+        assert "Seq Scan" not in kinds, place
+        assert any("Index" in kind for kind in kinds) or name == "insert_executions", place
+        assert batch <= rows_read(explaining.nodes) <= AT_LEAST + PER_ROW * batch, place
