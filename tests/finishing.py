@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,8 @@ from hand import Hand
 
 from tenax.engine.finish import Ended, finish_at_once
 from tenax.engine.finish_fans import finish_fan_items
-from tenax.model.outcome import Outcome
+from tenax.engine.retry_at_once import retry_at_once
+from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 
 SEPARATE = {"id", "lease_grant", "lease_token", "xid"}
@@ -32,14 +34,31 @@ def success(a: Assignment, result: Any = None, **more: Any) -> Report:
     return Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step, a.item)
 
 
+def failure(a: Assignment, **facts: Any) -> Report:
+    outcome = Outcome("failed", facts=Facts(**{"status_code": 503, "message": "busy", **facts}))
+    return Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step, a.item)
+
+
 async def finished(hand: Hand, *reports: Report) -> set[int]:
     """The items that went the short way. This server has forgotten the others, and decides on them in full."""
+    known = _known(hand, reports)
     core = hand.engine.core
-    known = [Ended(item, told) for told in reports if (item := core.leased.take(told.token)) is not None]
     whole = await finish_at_once(core, [one for one in known if one.item.item_no is None])
     answers = whole | await finish_fan_items(core, [one for one in known if one.item.item_no is not None])
     assert all((answer.status, answer.verdict) == ("applied", "complete") for answer in answers.values())
     return {item_id for item_id, _ in answers}
+
+
+async def retried(hand: Hand, *reports: Report) -> set[int]:
+    """The same for those that failed and are retried."""
+    answers = await retry_at_once(hand.engine.core, _known(hand, reports))
+    assert all((answer.status, answer.verdict) == ("applied", "retry") for answer in answers.values())
+    return {item_id for item_id, _ in answers}
+
+
+def _known(hand: Hand, reports: Iterable[Report]) -> list[Ended]:
+    leased = hand.engine.core.leased
+    return [Ended(item, told) for told in reports if (item := leased.take(told.token)) is not None]
 
 
 async def columns(hand: Hand, table: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -37,14 +38,16 @@ async def fill_items(connection: Connection) -> None:
     await connection.execute(_ITEMS, 20_000, "queued", 5, 2, 0.0, True, False)
     await connection.execute(_ITEMS, 5_000, "queued", 5, 1, 0.0, False, True)
     await connection.execute(_ITEMS, 2_000, "leased", 5, 1, 0.0, False, False)
-    await connection.execute("vacuum analyze tenax.item")
 
 
 async def fill_executions(connection: Connection) -> None:
     """5,000 that run, one or two of their steps open, and 45,000 that have ended; each with two steps."""
     await connection.execute(_EXECUTIONS, 5_000, 50_000)
     await connection.execute(_STEPS)
-    await connection.execute("vacuum analyze tenax.execution, tenax.step")
+
+
+async def analyze(connection: Connection) -> None:
+    await connection.execute("vacuum analyze tenax.item, tenax.execution, tenax.step")
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -56,23 +59,27 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 class Explaining:
     """Where the store takes a connection: each statement is carried out and undone, and nothing is kept of it but its plan.
 
-    It is prepared as the driver would, so that the session plans it as it does: each time, or once for all.
+    It is prepared once for a session, as the driver does, so that the session plans it as it would: each time, or once for all.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, prepared: dict[str, str] | None = None) -> None:
         self._connection = connection
+        self._prepared = {} if prepared is None else prepared
+        """By the text of a statement its name: to be shared by all of one connection."""
         self.plans: list[dict[str, Any]] = []
 
     async def fetch(self, statement: str, *arguments: Any) -> list[Any]:
+        name = self._prepared.get(statement)
+        if name is None:
+            name = self._prepared[statement] = f"s{uuid.uuid4().hex}"
+            await self._connection.execute(f"prepare {name} as {statement}")
         given = f"({', '.join(map(_literal, arguments))})" if arguments else ""
         undone = self._connection.transaction()
         await undone.start()
         try:
-            await self._connection.execute(f"prepare explained as {statement}")
             text = await self._connection.fetchval(
-                f"explain (analyze, timing off, format json) execute explained{given}"
+                f"explain (analyze, timing off, format json) execute {name}{given}"
             )
-            await self._connection.execute("deallocate explained")
         finally:
             await undone.rollback()
         self.plans.append(json.loads(text)[0]["Plan"])

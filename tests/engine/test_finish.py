@@ -226,6 +226,7 @@ FAILURES: dict[str, tuple[str, dict[str, Any]]] = {
     "a variation": ("args: {m: a}, retry: {max_attempts: 5, vary: [{args: {m: b}}]}", {"status_code": 503}),
     "a value instead": ("retry: false, on_failure: {value: 1}", {"status_code": 503}),
     "going on": ("retry: false, on_failure: continue", {"status_code": 503}),
+    "no facts at all": (RETRIES, {}),
     "a long message": (RETRIES, {"message": "x" * 2000 + "\x00", "status_code": 500}),
 }
 

@@ -21,15 +21,16 @@ LARGE = ["x" * 100] * 2000
 
 async def counting(hand: Hand, name: str) -> list[Any]:
     """A list that grows by one each time the statement of this name is sent from now on."""
-    pool, sent, text = hand.engine.core.database.pool, [], sql(name)
+    database, sent, text = hand.engine.core.database, [], sql(name)
 
     def note(query: Any) -> None:
         if query.query == text:
             sent.append(query.args)
 
     async with AsyncExitStack() as stack:
-        for _ in range(pool.get_size()):
-            (await stack.enter_async_context(pool.acquire())).add_query_logger(note)
+        for pool in (database.pool, database.straight):
+            for _ in range(pool.get_size()):
+                (await stack.enter_async_context(pool.acquire())).add_query_logger(note)
     return sent
 
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from plans import Explaining, fill_items, rows_read
+from plans import Explaining, analyze, fill_items, rows_read
 
 from tenax.store import claims
 from tenax.store.claims import Asking, Terms
@@ -72,6 +72,7 @@ def test_claims_read_indexes_and_not_more_than_they_need(database_url):
         found = {}
         try:
             await fill_items(connection)
+            await analyze(connection)
             for name, (call, _, _) in STATEMENTS.items():
                 explaining = Explaining(connection)
                 await call(explaining)

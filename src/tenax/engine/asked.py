@@ -38,17 +38,14 @@ class Outlook:
         ready = [(head.waited, head) for head in self.heads if head.waited is not None]
         return [head for _, head in sorted(ready, key=lambda one: -one[0])]
 
-    def shares(self, slots: int, turn: int) -> list[Share]:
-        """What is new and what is retried take turns: whichever would have to wait for all of the other goes first, for half of
-        the slots (`turn`: 0 or 1, who gets the odd one)."""
+    def shares(self, slots: int, most: int) -> list[Share]:
+        """What is new and what is retried take turns: whichever would have to wait for all of the other goes first, for `most` of
+        the slots."""
         shares: list[Share] = []
         for head in self._ready:
-            fresh_first = head.again is not None and (head.fresh or 0.0) <= head.again
-            first, then = ("queued", "retrying") if fresh_first else ("retrying", "queued")
-            shares += [
-                (head.queue, head.priority, first, (slots + turn) // 2),
-                (head.queue, head.priority, then, slots),
-            ]
+            is_newer = _waited(head.fresh) < _waited(head.again)
+            first, then = ("queued", "retrying") if is_newer else ("retrying", "queued")
+            shares += [(head.queue, head.priority, first, most), (head.queue, head.priority, then, slots)]
         return shares
 
     @property
@@ -84,6 +81,11 @@ class Asked:
     @property
     def slots(self) -> int:
         return min(sum(offer.slots for offer in self.offers), MOST_AT_ONCE)
+
+
+def _waited(seconds: float | None) -> float:
+    """What is not there has waited least."""
+    return -1.0 if seconds is None else seconds
 
 
 def asked_by(requests: Sequence[LeaseRequest], offers: Sequence[Offer]) -> Asked:

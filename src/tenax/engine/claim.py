@@ -147,12 +147,13 @@ class Claims:
         if not looked.levels:
             return []
         slots = [asked.slot(n) for n in order_slots(asked.offers, MOST_AT_ONCE)]
-        self._turn = 1 - self._turn
-        shares = looked.shares(len(slots), self._turn)
+        self._turn = 1 - self._turn  # who gets the odd one
+        shares = looked.shares(len(slots), (len(slots) + self._turn) // 2)
         items = await claims.lease_ready(tx, asked.groups[0], shares, slots, self._terms)
-        if not items:  # those whose turn it was are gone: the others need not wait for the next one
-            shares = looked.shares(2 * len(slots), 0)
-            items = await claims.lease_ready(tx, asked.groups[0], shares, slots, self._terms)
+        if len(items) < len(slots):  # what the others left of their half is for whoever is there
+            rest = slots[len(items) :]
+            shares = looked.shares(len(rest), len(rest))
+            items += await claims.lease_ready(tx, asked.groups[0], shares, rest, self._terms)
         return items
 
     def _fleet_offers(self, requests: Sequence[LeaseRequest]) -> list[Offer]:

@@ -163,6 +163,8 @@ class _Limit:
 
     def lift(self) -> None:
         self._alarm.cancel()
+        if self.over:
+            self._task.uncancel()  # it was ours, and is over
 
 
 def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
