@@ -8,7 +8,8 @@ import pytest
 from finishing import chain, failure, left_behind, retried, success
 from hand import Hand
 
-from tenax.model.outcome import Usage
+from tenax.engine.leased import Leased
+from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Report
 
 RETRY = "retry: {max_attempts: 3, initial_delay: 5s, jitter: 0}"
@@ -179,5 +180,20 @@ def test_a_retry_that_used_something_up_says_so(play):
         assert await answered(hand, used) == [AGAIN]
         [data] = [e["data"] for e in await hand.engine.events(id_) if e["type"] == "action_error"]
         assert data["usage"] == {"cost_usd": None, "tokens": 7}
+
+    play(scene)
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+def test_a_message_that_postgresql_cannot_hold_is_kept_as_far_as_it_can_be(play, is_short):
+    async def scene(hand: Hand):
+        id_ = await hand.submit(chain(1, RETRY))
+        a = await hand.lease_one()
+        if not is_short:
+            hand.engine.core.leased = Leased()
+        told = Outcome("failed", facts=Facts(message="a\x00b \ud800 \u00e9"))
+        assert await answered(hand, Report(id_, a.item_id, a.attempt, a.token, told)) == [AGAIN]
+        [error] = await hand.sql("select last_error from tenax.item")
+        assert error["last_error"] == "a\ufffdb ? \u00e9"
 
     play(scene)

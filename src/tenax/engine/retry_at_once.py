@@ -18,7 +18,7 @@ from tenax.policy.plan import Plan
 from tenax.store import finish
 from tenax.store.finish import Retried
 from tenax.store.journal import Journal
-from tenax.store.json_text import encode
+from tenax.store.json_text import encode, plain
 from tenax.store.rows import ItemRow, Run
 
 
@@ -76,14 +76,15 @@ def _retried(
     available_at = now + timedelta(seconds=decision.delay.delay)
     leased = cast("ItemRow", item)  # what is logged of an item, a leased one has as well
     log_outcome(journal, EndedAttempt(leased, ended.report.outcome), decision, failure, None, undone=False)
-    log_wait(journal, leased, decision, decision_record(decision), failure.message, available_at)
+    record = decision_record(decision)
+    log_wait(journal, leased, decision, record, failure.message, available_at)
     retried = Retried(
         item.id,
         item.token,
         item.execution_id,
         available_at,
-        encode(decision.after.as_dict()),
-        failure.message[:ERROR_SHOWN],
+        encode(record["after"]),
+        plain(failure.message[:ERROR_SHOWN]),
         encode(journal.events[item.execution_id]),
     )
     is_blamed = speaks_of_worker(failure, runtime=step.type, dependency=step.dependency)

@@ -37,7 +37,7 @@ from tenax.policy.vary import varied
 from tenax.store.connect import Connection
 from tenax.store.fans import load_fans
 from tenax.store.journal import Journal
-from tenax.store.json_text import decode, encode
+from tenax.store.json_text import decode, encode, plain
 from tenax.store.rows import ExecutionRow, FanRow, ItemRow, Run, StepRow, ledger_from
 from tenax.store.steps import StepKey
 
@@ -231,7 +231,7 @@ class _Settling:
                 "held" if decision.verdict == "hold" else "retrying",
                 available_at,
                 ledger=encode(record["after"]),
-                last_error=error[:ERROR_SHOWN] if error is not None else None,
+                last_error=plain(error[:ERROR_SHOWN]) if error is not None else None,
                 placed=False if unplaced else None,
                 previous=encode(ended.outcome.result) if decision.rule == "until" else None,
                 vary=encode(varied(policy, decision.after)) if policy.vary else None,

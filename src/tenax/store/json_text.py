@@ -21,6 +21,13 @@ def encode(value: Any) -> str:
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
 
+def plain(text: str) -> str:
+    """Text as PostgreSQL takes it."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
 def decode(text: str | None) -> Any:
     return None if text is None else orjson.loads(text)
 
