@@ -32,7 +32,6 @@ class Fleet:
         """Failures in a row, as far as this server saw them."""
         self.limited: frozenset[str] = frozenset()
         """Queues that have a limit."""
-        core.hub.on_settled = self.note_settled
 
     def offer(self, number: int, request: LeaseRequest) -> Offer | None:
         """What a request can be given now; None: nothing. Who is not known here yet is as good as any."""

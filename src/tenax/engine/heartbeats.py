@@ -6,7 +6,7 @@ import asyncio
 
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
-from tenax.engine.workers import heartbeats
+from tenax.engine.workers import heartbeat, heartbeats
 from tenax.model.wire import Heartbeat, HeartbeatAnswer
 
 TURNS = 20
@@ -20,7 +20,8 @@ class Heartbeats:
     """Where there are many, they wait for each other a moment."""
 
     def __init__(self, core: Core) -> None:
-        self._together = GroupCommit[Heartbeat, HeartbeatAnswer](lambda beats: heartbeats(core, beats))
+        self._core = core
+        self._together = GroupCommit[Heartbeat, HeartbeatAnswer | None](lambda beats: heartbeats(core, beats))
         self._crowd = Crowd(core.settings.heartbeat)
         self._seconds = min(LONGEST, core.settings.heartbeat / TURNS)
         self._opening: asyncio.Event | None = None
@@ -28,7 +29,7 @@ class Heartbeats:
     async def __call__(self, beat: Heartbeat) -> HeartbeatAnswer:
         await self._turn(beat)
         [answer] = await self._together([beat])
-        return answer
+        return answer or await heartbeat(self._core, beat)
 
     async def _turn(self, beat: Heartbeat) -> None:
         """Those who wait go on in the order in which they came. One that leaves takes them along, and comes after them: it

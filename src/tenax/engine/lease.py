@@ -15,7 +15,7 @@ from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
 from tenax.engine.presence import Presence
 from tenax.engine.report import release_grants
-from tenax.engine.wake import whenever
+from tenax.engine.wake import Settled, whenever
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.store.rows import LeasedItem
@@ -48,10 +48,15 @@ class Dispatcher:
         self.fleet = Fleet(core)
         self._claims = Claims(core, self.fleet)
         core.hub.when_ready(self._wake.set)
+        core.hub.on_settled = self._note_settled
         core.hub.on_special = self._claims.look_anew
 
     def wake(self) -> None:
         self._wake.set()
+
+    def _note_settled(self, settled: Settled) -> bool:
+        self._in_vain = frozenset()  # what has ended may have been what kept a worker from the rest
+        return self.fleet.note_settled(settled)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Parks until there is work or the request's time is up. A caller that goes away gets nothing: it is handed back."""
@@ -132,7 +137,12 @@ class Dispatcher:
         try:
             claimed, assigning = await self._claim([parked.request for parked in group])
             items = claimed.items
-        except Exception:  # it is raised again; whatever was leased by then never reached a worker
+        except asyncio.CancelledError:  # nobody else would: what was leased by then never reached a worker
+            with contextlib.suppress(Unreachable):
+                for parked in group:
+                    await release_grants(self._core, parked.request.worker, [parked.request.grant])
+            raise
+        except Exception:  # it is raised again; so it is here
             self._give_up(group)
             raise
         broken: list[Report] = []

@@ -108,6 +108,8 @@ def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> No
 
 async def release(core: Core, releases: Sequence[Release]) -> None:
     """Leases handed back, uncounted. One that no live worker has a handler for fails as `not_found`."""
+    for back in releases:
+        core.leased.take(back.token)
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [r.execution_id for r in releases])
         if now is None:

@@ -40,10 +40,10 @@ async def heartbeat(core: Core, beat: Heartbeat) -> HeartbeatAnswer:
     return _answer(beat, extended, heard)
 
 
-async def heartbeats(core: Core, beats: Sequence[Heartbeat]) -> list[HeartbeatAnswer]:
-    """Those of many workers, one answer for each: as many as can be in one transaction, then the others."""
+async def heartbeats(core: Core, beats: Sequence[Heartbeat]) -> list[HeartbeatAnswer | None]:
+    """Those of many workers in one transaction. None: it must go alone, and may have to wait for someone."""
     answers = await _beat_together(core, _apart(beats)) if len(beats) > 1 else {}
-    return [answers.get(n) or await heartbeat(core, beat) for n, beat in enumerate(beats)]
+    return [answers.get(n) for n in range(len(beats))]
 
 
 def _apart(beats: Sequence[Heartbeat]) -> dict[int, Heartbeat]:

@@ -216,7 +216,7 @@ class _Connection(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._kept_alive = False
             failure = NoAnswer("protocol", sent=True)
             failure.__cause__ = error
@@ -253,7 +253,7 @@ class _Connection(asyncio.Protocol):
             self._answer.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        self._has_head = True
+        self._has_head = self._parser.get_status_code() >= 200
 
     def on_body(self, body: bytes) -> None:
         self._body.append(body)

@@ -43,6 +43,8 @@ STRAIGHT = {
 """For statements whose every join follows an index, row by row: they are planned once for a session, and not each time. That is most
 of what a small batch would cost."""
 _STRAIGHT_SESSIONS = 4
+_PLANS_LAST = 1.0
+"""Seconds. A plan that was made while a table was empty is not kept when it fills up: nobody else would tell the session."""
 _UNREADABLE = "the database URL cannot be read; percent-encode special characters in the password"
 _CHECK_URL = "check the database URL (TENAX_DATABASE_URL or --database)"
 
@@ -136,6 +138,8 @@ class Database:
         self.pool = pool
         self.straight = straight
         self.embedded = embedded
+        self._planned: dict[int, float] = {}
+        """By the process that serves it: when a straight session last began to plan anew."""
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -186,6 +190,13 @@ class Database:
         if self.embedded:
             self.url = await asyncio.to_thread(self.embedded.ensure_running)
         return await connect(self.url, application_name=application_name)
+
+    async def plan_anew(self, connection: Connection) -> None:
+        """Of a straight session: lets go of plans that are too old."""
+        now, pid = asyncio.get_running_loop().time(), connection.get_server_pid()
+        if now - self._planned.get(pid, float("-inf")) >= _PLANS_LAST:
+            self._planned = {other: at for other, at in self._planned.items() if now - at < 60} | {pid: now}
+            await connection.execute("discard plans")
 
     async def look_after(self) -> None:
         """To be called now and then: sees to it that the embedded server will end with its last user, whatever is killed."""

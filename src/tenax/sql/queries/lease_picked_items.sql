@@ -9,7 +9,7 @@ leased as (
      where i.id = p.id
     returning p.n::integer, i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.max_attempts, i.timeout, i.base_dir, i.item_no,
               i.started_at, i.compensates, i.ledger is null as fresh,
-              i.ledger is not null and (i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0 as is_retry,
+              coalesce((i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0, false) as is_retry,
               i.element, i.previous, i.vary, i.lane, i.ledger,
               date_part('epoch', i.created_at) as created, i.worker
 ), logged as (
