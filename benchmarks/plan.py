@@ -17,7 +17,7 @@ class Plan:
     rounds: int = 5
     rounds_near_a_mark: int = ROUNDS_NEAR_A_MARK
     """A measure goes on to so many where one of its medians is close to its mark."""
-    jobs: int = 20_000
+    jobs: int = 60_000
     raw_jobs: int = 100_000
     steps: int = 10_000
     seconds: float = 6.0

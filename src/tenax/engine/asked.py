@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenax.model.wire import LeaseRequest
-from tenax.policy.offers import Offer
+from tenax.policy.offers import Offer, order_slots
 from tenax.store.claims import Asking, Head, Level, Share
 from tenax.store.json_text import encode
 
@@ -49,6 +49,11 @@ class Outlook:
         return shares
 
     @property
+    def is_shared(self) -> bool:
+        """Somewhere both new work and retries wait."""
+        return any(head.fresh is not None and head.again is not None for head in self.heads)
+
+    @property
     def lone_crowd(self) -> tuple[Level, int] | None:
         """A crowd that is all there is, with the level it is at."""
         special = [head for head in self.heads if head.special]
@@ -77,6 +82,10 @@ class Asked:
     def slot(self, request_no: int) -> tuple[str, str]:
         request = self.requests[request_no]
         return request.worker, request.grant
+
+    def in_order(self, most: int) -> list[tuple[str, str]]:
+        """The slots in the order in which they are served: each a worker and its grant."""
+        return [self.slot(n) for n in order_slots(self.offers, most)]
 
     @property
     def slots(self) -> int:

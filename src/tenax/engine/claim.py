@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from tenax.engine.asked import MOST_AT_ONCE, NOTHING_SEEN, Asked, Outlook, asked_by
+from tenax.engine.common import Common
 from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
 from tenax.model.wire import LeaseRequest
@@ -22,13 +23,12 @@ from tenax.policy.offers import (
     Ranked,
     admit,
     assign,
-    order_slots,
     serve_order,
     take_turns,
     urgency,
 )
 from tenax.store import claims
-from tenax.store.claims import Asking, Found, Level, QueueLimit, Terms
+from tenax.store.claims import Asking, Found, Level, QueueLimit
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 
@@ -66,17 +66,19 @@ class Claims:
     def __init__(self, core: Core, fleet: Fleet) -> None:
         self._core = core
         self._fleet = fleet
+        self._common = Common(core)
         self._outlook = NOTHING_SEEN
         self._since_crowd = 0
         self._last_lane = 0
-        self._turn = 0
-
-    @property
-    def _terms(self) -> Terms:
-        return Terms(self._core.settings.lease, self._core.settings.timeout_grace)
+        self._drained = False
+        """All that was ready has been taken, the last time that someone looked."""
+        self._habit = NOTHING_SEEN
+        """What was seen when there was something last, if that was plain."""
 
     def look_anew(self) -> None:
+        """The next claim looks at all there is."""
         self._outlook = NOTHING_SEEN
+        self._drained = False
 
     def may_be_short(self, requests: Sequence[LeaseRequest]) -> bool:
         """Nothing about who asks speaks against the short way."""
@@ -89,15 +91,17 @@ class Claims:
     async def take_short(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed | None:
         """The short way, for requests that may go it. None: what is there needs the full one."""
         asked = asked_by(requests, self._fleet_offers(requests))
+        if items := await self._lease_as_ever(tx, asked):
+            return Claimed(items)
         looked, from_memory = self._outlook, self._is_fresh(self._outlook, asked.queues)
         if not from_memory:
             looked = await self._look(tx, asked.queues)
-        items = await self._lease_ready(tx, asked, looked) if looked.plain else []
-        if not items and from_memory:
+        items = await self._common.lease(tx, asked, looked) if looked.plain else []
+        if from_memory and len(items) < asked.slots:
             looked = await self._look(tx, asked.queues)
-            items = await self._lease_ready(tx, asked, looked) if looked.plain else []
+            items += await self._common.lease(tx, asked, looked, done=len(items)) if looked.plain else []
         if not looked.plain:
-            items = await self._lease_crowd(tx, asked, looked)
+            items = items or await self._lease_crowd(tx, asked, looked)
             return Claimed(items) if items else None
         self._note_taken(asked, len(items))
         return Claimed(items)
@@ -109,8 +113,16 @@ class Claims:
             return []
         self.look_anew()
         self._since_crowd, self._last_lane = 0, crowd[1]
-        slots = [asked.slot(n) for n in order_slots(asked.offers, MOST_AT_ONCE)]
-        return await claims.lease_crowd(tx, asked.groups[0], *crowd, slots, self._terms)
+        slots = asked.in_order(MOST_AT_ONCE)
+        return await claims.lease_crowd(tx, asked.groups[0], *crowd, slots, self._common.terms)
+
+    async def _lease_as_ever(self, tx: Connection, asked: Asked) -> list[LeasedItem]:
+        """While there was less work than slots, the next that comes is most likely like the last: it need not wait for a look.
+        The claim after this one takes it, so whatever else is there waits no longer than for this."""
+        if not self._drained or not self._habit.queues.issuperset(asked.queues):
+            return []
+        self._drained = False
+        return await self._common.lease(tx, asked, self._habit, in_turn=False)
 
     async def take(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed:
         """Leases what is ready for these requests. They are of the fleet, or all of one execution's own worker."""
@@ -131,8 +143,12 @@ class Claims:
         return claimed
 
     def _note_taken(self, asked: Asked, count: int) -> None:
+        self._common.note_taken(count)
         if count < asked.slots:
-            self.look_anew()  # before these slots are left empty, someone has looked at what there is
+            self._outlook = (
+                NOTHING_SEEN  # before these slots are left empty, someone has looked at what there is
+            )
+            self._drained = True
 
     async def _take(self, tx: Connection, asked: Asked, looked: Outlook) -> Claimed:
         if not looked.levels and not looked.special_levels:
@@ -140,21 +156,8 @@ class Claims:
         limited = not self._fleet.limited.isdisjoint(asked.queues)
         if len(asked.groups) > 1 or limited or not looked.plain:
             return await self._take_in_full(tx, asked, looked)
-        claimed = Claimed(await self._lease_ready(tx, asked, looked))
+        claimed = Claimed(await self._common.lease(tx, asked, looked))
         return await self._note_probes(tx, claimed, asked.offers)
-
-    async def _lease_ready(self, tx: Connection, asked: Asked, looked: Outlook) -> list[LeasedItem]:
-        if not looked.levels:
-            return []
-        slots = [asked.slot(n) for n in order_slots(asked.offers, MOST_AT_ONCE)]
-        self._turn = 1 - self._turn  # who gets the odd one
-        shares = looked.shares(len(slots), (len(slots) + self._turn) // 2)
-        items = await claims.lease_ready(tx, asked.groups[0], shares, slots, self._terms)
-        if len(items) < len(slots):  # what the others left of their half is for whoever is there
-            rest = slots[len(items) :]
-            shares = looked.shares(len(rest), len(rest))
-            items += await claims.lease_ready(tx, asked.groups[0], shares, rest, self._terms)
-        return items
 
     def _fleet_offers(self, requests: Sequence[LeaseRequest]) -> list[Offer]:
         return [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
@@ -175,6 +178,8 @@ class Claims:
     async def _look(self, tx: Connection, queues: Sequence[str]) -> Outlook:
         heads = await claims.look_at_queues(tx, queues)
         self._outlook = Outlook(frozenset(queues), asyncio.get_running_loop().time(), tuple(heads))
+        if self._outlook.levels:
+            self._habit = self._outlook if self._outlook.plain else NOTHING_SEEN
         return self._outlook
 
     # -- the full way
@@ -196,7 +201,11 @@ class Claims:
         wanted = [_own(item, asked.groups[0]) if own else _candidate(item) for item in chosen]
         pairs = assign(wanted, offers)[:MOST_AT_ONCE]
         slots = [asked.slot(n) for _, n in pairs]
-        items = await claims.lease_chosen(tx, [id_ for id_, _ in pairs], slots, self._terms) if pairs else []
+        items = (
+            await claims.lease_chosen(tx, [id_ for id_, _ in pairs], slots, self._common.terms)
+            if pairs
+            else []
+        )
         taken = {item.id for item in items}
         self._note_turns(item for item in chosen if item.id in taken)
         claimed = Claimed(items, missed=len(pairs) - len(items))

@@ -78,6 +78,7 @@ class Dispatcher:
     async def lease_now(self, request: LeaseRequest) -> list[Assignment]:
         """What is ready at this moment, without parking: for those who drive the engine by hand."""
         parked = self._park(request)
+        self._claims.look_anew()
         await self.claim()
         return await self._unpark(parked)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -45,12 +46,23 @@ class Start:
 
 
 FEW = 16
+"""So many are written by nested loops as fast as by any other way, and planned once for all."""
+
+
+def _session(core: Core, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
+    if len(starts) > FEW:
+        return core.transaction()
+    return core.statements() if all(_is_plain(start) for start in starts) else core.straight()
+
+
+def _is_plain(start: Start) -> bool:
+    """One statement writes all of it."""
+    return start.key is None and start.parent is None and not start.carried and not start.plan.has_fans
 
 
 async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
     keys = {start.key for start in starts if start.key is not None}
-    # A few are written by nested loops as fast as by any other way, and planned once for all.
-    async with core.straight() if len(starts) <= FEW else core.transaction() as tx:
+    async with _session(core, starts) as tx:
         prepared = await prepare_submit(tx, len(starts), list(keys))
         known = dict(prepared.known)
         answers: list[Submitted] = []
