@@ -27,7 +27,9 @@ def test_a_server_that_recovers_is_waited_for_and_not_stopped(tmp_path, monkeypa
         waiting = pool.submit(embedded_cluster.wait_until_ready, tmp_path)
         eventually(lambda: caplog.records)
         assert not waiting.done()
-        (tmp_path / "postmaster.pid").write_text(lock_file.format("ready"))
+        # In one go, as PostgreSQL does it: a file that is empty for a moment would be one that is gone.
+        (tmp_path / "ready").write_text(lock_file.format("ready"))
+        (tmp_path / "ready").rename(tmp_path / "postmaster.pid")
         assert waiting.result(20)
 
 
