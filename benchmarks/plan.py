@@ -22,6 +22,7 @@ class Plan:
     steps: int = 10_000
     seconds: float = 6.0
     burst: int = 2_000
+    retried: int = 20_000
     items: int = 10_000
     crowd: int = 100_000
     history: int = 200_000
@@ -43,6 +44,7 @@ class Plan:
             steps=2_000,
             seconds=2.0,
             burst=500,
+            retried=4_000,
             items=2_000,
             crowd=20_000,
             history=20_000,

@@ -37,7 +37,7 @@ async def measure(arena: Arena, plan: Plan) -> list[Figure]:
     contestants: Mapping[str, Contestant] = {IN_PROCESS: InProcess(2), "over HTTP": OverHttp(2)}
     wanted = [peer for peer in PEERS if peer.retried_share]
     peers = await ready(wanted, lambda words: plan.say(f"{MEASURE}: {words}"))
-    notes = dict.fromkeys(contestants, f"{plan.jobs:,} jobs")
+    notes = dict.fromkeys(contestants, f"{plan.retried:,} jobs")
     notes |= {peer.name: peer.peer.note(_jobs(plan, peer)) for peer in peers}
     bursts: Bursts = {name: [] for name in notes}
 
@@ -81,9 +81,9 @@ def _figures(bursts: Mapping[str, Sequence[Burst]], notes: Mapping[str, str]) ->
 
 async def _tenax(arena: Arena, plan: Plan, contestant: Contestant) -> Burst:
     async with arena.round() as round_:
-        await contestant.fill(round_, workflows.FAILS_TWICE, plan.jobs)
-        seconds = await seconds_worked(round_, contestant, plan.jobs, _PATIENCE)
-        retries = _RETRIES * plan.jobs
+        await contestant.fill(round_, workflows.FAILS_TWICE, plan.retried)
+        seconds = await seconds_worked(round_, contestant, plan.retried, _PATIENCE)
+        retries = _RETRIES * plan.retried
         return Burst(retries / seconds, await late_retries(round_, retries=retries))
 
 
@@ -98,4 +98,4 @@ async def _peer(arena: Arena, plan: Plan, peer: ReadyPeer) -> Burst:
 
 
 def _jobs(plan: Plan, peer: ReadyPeer) -> int:
-    return int(plan.jobs * peer.peer.retried_share)
+    return int(plan.retried * peer.peer.retried_share)
