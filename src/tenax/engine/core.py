@@ -18,7 +18,7 @@ from tenax.policy.plan import Plan
 from tenax.settings import Settings
 from tenax.store import plans
 from tenax.store.connect import Connection, Database
-from tenax.store.finish import Successor
+from tenax.store.finish import QueuedAction
 from tenax.store.session import session, transaction
 from tenax.store.steps import ResultCache
 
@@ -91,7 +91,7 @@ class Core:
         self.results = ResultCache()
         self.hub = Hub(database)
         self.leased = Leased()
-        self.followers: dict[tuple[int, str, int], tuple[Successor | None, str]] = {}
+        self.followers: dict[tuple[int, str, int], tuple[QueuedAction | None, str]] = {}
         """What follows from a first success, by plan, step and attempt: the short way's own memory."""
         self.secret = b""
         self.callback_base: str | None = settings.callback_url

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tenax.engine.core import Core
 from tenax.engine.records import decision_record
-from tenax.engine.start import vary_after
+from tenax.engine.start import queued_action
 from tenax.engine.wake import Settled
 from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Decision
 from tenax.model.events import event
@@ -19,7 +19,7 @@ from tenax.model.wire import Report, ReportAnswer
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
 from tenax.policy.plan import Plan
 from tenax.store import finish
-from tenax.store.finish import Finished, Successor
+from tenax.store.finish import Finished, QueuedAction
 from tenax.store.json_text import decode, encode
 from tenax.store.rows import LeasedItem, Run, ledger_from
 
@@ -116,7 +116,7 @@ def decide_on(core: Core, plan: Plan, ended: Ended, now: datetime) -> tuple[Deci
     return decision, failure
 
 
-def _follows(core: Core, plan: Plan, item: LeasedItem) -> tuple[Successor | None, str]:
+def _follows(core: Core, plan: Plan, item: LeasedItem) -> tuple[QueuedAction | None, str]:
     """What is the same for all such ends of a step: the item that is queued, and the end of the events."""
     key = (item.plan_id, item.step, item.attempt)
     found = core.followers.get(key)
@@ -127,23 +127,14 @@ def _follows(core: Core, plan: Plan, item: LeasedItem) -> tuple[Successor | None
     return found
 
 
-def _find_follower(plan: Plan, step: str, attempt: int) -> tuple[Successor | None, str]:
+def _find_follower(plan: Plan, step: str, attempt: int) -> tuple[QueuedAction | None, str]:
     name = plan.strides[step].next
     then = event("execution_completed") if name is None else event("step_enqueued", name)
     follows = encode([event("step_completed", step, data={"attempts": attempt}), then])[1:]
-    if name is None:
-        return None, follows
-    action = plan.steps[name]
-    own, policy = action.step, action.policy.policy
-    labels = encode(dict(own.labels)) if own.labels else None
-    vary = vary_after(action, None)
-    successor = Successor(
-        name, own.queue, own.type, own.priority, labels, policy.max_attempts, own.timeout, own.queue_ttl, vary
-    )
-    return successor, follows
+    return None if name is None else queued_action(plan.steps[name]), follows
 
 
-def _announce(core: Core, ended: Sequence[LeasedItem], queued: Sequence[Successor]) -> None:
+def _announce(core: Core, ended: Sequence[LeasedItem], queued: Sequence[QueuedAction]) -> None:
     """What everyone must hear of what has been committed."""
     made_room = core.hub.on_settled(
         Settled([Run(item.worker, item.id, item.started_at, "sound") for item in ended])

@@ -138,12 +138,14 @@ class Dispatcher:
         try:
             claimed, assigning = await self._claim([parked.request for parked in group])
             items = claimed.items
-        except asyncio.CancelledError:  # nobody else would: what was leased by then never reached a worker
+        except (
+            asyncio.CancelledError
+        ):  # the server stops: it hands back what never reached a worker, for nobody else would
             with contextlib.suppress(Unreachable):
                 for parked in group:
                     await release_grants(self._core, parked.request.worker, [parked.request.grant])
             raise
-        except Exception:  # it is raised again; so it is here
+        except Exception:  # it is raised again; whatever was leased by then never reached a worker
             self._give_up(group)
             raise
         broken: list[Report] = []

@@ -17,6 +17,7 @@ from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_gate_name
 from tenax.policy.values import as_text, truth
 from tenax.policy.vary import varied
 from tenax.store.connect import Connection
+from tenax.store.finish import QueuedAction
 from tenax.store.journal import SERVER_QUEUE, Journal
 from tenax.store.json_text import encode
 from tenax.store.rows import ExecutionRow, Explosion, NewItem, StepRow, ledger_from
@@ -142,10 +143,13 @@ async def _has_failed(tx: Connection, journal: Journal, row: ExecutionRow, name:
 
 
 def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
+    paused = row.state == "paused"
+    return NewItem(row.id, row.plan_id, *queued_action(action), paused=paused, base_dir=row.base_dir)
+
+
+def queued_action(action: PlannedAction) -> QueuedAction:
     step = action.step
-    return NewItem(
-        execution_id=row.id,
-        plan_id=row.plan_id,
+    return QueuedAction(
         step=step.name,
         queue=SERVER_QUEUE if step.type in SERVER_TYPES else step.queue,
         runtime=step.type,
@@ -155,8 +159,6 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
         timeout=step.timeout,
         queue_ttl=step.queue_ttl,
         vary=vary_after(action, None),
-        paused=row.state == "paused",
-        base_dir=row.base_dir,
     )
 
 

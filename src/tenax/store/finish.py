@@ -1,4 +1,4 @@
-"""First successes that lead to the end of their execution, or to one step."""
+"""The short ways of reports: what has ended leads to the end of its execution, to one step, or to a retry."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tenax.store.rows import LeasedItem
 from tenax.store.statements import sql
 
 
-class Successor(NamedTuple):
-    """The item of the step that starts. The rest is as it is with the item before it."""
+class QueuedAction(NamedTuple):
+    """What the item of an action is queued with, whatever its execution. The next fields of a `NewItem`, in their order."""
 
     step: str
     queue: str
@@ -39,7 +39,7 @@ class Finished(NamedTuple):
     head: str
     """The events up to the seconds that the attempt took, which the database knows."""
     tail: str
-    next: Successor | None
+    next: QueuedAction | None
 
 
 class Retried(NamedTuple):
@@ -60,9 +60,6 @@ async def retry_items(tx: Connection, retried: Sequence[Retried], now: datetime)
     return {row[0] for row in rows}
 
 
-_NOBODY = Successor(None, None, None, None, None, None, None, None, None)  # type: ignore[arg-type]
-
-
 async def end_fan_items(tx: Connection, items: Sequence[LeasedItem]) -> set[int]:
     """Those of these items of fan-outs whose lease was still theirs: they are over."""
     ids, tokens = [item.id for item in items], [item.token for item in items]
@@ -75,12 +72,15 @@ async def now(tx: Connection) -> datetime:
     return found
 
 
+_NOTHING = (None,) * len(QueuedAction._fields)
+
+
 async def finish_items(tx: Connection, ends: Sequence[Finished]) -> set[int]:
     """The items that are over now. The others are not as they were expected to be, and untouched."""
     own = list(zip(*ends, strict=True))
     if any(end.next is not None for end in ends):
-        following = list(zip(*(end.next or _NOBODY for end in ends), strict=True))
+        following = list(zip(*(end.next or _NOTHING for end in ends), strict=True))
     else:
-        following = [()] * len(_NOBODY)
+        following = [()] * len(_NOTHING)
     rows = await tx.fetch(sql("finish_items"), *columns(*own[:-1], *following))
     return {row[0] for row in rows}
