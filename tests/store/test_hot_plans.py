@@ -13,7 +13,7 @@ from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 from tenax.store import claims, fans, finish, queue
 from tenax.store.claims import Asking, Terms
 from tenax.store.connect import STRAIGHT, connect
-from tenax.store.finish import Finished, Retried, Successor
+from tenax.store.finish import Finished, QueuedAction, Retried
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, ItemAgain, NewExecution, NewItem, StepRow
 
@@ -36,7 +36,7 @@ def new_item(execution_id: int) -> NewItem:
 
 
 def finishing(rows: list[Any], *, steps: bool) -> list[Finished]:
-    then = Successor("b", "default", "python", 5, None, 3, 300.0, None, None) if steps else None
+    then = QueuedAction("b", "default", "python", 5, None, 3, 300.0, None, None) if steps else None
     head, tail = '[{"seconds":', "}]"
     return [
         Finished(r["id"], r["token"], r["execution_id"], steps, "1", None, head, tail, then) for r in rows

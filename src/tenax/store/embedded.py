@@ -283,18 +283,27 @@ def _ensure_watcher(place: Place) -> None:
 
 
 def _stop_if_last(place: Place) -> None:
-    descriptor = os.open(place.folder / postmaster.USERS_LOCK, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        if _try_lock(descriptor, fcntl.LOCK_EX):
-            for data in postmaster.data_folders(place.folder):
-                postmaster.stop(data)
-            patience = _WATCHER_END_SECONDS
-        elif _try_lock(descriptor, fcntl.LOCK_SH):
-            return  # others use it
-        else:
-            patience = _LOCK_SECONDS  # the watcher was faster, and is stopping the server
-    finally:
-        os.close(descriptor)
+    if not _alone(place):
+        return
     with contextlib.suppress(ValueError, FileNotFoundError):
         watcher = int((place.folder / _WATCH_LOCK).read_text())
-        postmaster.wait_for_end(watcher, patience)
+        postmaster.wait_for_end(watcher, _WATCHER_END_SECONDS)
+
+
+def _alone(place: Place) -> bool:
+    """Whether nobody uses the server any more; then it has ended.
+
+    The watcher may have been faster, and is waited for. What it began is looked at again: it may be dying itself.
+    """
+    deadline = time.monotonic() + _LOCK_SECONDS
+    descriptor = os.open(place.folder / postmaster.USERS_LOCK, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        while not _try_lock(descriptor, fcntl.LOCK_EX):
+            if _try_lock(descriptor, fcntl.LOCK_SH) or time.monotonic() > deadline:
+                return False
+            time.sleep(_LOCK_POLL_SECONDS)
+        for data in postmaster.data_folders(place.folder):
+            postmaster.stop(data)
+        return True
+    finally:
+        os.close(descriptor)
