@@ -213,6 +213,24 @@ def test_a_lease_token_counts_in_any_spelling(server) -> None:
             assert answer == {"item_id": given["item_id"], "status": "applied", "verdict": "complete"}
 
 
+def test_an_assignment_names_only_what_its_step_uses(server) -> None:
+    always = {
+        "execution_id", "item_id", "attempt", "token", "step", "runtime", "spec", "timeout", "receipt",
+        "workflow", "max_attempts",
+    }  # fmt: skip
+    fan_out = "{step: a, type: python, task: t, for_each: [7], args: {x: null}}"
+    with server.http() as http:
+        http.post("/v1/executions", json={"source": SOURCE})
+        [plain] = http.post("/v1/worker/lease", json=LEASE | {"wait": 20}).json()
+        assert plain.keys() == always
+        http.post("/v1/executions", json={"source": f"name: x\nworkflow: [{fan_out}]\n"})
+        [first] = http.post("/v1/worker/lease", json=LEASE | {"grant": str(uuid4()), "wait": 20}).json()
+        assert first.keys() == always | {"item"}
+        assert (first["item"], first["spec"]["args"]) == (0, {"x": None}), (
+            "it says them though they say little"
+        )
+
+
 def test_a_lease_that_waits_for_nothing_is_answered(standing) -> None:
     with standing.http() as http:
         assert http.post("/v1/worker/lease", json=LEASE | {"wait": 0}).json() == []

@@ -11,6 +11,7 @@ from typing import Any
 from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.store import claims, fans, finish, queue
+from tenax.store.arrays import lines
 from tenax.store.claims import Asking, Terms
 from tenax.store.connect import STRAIGHT, connect
 from tenax.store.finish import Finished, QueuedAction, Retried
@@ -39,7 +40,8 @@ def finishing(rows: list[Any], *, steps: bool) -> list[Finished]:
     then = QueuedAction("b", "default", "python", 5, None, 3, 300.0, None, None) if steps else None
     head, tail = '[{"seconds":', "}]"
     return [
-        Finished(r["id"], r["token"], r["execution_id"], steps, "1", None, head, tail, then) for r in rows
+        Finished(r["id"], str(r["token"]), r["execution_id"], steps, "1", None, head, tail, then)
+        for r in rows
     ]
 
 
@@ -77,7 +79,7 @@ STRAIGHTLY: dict[str, Call] = {
     "finish_items to the next": lambda tx, rows, _: finish.finish_items(tx, finishing(rows, steps=True)),
     "finish_items to the end": lambda tx, rows, _: finish.finish_items(tx, finishing(rows, steps=False)),
     "end_fan_items": lambda tx, rows, _: tx.fetch(
-        finish.sql("end_fan_items"), [row["id"] for row in rows], [row["token"] for row in rows]
+        finish.sql("end_fan_items"), [row["id"] for row in rows], lines([str(row["token"]) for row in rows])
     ),
     "lease_ready": lambda tx, rows, _: claims.lease_ready(
         tx,
@@ -95,7 +97,9 @@ STRAIGHTLY: dict[str, Call] = {
     "load_fans": lambda tx, rows, _: fans.load_fans(tx, [(row["execution_id"], "s") for row in rows]),
     "write_journal": lambda tx, rows, now: ending(rows, now).write(tx),
     "retry_items": lambda tx, rows, now: finish.retry_items(
-        tx, [Retried(r["id"], r["token"], r["execution_id"], now, "{}", "error", "[]") for r in rows], now
+        tx,
+        [Retried(r["id"], str(r["token"]), r["execution_id"], now, "{}", "error", "[]") for r in rows],
+        now,
     ),
 }
 EACH_TIME: dict[str, Call] = {
@@ -144,7 +148,7 @@ def check(found: dict[tuple[str, int], Explaining]) -> None:
     for (name, batch), explaining in found.items():
         place = f"{name}, a batch of {batch}"
         kinds = {n["Node Type"] for n in explaining.reading(*TABLES)}
-        assert kinds <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}, place
+        assert kinds <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Tid Scan"}, place
         assert kinds or name == "insert_executions", place
         assert batch <= rows_read(explaining.nodes) <= AT_LEAST + PER_ROW * batch, place
 

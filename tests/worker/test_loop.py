@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 from worker_scene import PATIENCE, Server, work
@@ -15,6 +17,7 @@ from tenax.sdk.context import context
 from tenax.sdk.outcomes import Cancelled
 from tenax.worker.failures import MESSAGE_LIMIT, STDERR_LIMIT, TRACEBACK_LIMIT
 from tenax.worker.loop import Worker
+from tenax.worker.runners import SLICE_SECONDS
 
 
 def test_runs_what_it_leases_and_reports_it_in_batches(quick):
@@ -43,6 +46,17 @@ def test_asks_for_no_more_than_its_free_slots(gate, quick):
 
     server = Server([{"item": 1, "task": "waits"}, {"item": 2, "task": "waits"}])
     work(server, scenario, slots=3)
+
+
+def test_what_need_not_wait_is_over_before_more_is_asked_for(quick):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: 0 in server.outcomes)  # the function has been looked up
+        await server.add({"item": 1, "task": quick}, {"item": 2, "task": quick})
+        await server.until(lambda: len(server.requests) == 3)
+
+    server = Server([{"item": 0, "task": quick}])
+    work(server, scenario, slots=4)
+    assert [request.slots for request in server.requests] == [4, 3, 4]
 
 
 def test_what_finishes_during_a_report_forms_the_next_batch(quick):
@@ -198,6 +212,59 @@ def test_an_attempt_that_will_not_be_cancelled_is_handed_back_too(register):
     server = Server([{"item": 1, "task": "stuck"}])
     work(server, scenario)
     assert [r.item_id for r in server.releases] == [1]
+
+
+class Busy(Server):
+    """Has a hundred items, of which each keeps the loop busy for a turn. `at_first` is called by the first of them."""
+
+    def __init__(self, register, **options):
+        self.begun: list[int] = []
+        self.at_first: Callable[[], object] = lambda: None
+
+        async def burns():
+            self.begun.append(context().item_id)
+            if context().item_id == 1:
+                self.at_first()
+            over = time.monotonic() + SLICE_SECONDS
+            while time.monotonic() < over:
+                pass
+
+        # By the time there is anything to do, the function has been looked up: all would wait for that.
+        super().__init__([{"item": 0, "task": register("burns", burns)}], **options)
+
+    async def begin(self) -> None:
+        await self.until(lambda: 0 in self.outcomes)
+        await self.add(*({"item": n, "task": "burns"} for n in range(1, 101)))
+
+
+def test_what_has_not_begun_when_the_worker_stops_is_handed_back_and_never_begins(register):
+    async def scenario(stop, at_once, running):
+        server.at_first = lambda: [stop.set(), at_once.set()]
+        await server.begin()
+        await running
+
+    server = Busy(register)
+    work(server, scenario, slots=200)
+    handed_back = [release.item_id for release in server.releases]
+    assert handed_back
+    assert sorted([*server.begun, *handed_back]) == list(range(101))
+    assert sorted(server.outcomes) == server.begun
+
+
+def test_what_has_not_begun_when_its_lease_is_revoked_never_begins(register):
+    async def scenario(stop, at_once, running):
+        server.at_first = lambda: server.revoked.extend(
+            Held(n, request.grant) for n in range(101) for request in server.requests
+        )
+        await server.begin()
+        await server.until(lambda: len(server.outcomes) == 101)
+
+    server = Busy(register, heartbeat=0.001)
+    work(server, scenario, slots=200)
+    ended = server.outcomes
+    assert [n for n in sorted(ended) if ended[n].status == "succeeded"] == server.begun
+    assert len(server.begun) < 101
+    assert sum(len(batch) for batch in server.batches) == 101
 
 
 def test_no_handler_hands_the_lease_back(quick):

@@ -270,6 +270,23 @@ def test_a_report_may_take_longer_than_a_heartbeat(second):
 
 
 @pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (Outcome("succeeded"), {"status": "succeeded"}),
+        (Outcome("succeeded", result={"a": None}), {"status": "succeeded", "result": {"a": None}}),
+        (Outcome("succeeded", result=False), {"status": "succeeded", "result": False}),
+        (Outcome("snoozed", after=0.0), {"status": "snoozed", "after": 0.0}),
+        (Outcome("failed", facts=Facts(exit_code=0)), {"status": "failed", "facts": {"exit_code": 0}}),
+    ],
+)
+def test_a_report_says_only_what_there_is_to_say(callee, outcome, said):
+    answered(callee, [{"item_id": 2, "status": "applied", "verdict": "complete"}])
+    ask(callee.url, lambda transport: transport.report([Report(1, 2, 3, "g", outcome, item=0)]))
+    place = {"execution_id": 1, "item_id": 2, "attempt": 3, "token": "g", "item": 0}
+    assert json.loads(callee.requests[0][3]) == [place | {"outcome": said}]
+
+
+@pytest.mark.parametrize(
     "odd", [{"result": "\ud800"}, {"facts": Facts(message="\ud800")}, {"result": object()}]
 )
 def test_what_has_no_json_form_is_refused_before_it_is_sent(callee, odd):

@@ -16,7 +16,6 @@ from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
-from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.json_text import decode
 from tenax.store.rows import LeasedItem
@@ -51,7 +50,7 @@ class Assigning:
         steps: dict[int, dict[str, Any]] = {}
         for (execution_id, step), row in (await core.results.load(tx, keys) if keys else {}).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        inputs = await _inputs(tx, readers) if readers else {}
+        inputs = await core.inputs.load(tx, readers) if readers else {}
         return cls(core.secret, core.callback_base, plans, steps, inputs)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
@@ -113,12 +112,6 @@ class Assigning:
         query = {"step": item.step} | ({"item": item.item_no} if item.item_no is not None else {})
         path = f"/v1/callbacks/{item.execution_id}/{item.id}/{item.attempt}/{key}"
         return f"{self.callback_base.rstrip('/')}{path}?{urlencode(query)}"
-
-
-async def _inputs(tx: Connection, readers: set[int]) -> dict[int, dict[str, Any]]:
-    """The inputs of these executions."""
-    texts = await queue.load_inputs(tx, sorted(readers))
-    return {execution_id: decode(texts.get(execution_id)) or {} for execution_id in readers}
 
 
 class NoCallback(EvaluationError):

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 
 import structlog
 
+from tenax.engine.inputs import Inputs
 from tenax.engine.leased import Leased
 from tenax.engine.wake import Hub
 from tenax.errors import Conflict, NotFound
@@ -91,6 +92,7 @@ class Core:
         self.results = ResultCache()
         self.hub = Hub(database)
         self.leased = Leased()
+        self.inputs = Inputs()
         self.followers: dict[tuple[int, str, int], tuple[QueuedAction | None, str]] = {}
         """What follows from a first success, by plan, step and attempt: the short way's own memory."""
         self.secret = b""

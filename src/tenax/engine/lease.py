@@ -21,6 +21,9 @@ from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.store.rows import LeasedItem
 
 _Asked = tuple[object, ...]
+_TURNS_TO_ANSWER = 5
+"""Turns of the event loop from a grant to the answer on its way. Where slots were left over the next claim comes after that: it
+mostly finds nothing."""
 
 
 @dataclass(eq=False, slots=True)
@@ -100,7 +103,14 @@ class Dispatcher:
         await whenever(self._wake, self._claim_if_asked)
 
     async def _claim_if_asked(self) -> int:
-        return await self.claim() if self._parked else 0
+        if not self._parked:
+            return 0
+        asked = sum(parked.request.slots for parked in self._parked)
+        progress = await self.claim()
+        if 0 < progress < asked:
+            for _ in range(_TURNS_TO_ANSWER):
+                await asyncio.sleep(0)
+        return progress
 
     async def claim(self) -> int:
         """One round: the requests of the fleet together, those of single executions by themselves. Returns how much was done."""

@@ -4,7 +4,7 @@ decision is the same as on the long way (`settle`); whatever it comes to that is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import cast
 
 from tenax.engine.core import Core
@@ -33,14 +33,10 @@ async def retry_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, ReportA
         return {}
     async with core.statements() as tx:
         now = await finish.now(tx)
-        planned = [
-            found
-            for plan, one in failed
-            if (found := _retried(core, plan, one, now, Journal(now))) is not None
-        ]
+        journal = Journal(now)
+        planned = [found for plan, one in failed if (found := _retried(core, plan, one, journal)) is not None]
         over = await finish.retry_items(tx, [retried for retried, _ in planned], now) if planned else set()
     done = [(retried, run) for retried, run in planned if retried.item_id in over]
-    journal = Journal(now)
     journal.runs = [run for _, run in done]
     journal.events = {retried.execution_id: [] for retried, _ in done}
     announce(core.hub, journal, [(retried.available_at - now).total_seconds() for retried, _ in done])
@@ -65,15 +61,14 @@ def _may_be_short(plan: Plan, ended: Ended) -> bool:
     )
 
 
-def _retried(
-    core: Core, plan: Plan, ended: Ended, now: datetime, journal: Journal
-) -> tuple[Retried, Run] | None:
-    """The item as it goes back to the queue, with the events of that; None where it is no plain retry."""
+def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal) -> tuple[Retried, Run] | None:
+    """The item as it goes back to the queue, with the events of that; None where it is no plain retry. What it logs it
+    takes out of the journal again, so one journal does for a batch."""
     item, step = ended.item, plan.steps[ended.item.step].step
-    decision, failure = decide_on(core, plan, ended, now)
+    decision, failure = decide_on(core, plan, ended, journal.now)
     if decision.verdict != "retry" or decision.delay is None or failure is None or decision.after.lost_by:
         return None
-    available_at = now + timedelta(seconds=decision.delay.delay)
+    available_at = journal.now + timedelta(seconds=decision.delay.delay)
     leased = cast("ItemRow", item)  # what is logged of an item, a leased one has as well
     log_outcome(journal, EndedAttempt(leased, ended.report.outcome), decision, failure, None, undone=False)
     record = decision_record(decision)
@@ -85,7 +80,7 @@ def _retried(
         available_at,
         encode(record["after"]),
         plain(failure.message[:ERROR_SHOWN]),
-        encode(journal.events[item.execution_id]),
+        encode(journal.events.pop(item.execution_id)),
     )
     is_blamed = speaks_of_worker(failure, runtime=step.type, dependency=step.dependency)
     return retried, Run(item.worker, item.id, item.started_at, "failed" if is_blamed else "sound")

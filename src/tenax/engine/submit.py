@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.progress import advance_executions
-from tenax.engine.start import Turn, start_steps
+from tenax.engine.start import CROWD_STEPS, Turn, start_steps
 from tenax.model.events import event
 from tenax.model.wire import Submitted
-from tenax.policy.plan import Plan
+from tenax.policy.plan import Plan, PlannedStep
 from tenax.store.connect import Connection
 from tenax.store.executions import prepare_submit
 from tenax.store.fans import copy_item_results
@@ -45,6 +45,8 @@ class Start:
     """The step that it is a child of."""
 
 
+_NO_ID, _NO_TIME = 0, datetime.min.replace(tzinfo=UTC)
+"""Where the statement that writes an execution finds both."""
 FEW = 16
 """So many are written by nested loops as fast as by any other way, and planned once for all."""
 
@@ -56,11 +58,43 @@ def _session(core: Core, starts: Sequence[Start]) -> AbstractAsyncContextManager
 
 
 def _is_plain(start: Start) -> bool:
-    """One statement writes all of it."""
-    return start.key is None and start.parent is None and not start.carried and not start.plan.has_fans
+    """One statement writes all of it, whatever its id and the time are."""
+    plan = start.plan
+    return (
+        start.key is None
+        and start.parent is None
+        and not start.carried
+        and len(plan.steps) <= CROWD_STEPS
+        and all(_is_queued_at_once(plan.steps[name]) for name in plan.roots)
+    )
+
+
+def _is_queued_at_once(step: PlannedStep) -> bool:
+    conditions = (step.fallback_of, step.when, step.for_each, step.concurrency_key)
+    return all(condition is None for condition in conditions)
 
 
 async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
+    if len(starts) == 1 and _is_plain(starts[0]):
+        answers = [await _submit_alone(core, starts[0])]
+    else:
+        answers = await _submit_together(core, starts)
+    core.hub.announce(
+        ready=True,
+        server_steps=any(start.plan.has_server_steps for start in starts),
+        due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
+    )
+    return answers
+
+
+async def _submit_alone(core: Core, start: Start) -> Submitted:
+    """By one statement, which makes the id and takes the time."""
+    async with core.statements() as tx:
+        [id_] = await _insert(tx, core, _NO_TIME, [(_new_execution(_NO_ID, start), start)])
+    return Submitted(id_, created=True)
+
+
+async def _submit_together(core: Core, starts: Sequence[Start]) -> list[Submitted]:
     keys = {start.key for start in starts if start.key is not None}
     async with _session(core, starts) as tx:
         prepared = await prepare_submit(tx, len(starts), list(keys))
@@ -75,14 +109,9 @@ async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
                 known[start.key] = id_
             answers.append(Submitted(id_, created=True))
             new.append((_new_execution(id_, start), start))
-        taken = await _insert(tx, core, prepared.now, new)
-        if taken:
+        inserted = await _insert(tx, core, prepared.now, new)
+        if taken := {execution.id for execution, _ in new} - inserted:
             answers = await _settle_races(tx, starts, answers, taken)
-    core.hub.announce(
-        ready=True,
-        server_steps=any(start.plan.has_server_steps for start in starts),
-        due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
-    )
     return answers
 
 
@@ -114,7 +143,7 @@ def _new_execution(id_: int, start: Start) -> NewExecution:
 async def _insert(
     tx: Connection, core: Core, now: datetime, new: Sequence[tuple[NewExecution, Start]]
 ) -> set[int]:
-    """Writes the executions. Returns those that were not written, because someone else has just used their key."""
+    """Writes the executions. Returns those that were written: someone else may just have used the key of another."""
     if not new:
         return set()
     journal = Journal(now)
@@ -133,7 +162,8 @@ async def _insert(
             if row.open_steps == execution.open_steps
             else _with_open_steps(execution, row.open_steps)
         )
-    inserted = await journal.insert(tx, rows)
+    inserted = await journal.insert(tx, rows, alone=now is _NO_TIME)
+    core.inputs.note(inserted)
     for execution, start in new:
         fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
         if fans and start.retry_of is not None and execution.id in inserted:
@@ -141,7 +171,7 @@ async def _insert(
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
     if failing:  # nothing has run, so there is nothing to undo; but they must end
         await write(tx, core, Journal(now, failing=failing))
-    return {execution.id for execution, _ in new} - inserted
+    return set(inserted)
 
 
 def _with_open_steps(execution: NewExecution, open_steps: int) -> NewExecution:

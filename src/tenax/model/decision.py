@@ -39,20 +39,25 @@ class Ledger:
     """The different workers that lost their lease over it, in that order."""
 
     def as_dict(self) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "counted": self.counted,
-            "exempted": self.exempted,
-            "by_class": self.by_class,
-            "by_rule": self.by_rule,
-            "snoozes": self.snoozes,
-            "elapsed": self.elapsed,
-            "previous_delay": self.previous_delay,
-            "cost": self.cost,
-            "budget": self.budget,
-            "highest_cost": self.highest_cost,
-            "polls": self.polls,
-        }
-        if self.lost_by:  # hardly any item has
+        """The counts that everyone reads, and what differs from the start: most items have little behind them."""
+        body: dict[str, Any] = {"counted": self.counted, "exempted": self.exempted, "elapsed": self.elapsed}
+        if self.by_class:
+            body["by_class"] = self.by_class
+        if self.by_rule:
+            body["by_rule"] = self.by_rule
+        if self.snoozes:
+            body["snoozes"] = self.snoozes
+        if self.previous_delay is not None:
+            body["previous_delay"] = self.previous_delay
+        if self.cost:
+            body["cost"] = self.cost
+        if self.budget is not None:
+            body["budget"] = self.budget
+        if self.highest_cost is not None:
+            body["highest_cost"] = self.highest_cost
+        if self.polls:
+            body["polls"] = self.polls
+        if self.lost_by:
             body["lost_by"] = list(self.lost_by)
         return body
 

@@ -1,4 +1,8 @@
-"""What goes between server and workers, over HTTP or within one process. Both sides use these types."""
+"""What goes between server and workers, over HTTP or within one process. Both sides use these types.
+
+Assignments and reports, of which there are many, go over HTTP without the fields that are at their default: that must stay
+what it says to be absent.
+"""
 
 from __future__ import annotations
 

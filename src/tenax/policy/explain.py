@@ -90,7 +90,7 @@ def _curve(decision: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
     roll = f"the draw was {parts['roll']:.3f}"
     failures = f"{parts['n']} counted failure{'s' if parts['n'] != 1 else ''}"
     if parts["backoff"] == "decorrelated":
-        previous = decision["before"]["previous_delay"]
+        previous = decision["before"].get("previous_delay")
         grown = (
             "the initial delay" if previous is None else f"the previous delay ({format_duration(previous)})"
         )

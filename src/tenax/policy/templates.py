@@ -68,17 +68,27 @@ class Rendered:
 class Template:
     """A compiled template. `reads` are the paths it looks at; a static one is the same in every scope."""
 
-    __slots__ = ("_render", "is_static", "reads")
+    __slots__ = ("_always", "_render", "is_static", "reads")
 
     def __init__(self, render: Render, reads: frozenset[tuple[str, ...]], *, is_static: bool) -> None:
         self._render = render
         self.reads = reads
         self.is_static = is_static
+        self._always: Rendered | None = None
+        self._always = _shareable(self.render({})) if is_static else None
 
     def render(self, scope: Mapping[str, Any]) -> Rendered:
+        if self._always is not None:
+            return self._always
         slots: Slots = []
         value = self._render(scope, (), slots)
         return Rendered(value, tuple(slots))
+
+
+def _shareable(rendered: Rendered) -> Rendered | None:
+    """The same for everyone: a step's keys, if nothing in them is a list or a mapping that user code might get and change."""
+    values = rendered.value.values() if isinstance(rendered.value, dict) else (rendered.value,)
+    return None if any(isinstance(value, dict | list) for value in values) else rendered
 
 
 def compile_template(value: Any, *, variables: frozenset[str]) -> Template:

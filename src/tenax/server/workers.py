@@ -36,7 +36,8 @@ async def lease(request: Request) -> Response:
     granted = await services(request).parking.wait(
         request, engine(request).lease(wanted), give_back=give_back
     )
-    return answer_bytes(answers.ASSIGNMENTS.dump_json(list(granted or ())))
+    # What a field says by being absent is not written: most of them are not used by most steps.
+    return answer_bytes(answers.ASSIGNMENTS.dump_json(list(granted or ()), exclude_defaults=True))
 
 
 @router.post("/report", **described(answers.REPORT_ANSWERS, body=bodies.REPORTS))

@@ -256,7 +256,8 @@ create table tenax.log (
     at           timestamptz not null,
     -- The writing transaction: a reader that resumes must not pass one that has not committed yet.
     xid          xid8 not null default pg_current_xact_id(),
-    events       json not null
+    -- A list, as JSON: only readers take it apart.
+    events       text not null
 ) partition by range (at);
 create index log_execution on tenax.log (execution_id, id);
 create index log_id on tenax.log using brin (id);

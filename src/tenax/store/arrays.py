@@ -19,5 +19,10 @@ def column(values: Sequence[Any]) -> Sequence[str | None] | str | None:
     return f"{{{text.replace('None', 'NULL') if missing else text}}}"
 
 
+def lines(values: Sequence[str | None]) -> str | None:
+    """JSON and the like, which has no line breaks: one text, for `string_to_array($1::text, E'\\n', '')`."""
+    return "\n".join([value or "" for value in values]) if any(values) else None
+
+
 def columns(*lists: Sequence[Any]) -> list[Sequence[str | None] | str | None]:
     return [column(values) for values in lists]

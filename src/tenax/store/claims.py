@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from tenax.store.arrays import column, lines
 from tenax.store.connect import Connection
 from tenax.store.json_text import decode
 from tenax.store.rows import LeasedItem
@@ -91,9 +92,18 @@ async def _lease(
     tx: Connection, pick: str, slots: Sequence[tuple[str, str]], terms: Terms, *which: Any
 ) -> list[LeasedItem]:
     tokens = _tokens(len(slots))
+    requests: dict[tuple[str, str], int] = {}
+    of_slots = [requests.setdefault(slot, len(requests) + 1) for slot in slots]
+    rows = await tx.fetch(
+        _leasing(pick),
+        *zip(*requests, strict=True),
+        terms.lease,
+        terms.grace,
+        column(of_slots),
+        lines(tokens),
+        *which,
+    )
     given: list[Any] = [(*slot, token) for slot, token in zip(slots, tokens, strict=True)]
-    workers, grants = [worker for worker, _ in slots], [grant for _, grant in slots]
-    rows = await tx.fetch(_leasing(pick), workers, grants, terms.lease, terms.grace, tokens, *which)
     return [LeasedItem(*row, *given[row[0] - 1]) for row in rows]
 
 

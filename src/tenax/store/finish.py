@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from tenax.store.arrays import columns
+from tenax.store.arrays import column, columns, lines
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.statements import sql
@@ -56,14 +56,19 @@ class Retried(NamedTuple):
 
 async def retry_items(tx: Connection, retried: Sequence[Retried], now: datetime) -> set[int]:
     """The items that wait for their retry now. The others are not as they were expected to be, and untouched."""
-    rows = await tx.fetch(sql("retry_items"), *columns(*zip(*retried, strict=True)), now)
+    ids, tokens, executions, due, ledgers, errors, events = zip(*retried, strict=True)
+    rows = await tx.fetch(
+        sql("retry_items"),
+        *(column(ids), lines(tokens), column(executions), column(due), lines(ledgers), errors, lines(events)),
+        now,
+    )
     return {row[0] for row in rows}
 
 
 async def end_fan_items(tx: Connection, items: Sequence[LeasedItem]) -> set[int]:
     """Those of these items of fan-outs whose lease was still theirs: they are over."""
-    ids, tokens = [item.id for item in items], [item.token for item in items]
-    return {row[0] for row in await tx.fetch(sql("end_fan_items"), *columns(ids, tokens))}
+    ids, tokens = column([item.id for item in items]), lines([item.token for item in items])
+    return {row[0] for row in await tx.fetch(sql("end_fan_items"), ids, tokens)}
 
 
 async def now(tx: Connection) -> datetime:
@@ -72,15 +77,15 @@ async def now(tx: Connection) -> datetime:
     return found
 
 
-_NOTHING = (None,) * len(QueuedAction._fields)
-
-
 async def finish_items(tx: Connection, ends: Sequence[Finished]) -> set[int]:
     """The items that are over now. The others are not as they were expected to be, and untouched."""
-    own = list(zip(*ends, strict=True))
-    if any(end.next is not None for end in ends):
-        following = list(zip(*(end.next or _NOTHING for end in ends), strict=True))
-    else:
-        following = [()] * len(_NOTHING)
-    rows = await tx.fetch(sql("finish_items"), *columns(*own[:-1], *following))
+    ids, tokens, executions, are_kept, *texts, next_ones = zip(*ends, strict=True)
+    actions = {action: n for n, action in enumerate({one: None for one in next_ones if one is not None}, 1)}
+    places = [actions.get(one) for one in next_ones]
+    queued = zip(*actions, strict=True) if actions else [()] * len(QueuedAction._fields)
+    rows = await tx.fetch(
+        sql("finish_items"),
+        *(column(ids), lines(tokens), column(executions), column(are_kept), *map(lines, texts)),
+        *columns(places, *queued),
+    )
     return {row[0] for row in rows}

@@ -206,8 +206,11 @@ class Journal:
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
 
-    async def insert(self, tx: Connection, executions: Sequence[NewExecution]) -> set[int]:
-        """Writes new executions with all that belongs to them. Returns the ids that went in: a key may be taken."""
+    async def insert(
+        self, tx: Connection, executions: Sequence[NewExecution], *, alone: bool = False
+    ) -> dict[int, str | None]:
+        """Writes new executions with all that belongs to them. Returns the ids that went in, for a key may be taken, and their
+        inputs, as far as they are small. `alone`: the one there is gets its id and its time by being written."""
         states = [self.executions.get(e.id) for e in executions]
         written = columns(
             [e.id for e in executions],
@@ -229,8 +232,8 @@ class Journal:
             [_encoded(row.failures) for row in self.steps.values()],
             *self.rows(),
         )
-        inserted = await tx.fetch(sql("insert_executions"), self.now, *written)
-        there = {row["id"] for row in inserted}
+        inserted = await tx.fetch(sql("insert_executions"), None if alone else self.now, *written)
+        there: dict[int, str | None] = {row["id"]: row["input"] for row in inserted}
         self.explosions = [e for e in self.explosions if e.item.execution_id in there]
         ended = [e.id for e in executions if e.parent is not None and e.id in self.executions]
         await self._write_the_rest(tx, ended)

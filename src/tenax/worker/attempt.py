@@ -22,16 +22,23 @@ class Attempt:
         self.context = TaskContext(assignment, started=time.time())
         self.began = time.monotonic()
         self.task: asyncio.Task[None] | None = None
+        """Where it waits, once it does."""
         self.verdict: Outcome | Release | None = None
         """What is told to the server in the place of the outcome, once the worker itself has ended the attempt."""
 
+    def begin(self) -> None:
+        """Raises `CancelledError`, as a task does, where it was told to end before."""
+        if self.verdict is not None:
+            raise asyncio.CancelledError
+
     def end(self, verdict: Outcome | Release) -> bool:
         """False where it was told to end before."""
-        if self.verdict is not None or self.task is None:
+        if self.verdict is not None:
             return False
         self.verdict = verdict
         self.context.revoke()
-        self.task.cancel()
+        if self.task is not None:
+            self.task.cancel()
         return True
 
 

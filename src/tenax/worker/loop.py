@@ -1,7 +1,7 @@
 """The worker: leases as much as it has free slots for, runs it, reports what it came to. It decides nothing.
 
 Four activities run side by side and never wait for each other: leasing, reporting (`outbox`), heartbeats, and the
-pulse that feels how late the event loop is; beside them one asyncio task for each attempt.
+pulse that feels how late the event loop is; beside them the attempts, in tasks of their own (`runners`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from tenax.model.wire import (
     Report,
 )
 from tenax.worker.attempt import Attempt, release
-from tenax.worker.executors import Executor
 from tenax.worker.executors.runtimes import RUNTIMES, Executors
 from tenax.worker.failures import outcome_of, refused, within_limits
 from tenax.worker.health import REFUSALS, Appetite, SelfCheck
@@ -35,6 +34,7 @@ from tenax.worker.link import Link, LinkDown
 from tenax.worker.orders import Orders
 from tenax.worker.outbox import Outbox
 from tenax.worker.registry import NoHandler
+from tenax.worker.runners import Runners
 from tenax.worker.secrets import SecretMissing, Secrets
 from tenax.worker.transport import Transport
 
@@ -87,6 +87,7 @@ class Worker:
         self._link = Link()
         self._outbox = Outbox(transport, self._link, self._free_a_slot)
         self._running: dict[tuple[int, str], Attempt] = {}
+        self._runners = Runners(self._run)
         self._slot_free = asyncio.Event()
         self._idle = asyncio.Event()
         self._known = asyncio.Event()
@@ -183,10 +184,10 @@ class Worker:
         if assignments is None:
             return
         self._lost_grants.difference_update(lost)
-        for assignment in assignments:
-            attempt = Attempt(assignment)
-            self._running[assignment.item_id, assignment.token] = attempt
-            attempt.task = asyncio.create_task(self._run(attempt))
+        attempts = {(each.item_id, each.token): Attempt(each) for each in assignments}
+        self._running |= attempts
+        self._runners.add(attempts.values())
+        await asyncio.sleep(0)  # what need not wait is over then, and its slots are asked for with the others
 
     def _wanted(self) -> int:
         """How many items to ask for now."""
@@ -237,8 +238,10 @@ class Worker:
         assignment = attempt.assignment
         told: Outcome | Release
         try:
+            attempt.begin()
             executor = self._executors.of(assignment.runtime)
-            told = await self._execute(executor, attempt)
+            filled = self._secrets.fill(assignment) if assignment.secrets else assignment
+            told = await executor.run(filled, attempt.context)
         except asyncio.CancelledError:
             told = self._handed_back(attempt)
         except NoHandler as error:
@@ -252,12 +255,6 @@ class Worker:
         if attempt.verdict is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
             told = attempt.verdict
         self._settle(attempt, told)
-
-    async def _execute(self, executor: Executor, attempt: Attempt) -> Outcome:
-        assignment = attempt.assignment
-        if assignment.secrets:
-            assignment = self._secrets.fill(assignment)
-        return await executor.run(assignment, attempt.context)
 
     def _settle(self, attempt: Attempt, told: Outcome | Release) -> None:
         assignment = attempt.assignment
@@ -339,7 +336,9 @@ class Worker:
         tasks = [attempt.task for attempt in self._running.values() if attempt.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
-        for attempt in list(self._running.values()):  # code that does not let itself be cancelled
+        self._runners.clear()
+        # What has not begun, and code that does not let itself be cancelled.
+        for attempt in list(self._running.values()):
             self._settle(attempt, attempt.verdict or self._handed_back(attempt))
 
     async def _flush(self) -> None:
@@ -381,8 +380,15 @@ class Worker:
 
 
 def _report(assignment: Assignment, outcome: Outcome) -> Report:
-    place = (assignment.execution_id, assignment.item_id, assignment.attempt, assignment.token)
-    return Report(*place, outcome, assignment.step, assignment.item)
+    return Report(
+        assignment.execution_id,
+        assignment.item_id,
+        assignment.attempt,
+        assignment.token,
+        outcome,
+        assignment.step,
+        assignment.item,
+    )
 
 
 async def _cancelled(*tasks: asyncio.Future[Any]) -> None:

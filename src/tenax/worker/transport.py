@@ -95,7 +95,7 @@ class HttpTransport:
         return _read(_ASSIGNMENTS, answer)
 
     async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        body = _dump(_REPORTS, list(reports))
+        body = _dump(_REPORTS, list(reports), briefly=True)
         return _read(_REPORT_ANSWERS, await self._post("report", body, self._answer_seconds, follows=True))
 
     async def release(self, releases: Sequence[Release]) -> None:
@@ -124,9 +124,10 @@ class HttpTransport:
         return check_answer(response).content
 
 
-def _dump(adapter: TypeAdapter[T], value: T) -> bytes:
+def _dump(adapter: TypeAdapter[T], value: T, *, briefly: bool = False) -> bytes:
+    """`briefly`: without what a field says by being absent."""
     try:
-        return adapter.dump_json(value)
+        return adapter.dump_json(value, exclude_defaults=briefly)
     except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"it has no JSON form: {storable(str(error))}") from error
 

@@ -214,6 +214,38 @@ def test_who_is_done_in_the_very_round_in_which_the_time_is_up_is_one_or_the_oth
     play(scene)
 
 
+def test_the_time_before_the_first_wait_counts_too(play):
+    async def works_before_it_waits():
+        over = time.monotonic() + 2 * SHORT
+        while time.monotonic() < over:
+            pass
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return "as if nothing had been"
+
+    async def scene(attempt: Attempt):
+        assert (await attempt(works_before_it_waits, SHORT)).facts.timed_out
+
+    play(scene)
+
+
+def test_each_of_many_that_wait_has_a_limit_of_its_own(play):
+    async def scene(attempt: Attempt):
+        done = asyncio.Event()
+
+        async def waits():
+            await done.wait()
+            return "in time"
+
+        late = [asyncio.create_task(attempt(gives_in, SHORT)) for _ in range(3)]
+        early = [asyncio.create_task(attempt(waits, LONG)) for _ in range(3)]
+        assert [(await one).facts.timed_out for one in late] == [True] * 3
+        done.set()
+        assert [(await one).result for one in early] == ["in time"] * 3
+
+    play(scene)
+
+
 def test_an_attempt_that_ran_out_leaves_nothing_to_the_next_one_of_its_task(play):
     async def scene(attempt: Attempt):
         assert (await attempt(swallows, SHORT)).facts.timed_out

@@ -7,4 +7,4 @@ with changed as (
         as x (name, health, health_column, probe_at, recovering_since)
      where w.name = x.name
 )
-insert into tenax.log (at, events) select tenax.now(), x.events from unnest($6::json[]) as x (events)
+insert into tenax.log (at, events) select tenax.now(), x.events from unnest($6::text[]) as x (events)

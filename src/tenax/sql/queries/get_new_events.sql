@@ -4,7 +4,7 @@
 with rows as materialized (
     select l.id, l.at, l.events,
            $2::text is null or not pg_visible_in_snapshot(l.xid, $2::pg_snapshot) as fresh,
-           sum(json_array_length(l.events)) over (order by l.id) - json_array_length(l.events) as before
+           sum(json_array_length(l.events::json)) over (order by l.id) - json_array_length(l.events::json) as before
       from tenax.log l
      where l.execution_id = $1::bigint
 )

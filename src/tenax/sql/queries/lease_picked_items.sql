@@ -1,12 +1,11 @@
--- What pick_ready_items or pick_chosen_items gives goes to the slots that ask, by their number; $5: a token for each.
+-- What is picked (where it is, locked) goes to the slots that ask: each ($5) is one of a request ($1 and $2), and has a token ($6).
 leased as (
     update tenax.item i
-       set state = 'leased', attempt = i.attempt + 1, worker = ($1::text[])[p.n], lease_grant = ($2::uuid[])[p.n],
-           lease_token = ($5::uuid[])[p.n],
-           started_at = tenax.now(), lease_until = tenax.now() + make_interval(secs => $3::double precision),
+       set state = 'leased', attempt = i.attempt + 1, worker = ($1::text[])[p.request], lease_grant = ($2::uuid[])[p.request],
+           lease_token = p.token, started_at = tenax.now(), lease_until = tenax.now() + make_interval(secs => $3::double precision),
            timeout_at = tenax.now() + make_interval(secs => i.timeout + $4::double precision), queue_deadline = null
       from picked p
-     where i.id = p.id
+     where i.ctid = p.place
     returning p.n::integer, i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.max_attempts, i.timeout, i.base_dir, i.item_no,
               i.started_at, i.compensates, i.ledger is null as fresh,
               coalesce((i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0, false) as is_retry,
@@ -17,10 +16,10 @@ leased as (
     -- Written as text: objects built of objects cost more than all the rest of the row.
     select execution_id, started_at,
            concat('[{"type":"', case when compensates then 'compensation_started' else 'action_started' end,
-                  '","step":', to_json(step), ',"item":', coalesce(item_no::text, 'null'), ',"attempt":', attempt,
+                  '","step":', to_json(step), ',"item":' || item_no, ',"attempt":', attempt,
                   ',"data":{"worker":', to_json(worker), ',"retry":{"attempt":', attempt,
                   ',"max_attempts":', coalesce(max_attempts::text, 'null'), ',"is_retry":', is_retry::text, '}',
-                  ',"vary":' || vary::text, '}}]')::json
+                  ',"vary":' || vary::text, '}}]')
       from leased
 )
 select n, id, execution_id, plan_id, step, attempt, max_attempts, timeout, base_dir, item_no, started_at, compensates, fresh,

@@ -1,1 +1,1 @@
-insert into tenax.log (at, events) select tenax.now(), x.events from unnest($1::json[]) as x (events)
+insert into tenax.log (at, events) select tenax.now(), x.events from unnest($1::text[]) as x (events)

@@ -1,19 +1,23 @@
--- The short way of a crowd ($8) that has its queue to itself: its ready items. Nothing, where one of those in front is under a limit,
+-- The short way of a crowd ($9) that has its queue to itself: its ready items. Nothing, where one of those in front is under a limit,
 -- refused by someone or suspect: then the full way is needed.
-select p.id, row_number() over () as n
-  from (
-    select c.id, bool_or(c.odd) over () as any_odd
+select p.place, p.n, p.request, p.token
+  from unnest(array(
+    select c.place
       from (
-        select i.id,
-               i.refused_by is not null or i.suspect or i.action_gate is not null or i.key_gate is not null as odd
-          from tenax.item i
-         where i.queue = $6::text and i.priority = $7::smallint and i.lane = $8::bigint and i.leasable and not i.common
-           and i.available_at <= tenax.now()
-           and i.runtime = any($9::text[])
-           and (i.labels is null or i.labels <@ $10::jsonb)
-         order by i.available_at
-         limit cardinality($1::text[])
-           for update skip locked
+        select f.place, bool_or(f.odd) over () as any_odd
+          from (
+            select i.ctid as place,
+                   i.refused_by is not null or i.suspect or i.action_gate is not null or i.key_gate is not null as odd
+              from tenax.item i
+             where i.queue = $7::text and i.priority = $8::smallint and i.lane = $9::bigint and i.leasable and not i.common
+               and i.available_at <= tenax.now()
+               and i.runtime = any($10::text[])
+               and (i.labels is null or i.labels <@ $11::jsonb)
+             order by i.available_at
+             limit cardinality($5::text::integer[])
+               for update skip locked
+          ) as f
       ) as c
-  ) as p
- where not p.any_odd
+     where not c.any_odd
+  ), $5::text::integer[], string_to_array($6::text, E'\n')::uuid[]) with ordinality as p (place, request, token, n)
+ where p.place is not null

@@ -2,7 +2,8 @@
 -- is left out, and so is a lease that is over; they go the long way.
 with told as materialized (
     select u.*
-      from unnest($1::text::bigint[], $2::uuid[], $3::text::bigint[], $4::text::timestamptz[], $5::jsonb[], $6::text[], $7::json[])
+      from unnest($1::text::bigint[], string_to_array($2::text, E'\n')::uuid[], $3::text::bigint[], $4::text::timestamptz[],
+                  string_to_array($5::text, E'\n')::jsonb[], $6::text[], string_to_array($7::text, E'\n'))
         as u (item_id, token, execution_id, available_at, ledger, last_error, events)
      cross join lateral (
         select

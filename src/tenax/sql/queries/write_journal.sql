@@ -51,4 +51,4 @@ with ended as (
 )
 insert into tenax.log (execution_id, at, events)
 select x.execution_id, $12, x.events
-  from unnest($41::text::bigint[], $42::json[]) as x (execution_id, events)
+  from unnest($41::text::bigint[], $42::text[]) as x (execution_id, events)

@@ -20,6 +20,7 @@ from tenax.worker.call import arguments, call, succeeded
 from tenax.worker.failures import outcome_of, refused, timed_out
 from tenax.worker.guardian import Guardian
 from tenax.worker.json_values import readable
+from tenax.worker.limits import Limits
 from tenax.worker.processes import Ended, run_group
 from tenax.worker.registry import Handler, NoHandler, find_handler
 from tenax.worker.secrets import without_the_workers_own
@@ -34,6 +35,7 @@ class PythonExecutor:
     def __init__(self, guardian: Guardian, *, on_overdue: Callable[[int], None] = lambda _: None) -> None:
         self._guardian = guardian
         self._threads = Threads()
+        self._limits = Limits()
         self._handlers: dict[tuple[str, str | None], Handler] = {}
         self._searches: dict[tuple[str, str | None], asyncio.Future[Handler | Outcome | NoHandler]] = {}
         self._on_overdue = on_overdue
@@ -48,7 +50,7 @@ class PythonExecutor:
             if isinstance(found, Outcome):
                 return found
             handler = self._handlers[key] = found
-        CURRENT.set(context)  # for this attempt's own asyncio task
+        CURRENT.set(context)  # every attempt has a context of its own
         if handler.process:
             return await self._in_process(handler, assignment)
         try:
@@ -77,7 +79,7 @@ class PythonExecutor:
     async def _in_loop(
         self, handler: Handler, args: list[Any], kwargs: dict[str, Any], seconds: float
     ) -> Outcome:
-        limit = _Limit(seconds)
+        limit = self._limits.begin(seconds)
         try:
             result = await handler.function(*args, **kwargs)
         except asyncio.CancelledError as error:
@@ -137,34 +139,6 @@ class PythonExecutor:
             if ended.timed_out:
                 return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)
             return _outcome_of_child(ended, result)
-
-
-class _Limit:
-    """Cancels the task it was made in when its time is up. What `asyncio.timeout` does, at a third of the price: there is one for
-    every attempt."""
-
-    __slots__ = ("_alarm", "_task", "over")
-
-    def __init__(self, seconds: float) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task = task
-        self._alarm = task.get_loop().call_later(seconds, self._ring)
-        self.over = False
-
-    def _ring(self) -> None:
-        self.over = True
-        self._task.cancel()
-
-    @property
-    def others_cancel(self) -> bool:
-        """Someone else wants the task to end, whatever the time."""
-        return self._task.cancelling() > self.over
-
-    def lift(self) -> None:
-        self._alarm.cancel()
-        if self.over:
-            self._task.uncancel()  # it was ours, and is over
 
 
 def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
