@@ -71,9 +71,10 @@ class Round:
             while True:
                 self.children.check()
                 open_, now = await self.connection.fetchrow(
-                    "select exists (select from tenax.item), extract(epoch from clock_timestamp())"
+                    # The youngest goes last, or nearly: the other end of the table is full of what has gone.
+                    "select (select id from tenax.item order by id desc limit 1), extract(epoch from clock_timestamp())"
                 )
-                if not open_:
+                if open_ is None:
                     return float(now)
                 await asyncio.sleep(_POLL_SECONDS)
 

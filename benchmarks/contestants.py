@@ -18,7 +18,7 @@ from tenax.embed import open_engine
 from tenax.sdk.client import Client
 from tenax.settings import load_settings
 
-SLOTS = int(__import__("os").environ.get("SLOTS", "500"))
+SLOTS = 500
 
 
 class Contestant(Protocol):

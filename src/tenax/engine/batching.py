@@ -12,40 +12,60 @@ from tenax.errors import TenaxError
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
+_Call = tuple[Sequence[Question], asyncio.Future[list[Answer]]]
+
 
 class GroupCommit(Generic[Question, Answer]):
     """At light load a call waits for one commit, its own; at heavy load a commit serves hundreds of calls."""
 
-    def __init__(self, run: Callable[[list[Question]], Awaitable[list[Answer]]], *, limit: int = 500) -> None:
+    def __init__(
+        self, run: Callable[[list[Question]], Awaitable[list[Answer]]], *, limit: int = 500, at_once: int = 1
+    ) -> None:
+        """`at_once`: how many batches may be under way, where full ones wait."""
         self._run = run
         self._limit = limit
-        self._waiting: deque[tuple[Sequence[Question], asyncio.Future[list[Answer]]]] = deque()
-        self._drainer: asyncio.Task[None] | None = None
+        self._at_once = at_once
+        self._waiting: deque[_Call[Question, Answer]] = deque()
+        self._under_way = 0
+        self._drainers: set[asyncio.Task[None]] = set()
 
     async def __call__(self, questions: Sequence[Question]) -> list[Answer]:
         if not questions:
             return []
         future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
         self._waiting.append((questions, future))
-        if self._drainer is None or self._drainer.done():
-            self._drainer = asyncio.create_task(self._drain())
+        if not self._under_way or (self._under_way < self._at_once and self._is_full()):
+            self._under_way += 1
+            drainer = asyncio.create_task(self._drain())
+            self._drainers.add(drainer)
+            drainer.add_done_callback(self._drainers.discard)
         return await future
 
     async def close(self) -> None:
         """What has been asked is still answered."""
-        if self._drainer is not None:
-            await self._drainer
+        while self._drainers:
+            await asyncio.wait(self._drainers)
 
     async def _drain(self) -> None:
-        while self._waiting:
-            calls = [self._waiting.popleft()]
-            size = len(calls[0][0])
-            while self._waiting and size + len(self._waiting[0][0]) <= self._limit:
-                calls.append(self._waiting.popleft())
-                size += len(calls[-1][0])
-            await self._answer(calls)
+        """What the last of them leaves is taken by nobody: so it leaves nothing. Another one goes when there is no full batch."""
+        try:
+            while self._waiting and (self._under_way == 1 or self._is_full()):
+                await self._answer(self._next_batch())
+        finally:
+            self._under_way -= 1
 
-    async def _answer(self, calls: list[tuple[Sequence[Question], asyncio.Future[list[Answer]]]]) -> None:
+    def _next_batch(self) -> list[_Call[Question, Answer]]:
+        calls = [self._waiting.popleft()]
+        size = len(calls[0][0])
+        while self._waiting and size + len(self._waiting[0][0]) <= self._limit:
+            calls.append(self._waiting.popleft())
+            size += len(calls[-1][0])
+        return calls
+
+    def _is_full(self) -> bool:
+        return sum(len(asked) for asked, _ in self._waiting) >= self._limit
+
+    async def _answer(self, calls: list[_Call[Question, Answer]]) -> None:
         questions = [question for asked, _ in calls for question in asked]
         try:
             answers = await self._run(questions)
@@ -65,7 +85,7 @@ class GroupCommit(Generic[Question, Answer]):
                 start += len(asked)
 
 
-def _fail(calls: list[tuple[Sequence[Question], asyncio.Future[list[Answer]]]], error: Exception) -> None:
+def _fail(calls: list[_Call[Question, Answer]], error: Exception) -> None:
     for _, future in calls:
         if not future.done():
             future.set_exception(error)

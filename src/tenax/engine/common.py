@@ -11,7 +11,7 @@ from tenax.store.claims import Terms
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 
-FEWEST_SLOTS = 32
+FEWEST_SLOTS = 8
 
 
 class Common:

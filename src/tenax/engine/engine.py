@@ -47,6 +47,10 @@ from tenax.store.connect import Database
 _log = structlog.get_logger("tenax.engine")
 
 
+_REPORTS_AT_ONCE = 2
+"""Batches: what one makes ready, while the database works on the other."""
+
+
 class Engine:
     """Stateless but for caches and parked requests: any number of engines may share a database."""
 
@@ -55,7 +59,9 @@ class Engine:
     ) -> None:
         self.core = Core(database, settings, roll=roll)
         self._submit = GroupCommit[Start, Submitted](lambda starts: submit(self.core, starts))
-        self._report = GroupCommit[Report, ReportAnswer](lambda reports: report(self.core, reports))
+        self._report = GroupCommit[Report, ReportAnswer](
+            lambda reports: report(self.core, reports), at_once=_REPORTS_AT_ONCE
+        )
         self._heartbeat = Heartbeats(self.core)
         self.dispatcher = Dispatcher(self.core, self._report)
         self.server_steps = ServerSteps(self.core)

@@ -32,6 +32,8 @@ class Parked:
     granted: asyncio.Future[list[Assignment]]
     leaving: bool = False
     """Its time is up while a claim is under way: what that claim gives it is still its own."""
+    served: bool = False
+    """There is something for it, which is made ready now."""
 
 
 class Dispatcher:
@@ -128,10 +130,11 @@ class Dispatcher:
                 self._in_vain = frozenset(_asked(one.request) for party in parties.values() for one in party)
             return progress
         finally:
-            self._park_again([parked for parked in taken if not parked.granted.done()])
+            self._park_again([one for one in taken if not one.served and not one.granted.done()])
 
     def _park_again(self, unserved: list[Parked]) -> None:
         for parked in unserved:
+            parked.served = False
             if parked.leaving:
                 parked.granted.set_result([])
         self._parked = [parked for parked in unserved if not parked.leaving] + self._parked
@@ -144,10 +147,8 @@ class Dispatcher:
             self._doubtful.pop()
 
     async def _serve(self, group: list[Parked]) -> int:
-        grants: dict[str, list[Assignment]] = defaultdict(list)
         try:
             claimed, assigning = await self._claim([parked.request for parked in group])
-            items = claimed.items
         except (
             asyncio.CancelledError
         ):  # the server stops: it hands back what never reached a worker, for nobody else would
@@ -158,6 +159,21 @@ class Dispatcher:
         except Exception:  # it is raised again; whatever was leased by then never reached a worker
             self._give_up(group)
             raise
+        if items := claimed.items:
+            self.fleet.note_leased(items, claimed.probed)
+            granted = {item.grant for item in items}
+            served = [parked for parked in group if parked.request.grant in granted]
+            for parked in served:
+                parked.served = True
+            # The next claim is on its way to the database by then, and that one works on it meanwhile.
+            asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
+        if claimed.next_token is not None:
+            self._wake_in(claimed.next_token)
+        return claimed.progress
+
+    def _grant(self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning) -> None:
+        """What was claimed goes to those who asked for it."""
+        grants: dict[str, list[Assignment]] = defaultdict(list)
         broken: list[Report] = []
         for item in items:
             made = assigning.make(item)
@@ -165,19 +181,16 @@ class Dispatcher:
                 grants[item.grant].append(made)
             else:
                 broken.append(made)
-        for parked in group:
-            if (assignments := grants.get(parked.request.grant)) and not parked.granted.done():
+        self._core.leased.note(items)
+        for parked in served:
+            if assignments := grants.get(parked.request.grant):
                 parked.granted.set_result(assignments)
         if broken:
             self._later(self._report(broken))
-        if items:
-            self.fleet.note_leased(items, claimed.probed)
-            self._core.leased.note(items)
-            self._core.hub.announce(executions={item.execution_id for item in items})
-            self._note_expiry(items)
-        if claimed.next_token is not None:
-            self._wake_in(claimed.next_token)
-        return claimed.progress
+            self._park_again([parked for parked in served if not parked.granted.done()])
+            self._wake.set()
+        self._core.hub.announce(executions={item.execution_id for item in items})
+        self._note_expiry(items)
 
     async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning]:
         if self._claims.may_be_short(requests):
