@@ -149,3 +149,14 @@ def test_nesting_is_bounded():
         value = [value]
     with pytest.raises(TemplateError, match="nested"):
         template(value)
+
+
+def test_what_user_code_might_change_is_its_own():
+    deep = template({"task": "t", "args": {"rows": [1]}})
+    deep.render({}).value["args"]["rows"].append(2)
+    assert deep.render({}).value == {"task": "t", "args": {"rows": [1]}}
+
+
+def test_what_nobody_gets_as_it_is_is_rendered_once():
+    flat = template({"task": "t", "args": {"n": 1}})
+    assert flat.render({}) is flat.render({})

@@ -86,9 +86,13 @@ class Template:
 
 
 def _shareable(rendered: Rendered) -> Rendered | None:
-    """The same for everyone: a step's keys, if nothing in them is a list or a mapping that user code might get and change."""
-    values = rendered.value.values() if isinstance(rendered.value, dict) else (rendered.value,)
-    return None if any(isinstance(value, dict | list) for value in values) else rendered
+    """The same for everyone: the keys of a step and what is in them, if there is nothing deeper that user code might get and change."""
+    return rendered if _depth(rendered.value) <= 2 else None
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
 
 
 def compile_template(value: Any, *, variables: frozenset[str]) -> Template:
