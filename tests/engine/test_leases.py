@@ -295,6 +295,35 @@ def test_a_caller_that_goes_away_while_parked_loses_nothing(play):
     play(scene)
 
 
+def test_a_caller_that_goes_away_while_it_is_served_takes_nobody_with_it(play):
+    async def scene(hand: Hand):
+        await hand.submit()
+        await hand.submit()
+        dispatcher = hand.engine.dispatcher
+        ask = [
+            LeaseRequest(name, str(uuid.uuid4()), 1, ("python",), wait=wait)
+            for name, wait in (("a", 0), ("b", 60))
+        ]
+        blocker = await hand.engine.core.database.connect()
+        async with blocker.transaction():
+            await blocker.execute("lock table tenax.item in access exclusive mode")
+            impatient, patient = (asyncio.create_task(dispatcher.lease(request)) for request in ask)
+            claim = asyncio.create_task(dispatcher.claim())
+            await asyncio.wait([impatient], timeout=0.05)
+            assert not impatient.done(), "its time is up, but the claim may have something for it"
+            impatient.cancel()
+            await asyncio.wait([impatient])
+        await claim
+        async with asyncio.timeout(10):
+            [given] = await patient
+            while not (handed_back := await hand.lease("c")):
+                pass
+        assert handed_back[0].item_id != given.item_id
+        await blocker.close()
+
+    play(scene)
+
+
 def test_a_worker_without_the_handler_hands_on_to_one_that_has_it(play):
     async def scene(hand: Hand):
         id_ = await hand.submit()

@@ -206,7 +206,10 @@ def test_the_pool_of_the_embedded_database_survives_its_kill_9(open_folder):
             await database.pool.execute("create table kept as select 7 as id")
             found = database.embedded.status()
             async with database.pool.acquire() as connection:
+                backend = Path(f"/proc/{await connection.fetchval('select pg_backend_pid()')}")
                 os.kill(found.pid, signal.SIGKILL)
+                # It notices the death of its parent a moment later, and might still answer until then.
+                await asyncio.to_thread(eventually, lambda: not backend.exists())
                 await asyncio.to_thread(eventually, lambda: postmaster_of(found.data) != found.pid)
                 with pytest.raises((*GONE, asyncpg.InterfaceError, Unreachable)):
                     await connection.fetchval("select 1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from tenax.errors import TenaxError
 
@@ -26,7 +26,6 @@ class GroupCommit(Generic[Question, Answer]):
         self._limit = limit
         self._at_once = at_once
         self._waiting: deque[_Call[Question, Answer]] = deque()
-        self._under_way = 0
         self._drainers: set[asyncio.Task[None]] = set()
 
     async def __call__(self, questions: Sequence[Question]) -> list[Answer]:
@@ -34,8 +33,7 @@ class GroupCommit(Generic[Question, Answer]):
             return []
         future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
         self._waiting.append((questions, future))
-        if not self._under_way or (self._under_way < self._at_once and self._is_full()):
-            self._under_way += 1
+        if not self._drainers or (len(self._drainers) < self._at_once and self._is_full()):
             drainer = asyncio.create_task(self._drain())
             self._drainers.add(drainer)
             drainer.add_done_callback(self._drainers.discard)
@@ -48,11 +46,10 @@ class GroupCommit(Generic[Question, Answer]):
 
     async def _drain(self) -> None:
         """What the last of them leaves is taken by nobody: so it leaves nothing. Another one goes when there is no full batch."""
-        try:
-            while self._waiting and (self._under_way == 1 or self._is_full()):
-                await self._answer(self._next_batch())
-        finally:
-            self._under_way -= 1
+        while self._waiting and (len(self._drainers) == 1 or self._is_full()):
+            await self._answer(self._next_batch())
+        # At once, and not only by its callback a turn later: another one that ends in this turn must know that it is the last.
+        self._drainers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     def _next_batch(self) -> list[_Call[Question, Answer]]:
         calls = [self._waiting.popleft()]

@@ -183,7 +183,9 @@ class Dispatcher:
                 broken.append(made)
         self._core.leased.note(items)
         for parked in served:
-            if assignments := grants.get(parked.request.grant):
+            if parked.granted.done():  # whoever asked has gone meanwhile: nobody else would hand it back
+                self._later(release_grants(self._core, parked.request.worker, [parked.request.grant]))
+            elif assignments := grants.get(parked.request.grant):
                 parked.granted.set_result(assignments)
         if broken:
             self._later(self._report(broken))

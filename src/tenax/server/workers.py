@@ -27,7 +27,7 @@ async def register(request: Request) -> Response:
 
 @router.post("/lease", **described(answers.ASSIGNMENTS, body=bodies.LEASE))
 async def lease(request: Request) -> Response:
-    """Work for free slots. Waits up to `wait` seconds for it. What a client that left was granted is handed back."""
+    """Work for free slots. Waits up to `wait` seconds for it. A field of an assignment that is absent has its default. What a client that left was granted is handed back."""
     wanted = await read_body(request, bodies.LEASE)
 
     async def give_back(assignments: Sequence[Assignment]) -> None:
