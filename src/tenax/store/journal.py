@@ -132,7 +132,6 @@ class Journal:
         again, changed = self.items_again, list(self.executions.values())
         await self.write_item_results(tx)
         before = columns(
-            self.ended_items,
             [item.id for item in again],
             [item.state for item in again],
             [item.available_at for item in again],
@@ -156,7 +155,7 @@ class Journal:
             [row.compensation for row, _, _ in changed],
             *self.rows(),
         )
-        await tx.execute(sql("write_journal"), *before, self.now, *after)
+        await tx.execute(sql("write_journal"), self.ended_items, *before, self.now, *after)
         await self._write_the_rest(tx, [row.id for row, _, _ in changed if row.parent_id is not None])
 
     async def write_item_results(self, tx: Connection) -> None:

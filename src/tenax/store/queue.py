@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tenax.store.arrays import column, columns
+from tenax.store.arrays import columns
 from tenax.store.connect import Connection
 from tenax.store.journal import SERVER_QUEUE
 from tenax.store.json_text import encode
@@ -27,7 +27,7 @@ async def lock_executions(
     tx: Connection, ids: Sequence[int]
 ) -> tuple[dict[int, ExecutionRow], datetime | None]:
     """The executions, locked in the order of their ids, and the time at which that was asked for."""
-    rows = await tx.fetch(sql("lock_executions"), column(sorted(set(ids))))
+    rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
     executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
     return executions, rows[-1]["now"] if rows else None
 

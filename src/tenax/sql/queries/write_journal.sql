@@ -1,6 +1,7 @@
 -- All that a batch of decisions changes, in one statement.
 with ended as (
-    delete from tenax.item where id = any($1::text::bigint[])
+    -- An array, and not a text: the plan may be made before the table is known to be large, and must not search in a list row by row.
+    delete from tenax.item where id = any($1::bigint[])
 ), again as (
     update tenax.item i
        set state = r.state, available_at = r.available_at, attempt = r.attempt, ledger = coalesce(r.ledger, i.ledger),
