@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from importlib.resources import files
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenax.store.arrays import column, columns
+from tenax.store.arrays import column, columns, lines
 from tenax.store.connect import connect
 
 Fetch = Callable[..., list[Any]]
@@ -101,3 +103,19 @@ def test_several_columns_at_once():
         None,
         "{True,False}",
     ]
+
+
+def test_no_statement_searches_in_a_column_that_goes_as_one_text():
+    """PostgreSQL hashes a list that it knows when it plans, and not what a text becomes: that it would go through for each row of a
+    table which it takes to be small, as it takes every table that was never analyzed."""
+    queries = files("tenax").joinpath("sql", "queries")
+    for query in queries.iterdir():
+        assert not re.search(
+            r"\b(any|all)\s*\(\s*(\$\d+::text::|string_to_array)", query.read_text("utf-8")
+        ), query.name
+
+
+def test_lines_come_out_as_they_went_in(fetch: Fetch) -> None:
+    for values in ([None, '{"a": ""}', "1"], ['""', None], ["null"], [None]):
+        rows = fetch("select x from unnest(string_to_array($1::text, E'\\n', '')) as u (x)", lines(values))
+        assert [row["x"] for row in rows] == ([] if values == [None] else values)
