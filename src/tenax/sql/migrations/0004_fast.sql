@@ -1,6 +1,6 @@
--- The log is written as text that PostgreSQL does not take apart: only readers do. This writes the whole log anew, once.
+-- The log is written as text that PostgreSQL checks and does not take apart: only readers do. This writes the whole log anew, once.
 drop view tenax.event;
-alter table tenax.log alter column events type text using events::text;
+alter table tenax.log alter column events type json using events::text::json;
 create view tenax.event as
     select l.id + e.n - 1 as id,
            row_number() over (partition by l.execution_id order by l.id, e.n) as seq,
