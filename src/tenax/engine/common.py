@@ -12,9 +12,12 @@ from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 
 FEWEST_SLOTS = 8
+"""A claim asks for at least so many: with fewer it would often have to ask twice."""
 
 
 class Common:
+    """Leases common items, and remembers how many there were and whose turn it is."""
+
     def __init__(self, core: Core) -> None:
         self._core = core
         self._turn = 0
