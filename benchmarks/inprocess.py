@@ -9,6 +9,7 @@ import signal
 import sys
 
 import benchmarks.tasks  # noqa: F401 -- imported for the tasks it registers
+import tenax.worker.executors.python  # noqa: F401 -- else it is read when the first attempt is measured
 from benchmarks import workflows
 from benchmarks.gate import wait_at_gate
 from benchmarks.load import submit_steadily

@@ -17,7 +17,6 @@ from tenax.model.wire import (
     RegistrationAnswer,
     Release,
     Report,
-    ReportAnswer,
 )
 from tenax.settings import Settings, load_settings
 from tenax.store.connect import Database
@@ -36,8 +35,8 @@ class LocalTransport:
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
         return await self._engine.lease(request)
 
-    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        return await self._engine.report(reports)
+    async def report(self, reports: Sequence[Report]) -> None:
+        await self._engine.report(reports)
 
     async def release(self, releases: Sequence[Release]) -> None:
         await self._engine.release(releases)

@@ -133,7 +133,7 @@ def test_what_a_worker_holds(tenax, server):
         "queues": ["gpu"],
     }
     [assignment] = speak(server, "lease", {**wanted, "life": life, "wait": 10})
-    assert assignment["execution_id"] == number
+    assert assignment["execution_id"] == [number]
     shown = tenax("workers", "show", "w1").out
     assert "\nholds 1:\n" in shown
     assert re.search(rf"^ *{number}  render +1 +\S+ +20", shown, re.MULTILINE)

@@ -77,6 +77,28 @@ def test_the_order_of_slots(rows, order):
     assert served(offers(*rows), len(order) + 1) == order
 
 
+@pytest.mark.parametrize(
+    ("whole", "limit", "order"),
+    [
+        ("", 8, "ABCABCAB"),
+        ("ABC", 8, "AAABBBCC"),
+        ("ABC", 20, "AAABBBCCC"),
+        ("B", 8, "ABBBCACA"),
+        ("ABC", 2, "AA"),
+    ],
+)
+def test_who_is_served_as_a_whole_has_all_of_its_slots_filled_in_its_turn(whole, limit, order):
+    fleet = offers(("A", HEALTHY, 0, 3), ("B", HEALTHY, 0, 3), ("C", HEALTHY, 0, 3))
+    asking = [replace(offer, whole=offer.worker in whole) for offer in fleet]
+    assert "".join("ABC"[no] for no in order_slots(asking, limit)) == order
+
+
+def test_who_is_served_as_a_whole_waits_for_those_of_a_better_rank_or_less_depth():
+    fleet = offers(("A", DEGRADED, 0, 2), ("B", HEALTHY, 2, 2), ("C", HEALTHY, 0, 2))
+    asking = [replace(offer, whole=True) for offer in fleet]
+    assert "".join("ABC"[no] for no in order_slots(asking, 6)) == "CCBBAA"
+
+
 def test_a_limit_of_nothing():
     assert order_slots(offers(("A", HEALTHY, 0, 5)), 0) == []
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import httpx2
 import pytest
+from over_http import one_by_one, report_on
 
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client
@@ -35,9 +36,8 @@ def accepted(http: httpx2.Client) -> str:
     """The callback URL of an attempt that its callee has taken on."""
     http.post("/v1/executions", json={"source": WORKFLOW, "input": INPUT})
     wanted = {"worker": "w", "grant": str(uuid4()), "slots": 1, "runtimes": ["http"], "wait": 20}
-    [given] = http.post("/v1/worker/lease", json=wanted).json()
-    place = {name: given[name] for name in ("execution_id", "item_id", "attempt", "token")}
-    http.post("/v1/worker/report", json=[place | {"outcome": {"status": "accepted"}}])
+    [given] = one_by_one(http.post("/v1/worker/lease", json=wanted).json())
+    http.post("/v1/worker/report", json=[report_on(given, {"status": "accepted"})])
     url: str = given["callback"]
     return url
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from over_http import one_by_one, report_on
 from waiting import eventually
 
 ASYNC = """
@@ -24,14 +25,13 @@ PROBLEM = {"content-type": "application/problem+json"}
 
 def lease(http: Any) -> dict[str, Any]:
     body = {"worker": "w", "grant": str(uuid4()), "slots": 1, "runtimes": ["http"], "wait": 20}
-    [given] = http.post("/v1/worker/lease", json=body).json()
+    [given] = one_by_one(http.post("/v1/worker/lease", json=body).json())
     return given
 
 
 def report(http: Any, given: dict[str, Any], status: str = "accepted") -> dict[str, Any]:
-    place = {name: given[name] for name in ("execution_id", "item_id", "attempt", "token", "step")}
     outcome = {"status": status, "result": {"status_code": 202, "headers": {}, "data": None}}
-    [answer] = http.post("/v1/worker/report", json=[place | {"outcome": outcome}]).json()
+    [answer] = http.post("/v1/worker/report", json=[report_on(given, outcome)]).json()
     return answer
 
 

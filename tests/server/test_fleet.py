@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import structlog
+from over_http import one_by_one
 from pydantic import TypeAdapter
 
 from tenax.server import fleet_answers
@@ -29,7 +30,7 @@ def submit(http: Any, queue: str = "default") -> int:
 
 def lease(http: Any, name: str, life: str, **more: Any) -> list[dict[str, Any]]:
     body = {"worker": name, "grant": str(uuid.uuid4()), "slots": 1, "runtimes": ["process"], "life": life}
-    return http.post("/v1/worker/lease", json={**body, "wait": 10, **more}).json()
+    return one_by_one(http.post("/v1/worker/lease", json={**body, "wait": 10, **more}).json())
 
 
 def fits(kind: TypeAdapter[Any], answer: Any) -> Any:

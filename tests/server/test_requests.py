@@ -8,11 +8,15 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from over_http import one_by_one, report_on
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
 GRANT = str(uuid4())
 LEASE = {"worker": "w", "grant": GRANT, "slots": 1, "runtimes": ["python"], "wait": 0.01}
-REPORT = {"execution_id": 1, "item_id": 1, "attempt": 1, "token": GRANT, "outcome": {"status": "succeeded"}}
+REPORT = {
+    "execution_id": [1], "item_id": [1], "attempt": [1], "token": [GRANT], "outcome": [{"status": "succeeded"}]
+}  # fmt: skip
+TOO_MANY = {name: value if name == "outcome" else value * 1001 for name, value in REPORT.items()}
 RELEASE = {"execution_id": 1, "item_id": 1, "attempt": 1, "token": GRANT, "reason": "draining"}
 HUGE = 2**63
 
@@ -64,10 +68,19 @@ def problem_of(answer: Any) -> dict[str, Any]:
         ("/v1/worker/lease", LEASE | {"execution_id": HUGE}, "execution_id"),
         ("/v1/worker/lease", LEASE | {"labels": {"a": "\0"}}, "labels.a"),
         ("/v1/worker/lease", LEASE | {"lost_grants": ["x"]}, "lost_grants[0]"),
-        ("/v1/worker/report", [REPORT | {"token": "x"}], "[0].token: Value error, not a UUID"),
-        ("/v1/worker/report", [REPORT, REPORT | {"item_id": HUGE}], "[1].item_id"),
-        ("/v1/worker/report", [REPORT | {"outcome": {"status": "great"}}], "[0].outcome.status"),
+        ("/v1/worker/report", [REPORT | {"token": ["x"]}], "[0].token[0]: Value error, not a UUID"),
+        ("/v1/worker/report", [REPORT, REPORT | {"item_id": [HUGE]}], "[1].item_id[0]"),
+        ("/v1/worker/report", [REPORT | {"item_id": 1}], "[0].item_id"),
+        (
+            "/v1/worker/report",
+            [REPORT | {"item_id": [1, 2]}],
+            "[0]: Value error, item_id has 2 entries, and token has 1",
+        ),
+        ("/v1/worker/report", [REPORT | {"result": []}], "[0]: Value error, result has 0 entries"),
+        ("/v1/worker/report", [REPORT | {"outcome": []}], "[0]: Value error, outcome has 0 entries"),
+        ("/v1/worker/report", [REPORT | {"outcome": [{"status": "great"}]}], "[0].outcome[0].status"),
         ("/v1/worker/report", [REPORT] * 1001, "at most 1000"),
+        ("/v1/worker/report", [TOO_MANY], "at most 1000"),
         ("/v1/worker/release", [RELEASE | {"reason": "tired"}], "[0].reason"),
         (
             "/v1/worker/heartbeat",
@@ -196,21 +209,21 @@ def test_an_unknown_execution_says_what_to_do(standing) -> None:
 def test_a_report_is_not_lost_for_its_details(server, outcome: dict[str, Any]) -> None:
     with server.http() as http:
         http.post("/v1/executions", json={"source": SOURCE})
-        [given] = http.post("/v1/worker/lease", json=LEASE | {"wait": 20}).json()
-        place = {name: given[name] for name in ("execution_id", "item_id", "attempt", "token")}
-        [answer] = http.post("/v1/worker/report", json=[place | {"outcome": outcome}]).json()
+        [given] = one_by_one(http.post("/v1/worker/lease", json=LEASE | {"wait": 20}).json())
+        [answer] = http.post("/v1/worker/report", json=[report_on(given, outcome)]).json()
         assert answer["status"] == "applied"
 
 
 def test_a_lease_token_counts_in_any_spelling(server) -> None:
     with server.http() as http:
         http.post("/v1/executions", json={"source": SOURCE})
-        [given] = http.post("/v1/worker/lease", json=LEASE | {"grant": GRANT.upper(), "wait": 20}).json()
-        place = {name: given[name] for name in ("execution_id", "item_id", "attempt")}
-        report = place | {"token": "{" + given["token"].upper() + "}", "outcome": {"status": "succeeded"}}
+        body = LEASE | {"grant": GRANT.upper(), "wait": 20}
+        [given] = one_by_one(http.post("/v1/worker/lease", json=body).json())
+        spelled = given | {"token": "{" + given["token"].upper() + "}"}
+        report = report_on(spelled, {"status": "succeeded"})
         for _ in range(2):
             [answer] = http.post("/v1/worker/report", json=[report]).json()
-            assert answer == {"item_id": given["item_id"], "status": "applied", "verdict": "complete"}
+            assert answer == {"item_id": [given["item_id"]], "status": "applied", "verdict": "complete"}
 
 
 def test_an_assignment_names_only_what_its_step_uses(server) -> None:
@@ -226,7 +239,7 @@ def test_an_assignment_names_only_what_its_step_uses(server) -> None:
         http.post("/v1/executions", json={"source": f"name: x\nworkflow: [{fan_out}]\n"})
         [first] = http.post("/v1/worker/lease", json=LEASE | {"grant": str(uuid4()), "wait": 20}).json()
         assert first.keys() == always | {"item"}
-        assert (first["item"], first["spec"]["args"]) == (0, {"x": None}), (
+        assert (first["item"], first["spec"][0]["args"]) == ([0], {"x": None}), (
             "it says them though they say little"
         )
 

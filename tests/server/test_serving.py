@@ -14,9 +14,11 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import fastapi.routing
 import httpx2
 import pytest
 import structlog
+from over_http import one_by_one
 from starlette.requests import Request
 from waiting import eventually
 
@@ -164,7 +166,7 @@ def test_a_signal_answers_those_who_wait_and_ends_the_process(database_url: str,
         async with httpx2.AsyncClient(base_url=url, timeout=30) as http:
             id_ = (await http.post("/v1/executions", json={"source": SOURCE})).json()["id"]
             [given] = (await http.post("/v1/worker/lease", json=lease_body())).json()
-            assert given["execution_id"] == id_
+            assert given["execution_id"] == [id_]
             known = (await http.get(f"/v1/executions/{id_}/news")).json()["cursor"]
             parked = [
                 asyncio.create_task(http.post("/v1/worker/lease", json=lease_body())),
@@ -198,7 +200,7 @@ def test_work_goes_on_to_others_when_a_waiting_worker_goes_away(server) -> None:
 
         def all_seen() -> bool:
             answer = http.post("/v1/worker/lease", json=lease_body(worker="here", wait=5))
-            seen.update(given["execution_id"] for given in answer.json())
+            seen.update(given["execution_id"] for given in one_by_one(answer.json()))
             return seen == ids
 
         eventually(all_seen)
@@ -216,6 +218,20 @@ def test_lost_grants_are_handed_back_uncounted(server) -> None:
         types = [e["type"] for e in http.get(f"/v1/executions/{id_}/events").json()]
     assert types.count("lease_released") == 1
     assert "action_error" not in types
+
+
+def test_no_request_has_to_wait_until_the_routes_are_worked_out(
+    server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worked_out = fastapi.routing.get_dependant
+    late: list[Any] = []
+    monkeypatch.setattr(
+        fastapi.routing, "get_dependant", lambda **route: late.append(route) or worked_out(**route)
+    )
+    with server.http() as http:
+        assert http.get("/v1/executions").json() == []
+        assert http.get("/healthz").status_code == 200
+    assert late == []
 
 
 def test_an_open_api_document_is_served(server) -> None:

@@ -14,7 +14,9 @@ from tenax.server.joined import Joined
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
 TOKEN = str(uuid4())
 LEASE = {"worker": "w", "grant": TOKEN, "slots": 1, "runtimes": ["python"], "wait": 0.01}
-REPORT = {"execution_id": 1, "item_id": 1, "attempt": 1, "token": TOKEN, "outcome": {"status": "succeeded"}}
+REPORT = {
+    "execution_id": [1], "item_id": [1], "attempt": [1], "token": [TOKEN], "outcome": [{"status": "succeeded"}]
+}  # fmt: skip
 
 
 def test_it_leads_where_the_routes_lead() -> None:
@@ -29,8 +31,8 @@ def test_it_leads_where_the_routes_lead() -> None:
         ("/v1/worker/lease", LEASE, 200),
         ("/v1/worker/lease", LEASE | {"slots": 0}, 422),
         ("/v1/worker/report", [REPORT], 200),
-        ("/v1/worker/report", [REPORT | {"token": TOKEN.upper()}], 200),
-        ("/v1/worker/report", [REPORT | {"token": 5}], 422),
+        ("/v1/worker/report", [REPORT | {"token": [TOKEN.upper()]}], 200),
+        ("/v1/worker/report", [REPORT | {"token": [5]}], 422),
         ("/v1/worker/heartbeat", {"worker": "w"}, 200),
         ("/v1/worker/heartbeat", {}, 422),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -44,7 +45,8 @@ class Assigning:
                 continue
             plan = plans[item.plan_id]
             action = plan.action(item.step, compensates=item.compensates)
-            keys |= {(item.execution_id, name): plan.steps[name].is_final for name in action.reads}
+            for name in action.reads:
+                keys[item.execution_id, name] = plan.steps[name].is_final
             if action.reads_input:
                 readers.add(item.execution_id)
         steps: dict[int, dict[str, Any]] = {}
@@ -69,25 +71,26 @@ class Assigning:
         template = action.specs[decode(item.vary)["entry"] if item.vary is not None else 0]
         rendered = template.render(self._scope(item) if not template.is_static else {})
         key = receipt(self.secret, item.execution_id, item.id)
+        # By place: so many names would take three times as long, and there is one of these for each attempt.
         return Assignment(
-            execution_id=item.execution_id,
-            item_id=item.id,
-            attempt=item.attempt,
-            token=item.token,
-            step=item.step,
-            runtime=action.step.type,
-            spec=rendered.value,
-            timeout=item.timeout,
-            receipt=key,
-            workflow=plan.workflow.name,
-            max_attempts=item.max_attempts,
-            base_dir=item.base_dir,
-            dependency=action.step.dependency,
-            secrets=rendered.secrets,
-            item=item.item_no,
-            callback=self._callback(item, key) if "async" in action.step.spec else None,
-            compensates=item.compensates,
-            is_retry=item.is_retry,
+            item.execution_id,
+            item.id,
+            item.attempt,
+            item.token,
+            item.step,
+            action.step.type,
+            rendered.value,
+            item.timeout,
+            key,
+            plan.workflow.name,
+            item.max_attempts,
+            item.base_dir,
+            action.step.dependency,
+            rendered.secrets,
+            item.item_no,
+            self._callback(item, key) if "async" in action.step.spec else None,
+            item.compensates,
+            item.is_retry,
         )
 
     def _scope(self, item: LeasedItem) -> dict[str, Any]:
@@ -120,7 +123,15 @@ class NoCallback(EvaluationError):
 
 def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
     """The item's receipt token: the same over all its attempts, and not to be guessed."""
-    return hashlib.blake2b(b"item %d %d" % (execution_id, item_id), key=secret, digest_size=16).hexdigest()
+    digest = _keyed(secret).copy()
+    digest.update(b"item %d %d" % (execution_id, item_id))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _keyed(secret: bytes) -> hashlib.blake2b:
+    """What has taken in the key need not do so again."""
+    return hashlib.blake2b(key=secret, digest_size=16)
 
 
 def _unrendered(item: LeasedItem, error: Exception) -> Report:

@@ -14,6 +14,7 @@ from tenax.engine.asked import MOST_AT_ONCE, NOTHING_SEEN, Asked, Outlook, asked
 from tenax.engine.common import Common
 from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
+from tenax.engine.pace import Pace
 from tenax.model.wire import LeaseRequest
 from tenax.policy.offers import (
     PROBE,
@@ -63,15 +64,18 @@ class Claimed:
 class Claims:
     """One after the other: what is claimed here is known before the next claim begins."""
 
-    def __init__(self, core: Core, fleet: Fleet) -> None:
+    def __init__(self, core: Core, fleet: Fleet, pace: Pace) -> None:
         self._core = core
         self._fleet = fleet
+        self._pace = pace
         self._common = Common(core)
         self._outlook = NOTHING_SEEN
         self._since_crowd = 0
         self._last_lane = 0
         self._drained = False
         """All that was ready has been taken, the last time that someone looked."""
+        self._pressed = False
+        """The last claim found as much as it could take: there is more, most likely."""
         self._habit = NOTHING_SEEN
         """What was seen when there was something last, if that was plain."""
 
@@ -90,7 +94,7 @@ class Claims:
 
     async def take_short(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed | None:
         """The short way, for requests that may go it. None: what is there needs the full one."""
-        asked = asked_by(requests, self._fleet_offers(requests))
+        asked = asked_by(requests, self._turns(self._fleet_offers(requests)))
         if items := await self._lease_as_ever(tx, asked):
             return Claimed(items)
         looked, from_memory = self._outlook, self._is_fresh(self._outlook, asked.queues)
@@ -102,6 +106,7 @@ class Claims:
             items += await self._common.lease(tx, asked, looked, done=len(items)) if looked.plain else []
         if not looked.plain:
             items = items or await self._lease_crowd(tx, asked, looked)
+            self._pressed = len(items) >= asked.slots
             return Claimed(items) if items else None
         self._note_taken(asked, len(items))
         return Claimed(items)
@@ -144,6 +149,7 @@ class Claims:
 
     def _note_taken(self, asked: Asked, count: int) -> None:
         self._common.note_taken(count)
+        self._pressed = count >= asked.slots
         if count < asked.slots:
             self._outlook = (
                 NOTHING_SEEN  # before these slots are left empty, someone has looked at what there is
@@ -161,6 +167,13 @@ class Claims:
 
     def _fleet_offers(self, requests: Sequence[LeaseRequest]) -> list[Offer]:
         return [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
+
+    def _turns(self, offers: list[Offer]) -> list[Offer]:
+        """While there is more work than slots, and more slots than one claim can fill, whoever is done in a moment with what it gets
+        has all of its slots filled, and then the next one has."""
+        if not self._pressed or sum(offer.slots for offer in offers) <= MOST_AT_ONCE:
+            return offers
+        return [replace(offer, whole=self._pace.is_brisk(offer.worker)) for offer in offers]
 
     async def _offers(self, tx: Connection, requests: Sequence[LeaseRequest]) -> list[Offer]:
         """What each request can be given. A probe is for one server, and for one request of its worker."""

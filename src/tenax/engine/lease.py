@@ -13,6 +13,7 @@ from tenax.engine.assign import Assigning
 from tenax.engine.claim import Claimed, Claims
 from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
+from tenax.engine.pace import Pace
 from tenax.engine.presence import Presence
 from tenax.engine.report import release_grants
 from tenax.engine.wake import Settled, whenever
@@ -51,7 +52,8 @@ class Dispatcher:
         self._background: set[asyncio.Task[Any]] = set()
         self.presence = Presence(core, self.wake)
         self.fleet = Fleet(core)
-        self._claims = Claims(core, self.fleet)
+        self.pace = Pace()
+        self._claims = Claims(core, self.fleet, self.pace)
         core.hub.when_ready(self._wake.set)
         core.hub.on_settled = self._note_settled
         core.hub.on_special = self._claims.look_anew
@@ -89,6 +91,7 @@ class Dispatcher:
 
     def _park(self, request: LeaseRequest) -> Parked:
         self.presence.heard(request.worker)
+        self.pace.note_asked(request)
         parked = Parked(request, asyncio.get_running_loop().create_future())
         self._parked.append(parked)
         return parked
@@ -165,6 +168,7 @@ class Dispatcher:
             served = [parked for parked in group if parked.request.grant in granted]
             for parked in served:
                 parked.served = True
+                self.pace.note_served(parked.request)
             # The next claim is on its way to the database by then, and that one works on it meanwhile.
             asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
         if claimed.next_token is not None:

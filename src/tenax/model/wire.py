@@ -1,11 +1,13 @@
 """What goes between server and workers, over HTTP or within one process. Both sides use these types.
 
-Assignments and reports, of which there are many, go over HTTP without the fields that are at their default: that must stay
-what it says to be absent.
+Of some there are many. Over HTTP those that are alike go together (`Assignments`, `Reports`, `ReportAnswers`): what they share is
+said once, and the rest is one list for each field. Fields that are at their default are left out: that must stay what it says
+to be absent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -71,6 +73,31 @@ class Assignment:
 
 
 @dataclass(slots=True)
+class Assignments:
+    """Assignments that differ only in what is a list here: in each list one entry for each of them, in the same order."""
+
+    step: str
+    runtime: str
+    spec: list[dict[str, Any]]
+    """Or a single one for all of them."""
+    timeout: float
+    workflow: str
+    max_attempts: int | None
+    execution_id: list[int]
+    item_id: list[int]
+    attempt: list[int]
+    token: list[str]
+    receipt: list[str]
+    base_dir: str | None = None
+    dependency: str | None = None
+    secrets: tuple[SecretSlot, ...] = ()
+    item: list[int | None] | None = None
+    callback: list[str | None] | None = None
+    compensates: bool = False
+    is_retry: bool = False
+
+
+@dataclass(slots=True)
 class Report:
     """What an attempt came to, by the worker that holds its lease."""
 
@@ -85,6 +112,22 @@ class Report:
 
 
 @dataclass(slots=True)
+class Reports:
+    """Reports on attempts of one step: in each list one entry for each of them, in the same order."""
+
+    outcome: Sequence[Outcome]
+    """Or a single one for all of them."""
+    execution_id: list[int]
+    item_id: list[int]
+    attempt: list[int]
+    token: list[str]
+    step: str | None = None
+    item: list[int | None] | None = None
+    result: list[Any] | None = None
+    """What is absent from their outcomes, so that plain successes can share one."""
+
+
+@dataclass(slots=True)
 class ReportAnswer:
     """`applied`: decided now (or before: the same report again gets the same answer). `late`: recorded, changed nothing."""
 
@@ -92,6 +135,15 @@ class ReportAnswer:
     status: Literal["applied", "late"]
     verdict: str | None = None
     """complete, retry, hold, fail or stop, where it was applied."""
+
+
+@dataclass(slots=True)
+class ReportAnswers:
+    """The same answer to the reports on these items."""
+
+    item_id: list[int]
+    status: Literal["applied", "late"]
+    verdict: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

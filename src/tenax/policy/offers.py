@@ -40,6 +40,8 @@ class Offer:
     rank: int = HEALTHY
     suspects: bool = False
     """The worker runs a suspect now."""
+    whole: bool = False
+    """When its turn has come, all of its slots are filled (by `order_slots`), and not one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,7 @@ def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
     heap = slots.heap(range(len(offers)))
     order: list[int] = []
     while len(order) < limit and (n := slots.best(heap)) is not None:
-        slots.take(n)
-        order.append(offers[n].request_no)
+        order += [offers[n].request_no] * slots.take_turn(n, limit - len(order))
     return order
 
 
@@ -209,6 +210,13 @@ class _Slots:
         for place in refused:
             heapq.heappush(heap, place)
         return found
+
+    def take_turn(self, n: int, most: int) -> int:
+        """One slot, or all that are left of an offer that goes as a whole. Returns how many."""
+        count = min(self._free[n], most) if self._offers[n].whole else 1
+        self._free[n] -= count
+        self._depth[self._offers[n].worker] += count
+        return count
 
     def take(self, n: int, *, suspect: bool = False) -> None:
         worker = self._offers[n].worker

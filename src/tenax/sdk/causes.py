@@ -46,22 +46,30 @@ def connection_words(kind: Connection) -> str:
 
 def kind_of_causes(causes: Iterable[BaseException]) -> Connection | None:
     """The first that tells. None: no error of the operating system or of TLS is among them."""
-    return next((kind for cause in causes if (kind := _of_cause(cause)) is not None), None)
+    for cause in causes:
+        if (kind := _of_cause(cause)) is not None:
+            return kind
+    return None
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
     """An error and everything behind it, outermost first; groups are opened. Chains can be circular."""
-    seen: set[int] = set()
-    queue: list[BaseException | None] = [error]
+    yield error
+    if error.__cause__ is None and error.__context__ is None and not isinstance(error, BaseExceptionGroup):
+        return  # as most
+    seen: set[int] = {id(error)}
+    queue = _right_behind(error)
     while queue:
         current = queue.pop(0)
-        if current is None or id(current) in seen:
-            continue
-        seen.add(id(current))
-        yield current
-        queue += [current.__cause__, current.__context__]
-        if isinstance(current, BaseExceptionGroup):
-            queue += current.exceptions
+        if current is not None and id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            queue += _right_behind(current)
+
+
+def _right_behind(error: BaseException) -> list[BaseException | None]:
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return [error.__cause__, error.__context__, *inner]
 
 
 def _of_cause(cause: BaseException) -> Connection | None:
@@ -77,4 +85,7 @@ def _of_cause(cause: BaseException) -> Connection | None:
 
 
 def _by_type(error: OSError) -> Connection | None:
-    return next((kind for known, kind in _BY_TYPE if isinstance(error, known)), None)
+    for known, kind in _BY_TYPE:
+        if isinstance(error, known):
+            return kind
+    return None

@@ -9,7 +9,7 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from tenax.model.wire import Assignment, HeartbeatAnswer, RegistrationAnswer, ReportAnswer, Submitted
+from tenax.model.wire import Assignments, HeartbeatAnswer, RegistrationAnswer, ReportAnswers, Submitted
 from tenax.store.tokens import Role
 
 ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
@@ -302,8 +302,8 @@ HEALTH = TypeAdapter(Health)
 VERSION = TypeAdapter(Version)
 PROBLEM = TypeAdapter(Problem)
 REGISTERED = TypeAdapter(RegistrationAnswer)
-ASSIGNMENTS = TypeAdapter(list[Assignment])
-REPORT_ANSWERS = TypeAdapter(list[ReportAnswer])
+ASSIGNMENTS = TypeAdapter(list[Assignments])
+REPORT_ANSWERS = TypeAdapter(list[ReportAnswers])
 HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
 
 

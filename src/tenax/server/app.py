@@ -88,7 +88,9 @@ async def serve(
                 await refuse_unguarded(tx, settings)
             async with Engine(database, settings).running() as engine:
                 engine.core.callback_base = callback_base(listener, settings)
-                await _serve(create_app(engine, settings), listener, ready, stop or asyncio.Event())
+                app = create_app(engine, settings)
+                _work_out_routes(app)
+                await _serve(app, listener, ready, stop or asyncio.Event())
 
 
 @contextlib.asynccontextmanager
@@ -136,6 +138,13 @@ async def _serve(
             app.state.services.parking.close()
             server.should_exit = True
             await serving
+
+
+def _work_out_routes(app: FastAPI) -> None:
+    """The framework would do it when the first request comes that goes by them, and let all others wait for 20 ms."""
+    nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
+    for route in app.routes:
+        route.matches(nowhere)
 
 
 def _config(app: FastAPI) -> uvicorn.Config:

@@ -28,11 +28,12 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 from starlette.requests import Request
 
+from tenax.model.columns import check_lengths
 from tenax.model.durations import LONGEST
 from tenax.model.health import Health, HealthReport
 from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.usage import bounded_cost, bounded_tokens
-from tenax.model.wire import Heartbeat, Held, LeaseRequest, Registration, Release, Report, Submission
+from tenax.model.wire import Heartbeat, Held, LeaseRequest, Registration, Release, Reports, Submission
 from tenax.server.problems import InvalidRequest, UnsupportedBody
 from tenax.store.tokens import LARGEST_ID, LONGEST_NAME, Role
 
@@ -255,14 +256,14 @@ class OutcomeBody(Outcome):
 
 
 @dataclass(slots=True)
-class ReportBody(Report):
-    """The outcome of one attempt, by the worker that holds its lease."""
+class ReportsBody(Reports):
+    """Reports on attempts of one step: in each list one entry for each of them, or in `outcome` a single one for all."""
 
-    execution_id: Id
-    item_id: Id
-    attempt: Attempt
-    token: LeaseToken
-    outcome: OutcomeBody
+    outcome: list[OutcomeBody]
+    execution_id: list[Id]
+    item_id: list[Id]
+    attempt: list[Attempt]
+    token: list[LeaseToken]
     step: Name | None = None
 
 
@@ -330,6 +331,12 @@ class HeartbeatBody(Heartbeat):
     health: Annotated[HealthReportBody | None, WrapValidator(_if_sound)] = None
 
 
+def _at_most_a_batch(reports: list[ReportsBody]) -> list[ReportsBody]:
+    if sum(len(group.token) for group in reports) > BATCH:
+        raise ValueError(f"reports on at most {BATCH} attempts are taken at once")
+    return reports
+
+
 SUBMISSION = TypeAdapter(SubmissionBody)
 SUBMISSIONS = TypeAdapter(BatchBody)
 REASON = TypeAdapter(ReasonBody)
@@ -343,7 +350,13 @@ TOKEN = TypeAdapter(TokenBody)
 LIMITS = TypeAdapter(LimitsBody)
 REGISTRATION = TypeAdapter(RegistrationBody)
 LEASE = TypeAdapter(LeaseBody)
-REPORTS = TypeAdapter(Annotated[list[ReportBody], Field(max_length=BATCH)])
+REPORTS = TypeAdapter(
+    Annotated[
+        list[Annotated[ReportsBody, AfterValidator(check_lengths)]],
+        Field(max_length=BATCH),
+        AfterValidator(_at_most_a_batch),
+    ]
+)
 RELEASES = TypeAdapter(Annotated[list[ReleaseBody], Field(max_length=BATCH)])
 HEARTBEAT = TypeAdapter(HeartbeatBody)
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.columns import gather_answers, gather_assignments, spread_reports
 from tenax.model.wire import Assignment, Release
 from tenax.server import answers, bodies
 from tenax.server.answers import answer_bytes
@@ -27,7 +28,7 @@ async def register(request: Request) -> Response:
 
 @router.post("/lease", **described(answers.ASSIGNMENTS, body=bodies.LEASE))
 async def lease(request: Request) -> Response:
-    """Work for free slots. Waits up to `wait` seconds for it. A field of an assignment that is absent has its default. What a client that left was granted is handed back."""
+    """Work for free slots. Waits up to `wait` seconds for it. Assignments that are alike come together: what differs is a list, with an entry for each of them (of `spec` a single one may do for all). A field that is absent has its default. What a client that left was granted is handed back."""
     wanted = await read_body(request, bodies.LEASE)
 
     async def give_back(assignments: Sequence[Assignment]) -> None:
@@ -37,14 +38,17 @@ async def lease(request: Request) -> Response:
         request, engine(request).lease(wanted), give_back=give_back
     )
     # What a field says by being absent is not written: most of them are not used by most steps.
-    return answer_bytes(answers.ASSIGNMENTS.dump_json(list(granted or ()), exclude_defaults=True))
+    return answer_bytes(
+        answers.ASSIGNMENTS.dump_json(gather_assignments(granted or ()), exclude_defaults=True)
+    )
 
 
 @router.post("/report", **described(answers.REPORT_ANSWERS, body=bodies.REPORTS))
 async def report(request: Request) -> Response:
-    """What up to 1000 attempts came to: one answer for each, in their order. The same report again, the same answer."""
+    """What up to 1000 attempts came to, those of one step together: each field is a list, with an entry for each of them (of `outcome` a single one may do for all). The answers are put together where they are the same. The same report again, the same answer."""
     reports = await read_body(request, bodies.REPORTS)
-    return answer_bytes(answers.REPORT_ANSWERS.dump_json(list(await engine(request).report(reports))))
+    answered = gather_answers(await engine(request).report(spread_reports(reports)))
+    return answer_bytes(answers.REPORT_ANSWERS.dump_json(answered))
 
 
 @router.post("/release", **described(None, body=bodies.RELEASES, status=204))

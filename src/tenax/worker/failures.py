@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -48,6 +47,7 @@ class _Kind(NamedTuple):
     says_it: bool
     """A handler's own word, a bug, a refused permission, unusable values: what was met before does not change them."""
     of_connection: bool
+    of_httpx: bool
 
 
 _KINDS_KEPT = 500
@@ -141,14 +141,14 @@ def _http_date(text: str | None) -> datetime | None:
 
 
 def _facts(error: BaseException, message: str) -> Facts:
-    status_code, retry_after, dependency = _answer(error)
     kind = _kind(error)
+    status_code, retry_after, dependency = _answer(error, kind)
     return Facts(
         message=message,
         status_code=status_code,
         retry_after=retry_after,
         dependency=dependency,
-        connection=None if status_code is not None else _connection(error),
+        connection=None if status_code is not None else _connection(error, kind),
         traceback=_traceback(error),
         exception=kind.name,
         exception_bases=kind.bases,
@@ -173,18 +173,22 @@ def _kind_of(kind: type[BaseException]) -> _Kind:
         or PERMISSION_ERROR in (name, *bases)
         or any(one.endswith(VALIDATION_ERROR) for one in (name, *bases))
     )
-    of_client = str(kind.__module__).partition(".")[0] in _CLIENTS and any(
-        base.__name__ == "TransportError" for base in kind.__mro__
-    )
-    return _Kind(kind, name, tuple(bases), says_it, of_client or issubclass(kind, _CONNECTION_TYPES))
+    of_client = _package(kind) in _CLIENTS and any(base.__name__ == "TransportError" for base in kind.__mro__)
+    of_connection = of_client or issubclass(kind, _CONNECTION_TYPES)
+    of_httpx = any(_package(base) == "httpx2" for base in kind.__mro__)
+    return _Kind(kind, name, tuple(bases), says_it, of_connection, of_httpx)
 
 
-def _answer(error: BaseException) -> tuple[int | None, float | None, str | None]:
+def _package(kind: type) -> str:
+    return str(kind.__module__).partition(".")[0]
+
+
+def _answer(error: BaseException, kind: _Kind) -> tuple[int | None, float | None, str | None]:
     """The HTTP answer that httpx and requests hang on their exceptions, or that urllib's and aiohttp's are themselves."""
     answer = getattr(error, "response", None)
-    status_code = getattr(answer, "status_code", None)
+    status_code = None if answer is None else getattr(answer, "status_code", None)
     if not isinstance(status_code, int) or isinstance(status_code, bool):
-        answer, status_code = error, _own_status(error)
+        answer, status_code = error, _own_status(error, kind)
     if status_code is None:
         return None, None, None
     headers = getattr(answer, "headers", None)
@@ -194,9 +198,9 @@ def _answer(error: BaseException) -> tuple[int | None, float | None, str | None]
     return status_code, hint, _host(getattr(asked, "url", None))
 
 
-def _own_status(error: BaseException) -> int | None:
+def _own_status(error: BaseException, kind: _Kind) -> int | None:
     """`status` or `code` of the exception itself, where it is an answer of HTTP: it has headers then, as urllib's and aiohttp's do."""
-    if not isinstance(error, Exception) or _kind(error).says_it or not hasattr(error, "headers"):
+    if not isinstance(error, Exception) or kind.says_it or not hasattr(error, "headers"):
         return None
     for name in ("status", "code"):
         number = getattr(error, name, None)
@@ -215,44 +219,49 @@ def _host(url: object) -> str | None:
         return None
 
 
-def _connection(error: BaseException) -> Connection | None:
+def _connection(error: BaseException, kind: _Kind) -> Connection | None:
     """Only for errors that are connection errors by their type, or that one of those is behind."""
-    for cause in _chain(error):
-        if _is_of_connection(cause):
-            return _connection_kind(cause)
-        if cause is not error and isinstance(cause, TimeoutError) and isinstance(error, OSError):
+    if _is_of_connection(error, kind):
+        return _connection_kind(error, kind)
+    for cause in _behind(error, kind):
+        of_cause = _kind(cause)
+        if _is_of_connection(cause, of_cause):
+            return _connection_kind(cause, of_cause)
+        if isinstance(cause, TimeoutError) and isinstance(error, OSError):
             return "timeout"  # what the clients of urllib and requests raise descends from OSError
     return None
 
 
-def _is_of_connection(error: BaseException) -> bool:
-    return _kind(error).of_connection or (isinstance(error, OSError) and error.errno in _NETWORK_ERRNOS)
+def _is_of_connection(error: BaseException, kind: _Kind) -> bool:
+    return kind.of_connection or (isinstance(error, OSError) and error.errno in _NETWORK_ERRNOS)
 
 
-def _connection_kind(error: BaseException) -> Connection:
-    if (
-        "httpx2" not in sys.modules
-    ):  # then it is none of its errors, and the module that knows them would load it
+def _connection_kind(error: BaseException, kind: _Kind) -> Connection:
+    if not kind.of_httpx:
         return kind_of_causes(chain(error)) or "other"
-    from tenax.sdk.connections import connection_kind
+    from tenax.sdk.connections import connection_kind  # it would load httpx where nobody has
 
     return connection_kind(error)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what is behind it, outermost first; nothing is behind one that says by its type what is wrong."""
-    seen: set[int] = set()
-    waiting: list[object] = [error]
+def _behind(error: BaseException, kind: _Kind) -> Iterator[BaseException]:
+    """The errors behind one, the nearest first."""
+    seen, waiting = {id(error)}, _right_behind(error, kind)
     while waiting and len(seen) < _CHAIN_LIMIT:
         current = waiting.pop(0)
-        if not isinstance(current, BaseException) or id(current) in seen:
-            continue
-        seen.add(id(current))
-        yield current
-        if not _kind(current).says_it:
-            context = None if current.__suppress_context__ else current.__context__
-            # urllib and urllib3 keep what they met in `reason`, requests in its first argument.
-            waiting += [current.__cause__, context, getattr(current, "reason", None), *current.args[:1]]
+        if isinstance(current, BaseException) and id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            waiting += _right_behind(current, _kind(current))
+
+
+def _right_behind(error: BaseException, kind: _Kind) -> list[object]:
+    """Where errors may be. Nothing is behind one that says by its type what is wrong."""
+    if kind.says_it:
+        return []
+    context = None if error.__suppress_context__ else error.__context__
+    # urllib and urllib3 keep what they met in `reason`, requests in its first argument.
+    return [error.__cause__, context, getattr(error, "reason", None), *error.args[:1]]
 
 
 def _text(error: BaseException) -> str:

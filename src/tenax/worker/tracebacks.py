@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from contextlib import suppress
-from itertools import pairwise
+from operator import is_
 from types import CodeType, TracebackType
 
 _KEPT = 2_000
@@ -20,15 +19,22 @@ _WRITTEN_OUT = (SyntaxError, NameError, AttributeError, ImportError)
 
 def format_error(error: BaseException, trace: TracebackType | None, *, frames: int) -> str:
     """What `traceback.format_exception` gives for the last frames of an error and of those behind it."""
+    if error.__cause__ is None and error.__context__ is None and not isinstance(error, BaseExceptionGroup):
+        return _alone(error, trace, frames)
     chain = _chain(error)
     if chain is None:
         return "".join(traceback.format_exception(type(error), error, trace, limit=-frames))
     parts: list[str] = []
     for link, current in reversed(chain):
-        stack = _stack(trace if current is error else current.__traceback__, frames)
-        header = "Traceback (most recent call last):\n" if stack else ""
-        parts += (link, header, stack, _last_line(current))
+        parts += (link, _alone(current, trace if current is error else current.__traceback__, frames))
     return "".join(parts)
+
+
+def _alone(error: BaseException, trace: TracebackType | None, frames: int) -> str:
+    """Without what is behind it."""
+    if trace is None:
+        return _last_line(error)
+    return f"Traceback (most recent call last):\n{_stack(trace, frames)}{_last_line(error)}"
 
 
 def _chain(error: BaseException) -> list[tuple[str, BaseException]] | None:
@@ -52,20 +58,20 @@ def _chain(error: BaseException) -> list[tuple[str, BaseException]] | None:
     return chain
 
 
-def _stack(trace: TracebackType | None, most: int) -> str:
-    steps: list[TracebackType] = []
-    current = trace
-    while current is not None:
-        steps.append(current)
-        current = current.tb_next
+def _stack(trace: TracebackType, most: int) -> str:
+    if trace.tb_next is None:
+        return _frame(trace, trace.tb_frame.f_code)
+    steps = [trace]
+    while (following := steps[-1].tb_next) is not None:
+        steps.append(following)
     last = steps[-most:]
-    if any(one.tb_frame.f_code is other.tb_frame.f_code for one, other in pairwise(last)):
+    codes = [step.tb_frame.f_code for step in last]
+    if any(map(is_, codes, codes[1:])):
         return "".join(traceback.format_tb(trace, limit=-most))  # a recursion, which Python shortens
-    return "".join([_frame(step) for step in last])
+    return "".join(map(_frame, last, codes))
 
 
-def _frame(step: TracebackType) -> str:
-    code = step.tb_frame.f_code
+def _frame(step: TracebackType, code: CodeType) -> str:
     key = (id(code), step.tb_lasti)
     known = _frames.get(key)
     if known is None:
@@ -78,9 +84,11 @@ def _frame(step: TracebackType) -> str:
 def _last_line(error: BaseException) -> str:
     module, name = type(error).__module__, type(error).__qualname__
     odd = isinstance(error, _WRITTEN_OUT) or not isinstance(module, str)
-    if not odd and getattr(error, "__notes__", None) is None:
-        with suppress(Exception):  # a user's __str__ may raise anything; Python has words for that
-            text = str(error)
-            shown = name if module in ("builtins", "__main__") else f"{module}.{name}"
-            return f"{shown}: {text}\n" if text else f"{shown}\n"
-    return "".join(traceback.format_exception_only(error))
+    if odd or getattr(error, "__notes__", None) is not None:
+        return "".join(traceback.format_exception_only(error))
+    shown = name if module in ("builtins", "__main__") else f"{module}.{name}"
+    try:
+        text = str(error)
+        return f"{shown}: {text}\n" if text else f"{shown}\n"
+    except Exception:  # noqa: BLE001 - a user's __str__ may raise anything; Python has words for that
+        return "".join(traceback.format_exception_only(error))

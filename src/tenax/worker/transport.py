@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from tenax.errors import Unreachable, UsageError
+from tenax.model.columns import check_lengths, gather_reports, spread_assignments
 from tenax.model.wire import (
     Assignment,
+    Assignments,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
@@ -17,7 +19,8 @@ from tenax.model.wire import (
     RegistrationAnswer,
     Release,
     Report,
-    ReportAnswer,
+    ReportAnswers,
+    Reports,
 )
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
@@ -28,9 +31,9 @@ T = TypeVar("T")
 _REGISTRATION = TypeAdapter(Registration)
 _REGISTRATION_ANSWER = TypeAdapter(RegistrationAnswer)
 _LEASE = TypeAdapter(LeaseRequest)
-_ASSIGNMENTS = TypeAdapter(list[Assignment])
-_REPORTS = TypeAdapter(list[Report])
-_REPORT_ANSWERS = TypeAdapter(list[ReportAnswer])
+_ASSIGNMENTS = TypeAdapter(list[Annotated[Assignments, AfterValidator(check_lengths)]])
+_REPORTS = TypeAdapter(list[Reports])
+_REPORT_ANSWERS = TypeAdapter(list[ReportAnswers])
 _RELEASES = TypeAdapter(list[Release])
 _HEARTBEAT = TypeAdapter(Heartbeat)
 _HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
@@ -55,8 +58,8 @@ class Transport(Protocol):
 
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]: ...
 
-    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        """One answer for each report, in their order. The same report again gets the same answer."""
+    async def report(self, reports: Sequence[Report]) -> None:
+        """Returns when the server has them. The same report again changes nothing."""
         ...
 
     async def release(self, releases: Sequence[Release]) -> None: ...
@@ -92,11 +95,12 @@ class HttpTransport:
         """Not repeated by itself: what one server granted and did not say must be named as lost to the next."""
         body, seconds = _dump(_LEASE, request), self._answer_seconds + request.wait
         answer = await self._post("lease", body, seconds, follows=True, repeatable=False)
-        return _read(_ASSIGNMENTS, answer)
+        granted = _read(_ASSIGNMENTS, answer)
+        return spread_assignments(granted)
 
-    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        body = _dump(_REPORTS, list(reports), briefly=True)
-        return _read(_REPORT_ANSWERS, await self._post("report", body, self._answer_seconds, follows=True))
+    async def report(self, reports: Sequence[Report]) -> None:
+        body = _dump(_REPORTS, gather_reports(reports), briefly=True)
+        _read(_REPORT_ANSWERS, await self._post("report", body, self._answer_seconds, follows=True))
 
     async def release(self, releases: Sequence[Release]) -> None:
         body = _dump(_RELEASES, list(releases))

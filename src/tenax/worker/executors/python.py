@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,6 @@ from tenax.worker.processes import Ended, run_group
 from tenax.worker.registry import Handler, NoHandler, find_handler
 from tenax.worker.secrets import without_the_workers_own
 from tenax.worker.threads import Threads
-
-_OUTCOME = TypeAdapter(Outcome)
 
 
 class PythonExecutor:
@@ -143,7 +142,7 @@ class PythonExecutor:
 
 def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
     try:
-        return _OUTCOME.validate_json(path.read_bytes())
+        return _reader().validate_json(path.read_bytes())
     except (OSError, ValidationError):
         code = ended.returncode
         how = f"exit code {code}" if code >= 0 else f"signal {-code}"
@@ -154,6 +153,12 @@ def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
             stderr_tail=readable(ended.stderr_tail) or None,
         )
         return Outcome("failed", facts=facts)
+
+
+@cache
+def _reader() -> TypeAdapter[Outcome]:
+    """Made when a child has ended: most workers have none, and it takes ten milliseconds."""
+    return TypeAdapter(Outcome)
 
 
 def _find(key: tuple[str, str | None]) -> Handler | Outcome | NoHandler:
