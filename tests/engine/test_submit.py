@@ -52,11 +52,14 @@ async def kept(hand: Hand, execution_id: int) -> list[Any]:
 
 PLAIN = {
     "one step": ONE_STEP,
-    "a graph": workflow({}, {"needs": ["s0"]}, {}, deadline="1h"),
+    "a chain": workflow({}, {"needs": ["s0"]}, deadline="1h"),
     "a fan-out later on": workflow({}, {"needs": ["s0"], "for_each": [1, 2]}),
     "time in the queue": workflow({"queue_ttl": "5m"}),
     "a sleep": workflow({"type": "sleep", "for": "10s", "task": None}).replace('"task": null, ', ""),
-    "a limit": workflow({"concurrency": {"limit": 1}}),
+    "labels": workflow(
+        {"labels": {"gpu": "yes"}, "priority": 3, "timeout": "9s", "retry": {"max_attempts": 4}}
+    ),
+    "what varies": workflow({"args": {"n": 1}, "retry": {"vary": [{"args": {"n": 2}}, {"args": {"n": 3}}]}}),
 }
 
 
@@ -66,8 +69,24 @@ def test_one_that_comes_alone_is_one_statement_and_leaves_what_several_leave(pla
         two = [s.id for s in await hand.engine.submit([Submission(source=source)] * 2)]
         statements = await sent(hand)
         alone = await hand.submit(source)
-        assert statements == [sql("insert_executions")]
+        assert statements == [sql("insert_execution")]
         assert alone == two[-1] + 1
+        assert await kept(hand, alone) == await kept(hand, two[0])
+
+    play(scene)
+
+
+NOT_SO_PLAIN = {
+    "two steps at once": workflow({}, {"needs": ["s0"]}, {}),
+    "a limit": workflow({"concurrency": {"limit": 1}}),
+}
+
+
+@pytest.mark.parametrize("source", NOT_SO_PLAIN.values(), ids=NOT_SO_PLAIN)
+def test_what_begins_otherwise_goes_the_full_way_alone_too(play, source: str):
+    async def scene(hand: Hand):
+        two = [s.id for s in await hand.engine.submit([Submission(source=source)] * 2)]
+        alone = await hand.submit(source)
         assert await kept(hand, alone) == await kept(hand, two[0])
 
     play(scene)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.progress import advance_executions
-from tenax.engine.start import CROWD_STEPS, Turn, start_steps
+from tenax.engine.start import CROWD_STEPS, Turn, queued_action, start_steps
 from tenax.model.events import event
 from tenax.model.wire import Submitted
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store.connect import Connection
-from tenax.store.executions import prepare_submit
+from tenax.store.executions import insert_execution, prepare_submit
 from tenax.store.fans import copy_item_results
 from tenax.store.journal import Journal
 from tenax.store.json_text import encode
@@ -45,8 +45,6 @@ class Start:
     """The step that it is a child of."""
 
 
-_NO_ID, _NO_TIME = 0, datetime.min.replace(tzinfo=UTC)
-"""Where the statement that writes an execution finds both."""
 FEW = 16
 """So many are written by nested loops as fast as by any other way, and planned once for all."""
 
@@ -75,7 +73,7 @@ def _is_queued_at_once(step: PlannedStep) -> bool:
 
 
 async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
-    if len(starts) == 1 and _is_plain(starts[0]):
+    if len(starts) == 1 and _begins_with_one_step(starts[0]):
         answers = [await _submit_alone(core, starts[0])]
     else:
         answers = await _submit_together(core, starts)
@@ -87,10 +85,24 @@ async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
     return answers
 
 
+def _begins_with_one_step(start: Start) -> bool:
+    """And there is nothing else to say of it."""
+    if start.retry_of is not None or start.operator is not None or not _is_plain(start):
+        return False
+    roots = start.plan.roots
+    return len(roots) == 1 and start.plan.steps[roots[0]].step.concurrency is None
+
+
 async def _submit_alone(core: Core, start: Start) -> Submitted:
-    """By one statement, which makes the id and takes the time."""
+    """By one statement, which makes the id and takes the time. It leaves what the full way leaves."""
+    plan = start.plan
+    [root] = plan.roots
+    events = encode([event("execution_started", data=_started(start)), event("step_enqueued", root)])
     async with core.statements() as tx:
-        [id_] = await _insert(tx, core, _NO_TIME, [(_new_execution(_NO_ID, start), start)])
+        id_, kept = await insert_execution(
+            tx, _new_execution(0, start), queued_action(plan.steps[root]), events
+        )
+    core.inputs.note({id_: kept})
     return Submitted(id_, created=True)
 
 
@@ -162,7 +174,7 @@ async def _insert(
             if row.open_steps == execution.open_steps
             else _with_open_steps(execution, row.open_steps)
         )
-    inserted = await journal.insert(tx, rows, alone=now is _NO_TIME)
+    inserted = await journal.insert(tx, rows)
     core.inputs.note(inserted)
     for execution, start in new:
         fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
@@ -179,12 +191,14 @@ def _with_open_steps(execution: NewExecution, open_steps: int) -> NewExecution:
     return NewExecution(**{**values, "open_steps": open_steps})
 
 
+def _started(start: Start) -> dict[str, Any]:
+    data: dict[str, Any] = {"workflow": start.plan.workflow.name}
+    return data | {"input": dict(start.input)} if start.input else data
+
+
 async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start) -> None:
     """The first events, and the first items: the steps that wait for nothing, or only for what is carried over."""
-    plan = start.plan
-    data: dict[str, Any] = {"workflow": plan.workflow.name}
-    if start.input:
-        data["input"] = dict(start.input)
+    plan, data = start.plan, _started(start)
     if start.parent is not None:
         data["parent"] = {
             "execution_id": start.parent.execution_id,

@@ -1,4 +1,4 @@
-"""Reading executions."""
+"""Executions: their beginnings, and what is read of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from tenax.store.connect import Connection
+from tenax.store.finish import QueuedAction
 from tenax.store.json_text import decode
+from tenax.store.rows import NewExecution
 from tenax.store.statements import sql
 
 _JSON = ("input", "result", "failure", "waiting")
@@ -28,6 +30,16 @@ async def prepare_submit(tx: Connection, count: int, keys: Sequence[str | None])
     row = await tx.fetchrow(sql("prepare_submit"), count, keys)
     known = dict(zip(row["known_keys"], row["known_ids"], strict=True))
     return Prepared(row["now"], row["ids"], known)
+
+
+async def insert_execution(
+    tx: Connection, execution: NewExecution, action: QueuedAction, events: str
+) -> tuple[int, str | None]:
+    """A new execution that begins with one step: its id, and its input where that is small."""
+    e = execution
+    first = (e.plan_id, e.open_steps, e.input, e.base_dir, e.deadline, events)
+    row = await tx.fetchrow(sql("insert_execution"), *first, *action)
+    return row["id"], row["input"]
 
 
 async def get_execution(tx: Connection, execution_id: int) -> dict[str, Any] | None:

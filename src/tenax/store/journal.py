@@ -205,11 +205,9 @@ class Journal:
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
 
-    async def insert(
-        self, tx: Connection, executions: Sequence[NewExecution], *, alone: bool = False
-    ) -> dict[int, str | None]:
+    async def insert(self, tx: Connection, executions: Sequence[NewExecution]) -> dict[int, str | None]:
         """Writes new executions with all that belongs to them. Returns the ids that went in, for a key may be taken, and their
-        inputs, as far as they are small. `alone`: the one there is gets its id and its time by being written."""
+        inputs, as far as they are small."""
         states = [self.executions.get(e.id) for e in executions]
         written = columns(
             [e.id for e in executions],
@@ -226,12 +224,11 @@ class Journal:
             [None if state is None else _encoded(state[2]) for state in states],
             [None if e.parent is None else encode(asdict(e.parent)) for e in executions],
             *item_columns(self.new_items),
-            [item.paused for item in self.new_items],
             *_step_columns(self.steps.values()),
             [_encoded(row.failures) for row in self.steps.values()],
             *self.rows(),
         )
-        inserted = await tx.fetch(sql("insert_executions"), None if alone else self.now, *written)
+        inserted = await tx.fetch(sql("insert_executions"), self.now, *written)
         there: dict[int, str | None] = {row["id"]: row["input"] for row in inserted}
         self.explosions = [e for e in self.explosions if e.item.execution_id in there]
         ended = [e.id for e in executions if e.parent is not None and e.id in self.executions]

@@ -10,7 +10,7 @@ import asyncpg
 
 from tenax.errors import Unreachable
 from tenax.store.connect import Connection, Database
-from tenax.store.session import transaction
+from tenax.store.session import session
 
 CHANNEL = "tenax_news"
 PAUSE = 0.5
@@ -18,8 +18,8 @@ PAUSE = 0.5
 
 
 async def notify(database: Database, message: str) -> None:
-    async with transaction(database) as tx:
-        await tx.execute("select pg_notify($1, $2)", CHANNEL, message)
+    async with session(database, straight=False) as connection:
+        await connection.execute("select pg_notify($1, $2)", CHANNEL, message)
 
 
 async def listen(database: Database) -> AsyncIterator[str | None]:

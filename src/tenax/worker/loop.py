@@ -10,9 +10,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 from uuid import uuid4
 
 from tenax.model.outcome import Outcome
@@ -37,6 +36,7 @@ from tenax.worker.registry import NoHandler
 from tenax.worker.runners import Runners
 from tenax.worker.secrets import SecretMissing, Secrets
 from tenax.worker.transport import Transport
+from tenax.worker.waiting import cancelled, is_ending, until, within
 
 FLUSH_SECONDS = 10.0
 """How long a worker that stops goes on trying to tell the server what it has finished."""
@@ -91,7 +91,8 @@ class Worker:
         self._slot_free = asyncio.Event()
         self._idle = asyncio.Event()
         self._known = asyncio.Event()
-        self._refusing = asyncio.Event()
+        self._refusing = False
+        self._asking: asyncio.Future[Sequence[Assignment]] | None = None
         self._check = SelfCheck(slots, overload_lag)
         self._appetite: Appetite = "full"
         self._orders = Orders(name)
@@ -108,17 +109,17 @@ class Worker:
         self._registration = replace(self._registration, life=str(uuid4()))
         activities: list[asyncio.Task[None]] = []
         try:
-            if not await self._until(stop, self._register()):
+            if not await until(stop, self._register()):
                 return
             asking = [asyncio.create_task(self._lease_forever()), asyncio.create_task(self._pulse_forever())]
             telling = [asyncio.create_task(self._outbox.run()), asyncio.create_task(self._beat_forever())]
             activities += asking + telling
-            await self._until(stop, self._orders.dismissed.wait(), *activities)
+            await until(stop, self._orders.dismissed.wait(), *activities)
             superseded = self._orders.superseded and not stop.is_set()
             self._stopping = True
-            await _cancelled(*asking)
+            await cancelled(*asking)
             if not stop.is_set():  # sent away by the server: nothing is handed back
-                await self._until(stop, self._no_attempts(), *telling)
+                await until(stop, self._no_attempts(), *telling)
             await self._drain_attempts(at_once or asyncio.Event(), telling)
             if superseded:
                 raise self._orders.conflict()
@@ -126,7 +127,7 @@ class Worker:
             for attempt in list(self._running.values()):
                 attempt.end(self._handed_back(attempt))
             await self._attempts_ended()
-            await _cancelled(*activities)
+            await cancelled(*activities)
             await self._executors.close()
 
     # Leasing
@@ -171,18 +172,15 @@ class Worker:
             lost,
             who.life,
         )
-        asking = asyncio.create_task(self._link.call(self._transport.lease(request)))
-        assignments: Sequence[Assignment] | None = None
+        self._asking = asyncio.create_task(self._link.call(self._transport.lease(request)))
         try:
-            if await self._until(self._refusing, asking):
-                assignments = asking.result()
-        finally:
-            if assignments is None:
-                # However it ended: the server may have granted something that nobody here has seen.
-                self._lost_grants.add(grant)
-                await _cancelled(asking)
-        if assignments is None:
-            return
+            assignments = await self._asking
+        except BaseException as error:
+            # However it ended: the server may have granted something that nobody here has seen.
+            self._lost_grants.add(grant)
+            if isinstance(error, asyncio.CancelledError) and not is_ending():
+                return  # only the request was given up, by `_review`
+            raise
         self._lost_grants.difference_update(lost)
         attempts = {(each.item_id, each.token): Attempt(each) for each in assignments}
         self._running |= attempts
@@ -191,7 +189,7 @@ class Worker:
 
     def _wanted(self) -> int:
         """How many items to ask for now."""
-        if self._refusing.is_set() or len(self._outbox) > BACKLOG * self._slots:
+        if self._refusing or len(self._outbox) > BACKLOG * self._slots:
             return 0
         busy = len(self._running) + self._check.overdue
         match self._check.appetite(self._depth()):
@@ -227,9 +225,11 @@ class Worker:
             level = logging.WARNING if self._appetite in REFUSALS else logging.INFO
             log.log(level, "%s", self._check.in_words(depth))
         if self._appetite in REFUSALS or (before, self._appetite) == ("full", "probe"):
-            self._refusing.set()
+            self._refusing = True
+            if self._asking is not None:
+                self._asking.cancel()
         else:
-            self._refusing.clear()
+            self._refusing = False
             self._slot_free.set()
 
     # Running
@@ -319,11 +319,11 @@ class Worker:
                 count = len(self._running)
                 running = "1 attempt is" if count == 1 else f"{count} attempts are"
                 log.info("draining: %s running, up to %g s", running, self._drain)
-            await self._within(self._drain, at_once, self._no_attempts(), *activities)
+            await within(self._drain, at_once, self._no_attempts(), *activities)
         for attempt in list(self._running.values()):
             attempt.end(self._handed_back(attempt))
         await self._attempts_ended()
-        await self._within(FLUSH_SECONDS, asyncio.Event(), self._flush(), *activities)
+        await within(FLUSH_SECONDS, asyncio.Event(), self._flush(), *activities)
         if len(self._outbox):
             log.error("%d attempts could not be reported; their leases will run out", len(self._outbox))
 
@@ -354,30 +354,6 @@ class Worker:
     def _handed_back(self, attempt: Attempt) -> Release:
         return release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")
 
-    async def _within(self, seconds: float, event: asyncio.Event, *work: Awaitable[object]) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._until(event, *work)
-        except TimeoutError:
-            return
-
-    async def _until(self, event: asyncio.Event, *work: Awaitable[object]) -> bool:
-        """Waits for the first of them; True where that is not the event. What the work raises comes out.
-
-        Coroutines are ended with the wait; tasks are their owner's.
-        """
-        own = [asyncio.ensure_future(part) for part in work if not isinstance(part, asyncio.Task)]
-        tasks = [*own, *(part for part in work if isinstance(part, asyncio.Task))]
-        waiter = asyncio.create_task(event.wait())
-        try:
-            await asyncio.wait({waiter, *tasks}, return_when=asyncio.FIRST_COMPLETED)
-            ended = [task for task in tasks if task.done()]
-            for task in ended:
-                task.result()
-            return bool(ended)
-        finally:
-            await _cancelled(waiter, *(task for task in own if not task.done()))
-
 
 def _report(assignment: Assignment, outcome: Outcome) -> Report:
     return Report(
@@ -389,10 +365,3 @@ def _report(assignment: Assignment, outcome: Outcome) -> Report:
         assignment.step,
         assignment.item,
     )
-
-
-async def _cancelled(*tasks: asyncio.Future[Any]) -> None:
-    """Cancels them and waits for their end. What they had to say was heard elsewhere."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
