@@ -324,6 +324,22 @@ def test_a_caller_that_goes_away_while_it_is_served_takes_nobody_with_it(play):
     play(scene)
 
 
+def test_a_caller_that_goes_away_as_it_is_granted_something_has_it_handed_back(play):
+    async def scene(hand: Hand):
+        await hand.submit()
+        request = LeaseRequest("a", str(uuid.uuid4()), 1, ("python",), wait=60)
+        caller = asyncio.create_task(hand.engine.dispatcher.lease(request))
+        await asyncio.sleep(0)
+        await hand.engine.dispatcher.claim()
+        await asyncio.sleep(0)
+        caller.cancel()  # it is granted, and would hear of it in the next turn of the loop
+        await asyncio.wait([caller])
+        assert caller.cancelled()
+        assert len(await hand.lease("b")) == 1
+
+    play(scene)
+
+
 def test_a_worker_without_the_handler_hands_on_to_one_that_has_it(play):
     async def scene(hand: Hand):
         id_ = await hand.submit()

@@ -13,10 +13,11 @@ from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 from tenax.store import claims, fans, finish, queue
 from tenax.store.arrays import lines
 from tenax.store.claims import Asking, Terms
-from tenax.store.connect import STRAIGHT, connect
+from tenax.store.connect import connect
 from tenax.store.finish import Finished, QueuedAction, Retried
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, ItemAgain, NewExecution, NewItem, StepRow
+from tenax.store.straight import STRAIGHT
 
 BATCHES = (1, 10, 100, 500)
 TABLES = ("item", "execution", "step", "fan")

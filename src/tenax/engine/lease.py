@@ -72,22 +72,24 @@ class Dispatcher:
         parked = self._park(request)
         if _asked(request) not in self._in_vain:
             self._wake.set()
+        timer = asyncio.get_running_loop().call_later(request.wait, self._let_go, parked)
         try:
-            async with asyncio.timeout(request.wait):
-                return await asyncio.shield(parked.granted)
-        except TimeoutError:
-            return await self._unpark(parked)
+            return await parked.granted
         except asyncio.CancelledError:
-            if await self._unpark(parked):
+            self._let_go(parked)
+            if not parked.granted.cancelled():  # it was granted in this very moment
                 await release_grants(self._core, request.worker, [request.grant])
             raise
+        finally:
+            timer.cancel()
 
     async def lease_now(self, request: LeaseRequest) -> list[Assignment]:
         """What is ready at this moment, without parking: for those who drive the engine by hand."""
         parked = self._park(request)
         self._claims.look_anew()
         await self.claim()
-        return await self._unpark(parked)
+        self._let_go(parked)
+        return await parked.granted
 
     def _park(self, request: LeaseRequest) -> Parked:
         self.presence.heard(request.worker)
@@ -96,13 +98,13 @@ class Dispatcher:
         self._parked.append(parked)
         return parked
 
-    async def _unpark(self, parked: Parked) -> list[Assignment]:
-        """What was granted while the request was leaving. A claim under way still counts it in, and is waited for."""
+    def _let_go(self, parked: Parked) -> None:
+        """It need not wait any longer. A claim under way still counts it in, and is waited for."""
         parked.leaving = True
         if parked in self._parked:
             self._parked.remove(parked)
-            return []
-        return await parked.granted
+            if not parked.granted.done():
+                parked.granted.set_result([])
 
     async def run(self) -> None:
         await whenever(self._wake, self._claim_if_asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from starlette.requests import Request
 
@@ -20,19 +20,35 @@ class Stopping(Unreachable):
         super().__init__("the server is stopping", remedy="try again in a moment")
 
 
+class _Visit:
+    """What waits, in the task of its request. To make a task for it would let every answer come two turns of the loop later."""
+
+    def __init__(self) -> None:
+        self._task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._is_ended = False
+
+    def end(self) -> None:
+        if not self._is_ended:
+            self._is_ended = True
+            self._task.cancel()
+
+    def is_all(self) -> bool:
+        """Whether it was the visit alone that was cancelled, and not the whole request."""
+        return self._is_ended and self._task.uncancel() == 0
+
+
 class Parking:
     """Ends what waits as soon as its client has gone away, or the server closes."""
 
     def __init__(self) -> None:
         self.closing = False
-        self._parked: set[asyncio.Future[None]] = set()
+        self._visits: set[_Visit] = set()
 
     def close(self) -> None:
         """From now on nothing parks; what is parked is answered at once, with nothing."""
         self.closing = True
-        for let_go in self._parked:
-            if not let_go.done():
-                let_go.set_result(None)
+        for visit in self._visits:
+            visit.end()
 
     async def wait(
         self,
@@ -48,28 +64,30 @@ class Parking:
         if self.closing:
             work.close()
             raise Stopping
-        task, gone = asyncio.create_task(work), asyncio.create_task(_gone(request))
-        let_go: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._parked.add(let_go)
-        first: set[asyncio.Future[Any]] = {task, gone, let_go}
+        visit, gone = _Visit(), asyncio.create_task(_gone(request))
+        self._visits.add(visit)
+        left = False
+
+        def leave(_gone: asyncio.Future[None]) -> None:
+            if visit in self._visits:
+                visit.end()
+
+        gone.add_done_callback(leave)
         try:
-            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            value = await work
             left = gone.done()
-        finally:
-            self._parked.discard(let_go)
-            gone.cancel()
-            task.cancel()
-            if not task.done():
-                await asyncio.wait({task})
-        if task.cancelled():
+        except asyncio.CancelledError:
+            if not visit.is_all():
+                raise
             return None
-        value = task.result()
+        finally:
+            self._visits.discard(visit)
+            gone.cancel()
         if left and give_back is not None:
             await give_back(value)
         return value
 
 
-async def _gone(request: Request) -> bool:
+async def _gone(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    return True

@@ -16,6 +16,7 @@ from tenax.errors import Unreachable, UsageError
 from tenax.settings import Settings
 from tenax.store.embedded import EmbeddedPostgres
 from tenax.store.migrate import migrate, require_current
+from tenax.store.straight import STRAIGHT, StraightSessions
 
 Connection: TypeAlias = asyncpg.Connection
 Pool: TypeAlias = asyncpg.Pool
@@ -34,17 +35,6 @@ _SESSION = {
     "lock_timeout": "30s",
     "idle_in_transaction_session_timeout": "10s",
 }
-STRAIGHT = {
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-}
-"""For statements whose every join follows an index, row by row: they are planned once for a session, and not each time. That is most
-of what a small batch would cost."""
-_STRAIGHT_SESSIONS = 4
-_PLANS_LAST = 1.0
-"""Seconds. A plan that was made while a table was empty is not kept when it fills up: nobody else would tell the session."""
 _UNREADABLE = "the database URL cannot be read; percent-encode special characters in the password"
 _CHECK_URL = "check the database URL (TENAX_DATABASE_URL or --database)"
 
@@ -105,8 +95,19 @@ def _pool(
     revive: Callable[[], Awaitable[str]] | None = None,
     **more: Any,
 ) -> Pool:
-    """`revive` is called when no connection can be made, before one more try; it gives the URL from then on. `more` is for
-    `connect`."""
+    """`revive` is as for `_connecting`, `more` for `connect`."""
+    return asyncpg.create_pool(
+        min_size=min_size,
+        max_size=max_size,
+        connect=_connecting(database_url, revive, **more),
+        reset=_nothing_to_reset,
+    )
+
+
+def _connecting(
+    database_url: str, revive: Callable[[], Awaitable[str]] | None, **more: Any
+) -> Callable[..., Awaitable[Connection]]:
+    """Makes connections. `revive` is called when none can be made, before one more try; it gives the URL from then on."""
 
     async def connected(*_: Any, **own: Any) -> Connection:
         nonlocal database_url
@@ -118,9 +119,7 @@ def _pool(
         database_url = await revive()
         return await connect(database_url, **more, **own)
 
-    return asyncpg.create_pool(
-        min_size=min_size, max_size=max_size, connect=connected, reset=_nothing_to_reset
-    )
+    return connected
 
 
 async def _nothing_to_reset(_connection: Connection) -> None:
@@ -131,15 +130,18 @@ class Database:
     """The database this process works on: its pool and, if it is the embedded one, the hold on its server."""
 
     def __init__(
-        self, settings: Settings, url: str, pool: Pool, straight: Pool, embedded: EmbeddedPostgres | None
+        self,
+        settings: Settings,
+        url: str,
+        pool: Pool,
+        straight: StraightSessions,
+        embedded: EmbeddedPostgres | None,
     ) -> None:
         self.settings = settings
         self.url = url
         self.pool = pool
         self.straight = straight
         self.embedded = embedded
-        self._planned: dict[int, float] = {}
-        """By the process that serves it: when a straight session last began to plan anew."""
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -170,10 +172,8 @@ class Database:
             pool = await open_pool(
                 url, min_size=min_size, max_size=max_size, application_name=application_name, revive=revive
             )
-            straight = _pool(
-                url, 0, _STRAIGHT_SESSIONS, application_name=application_name, session=STRAIGHT, revive=revive
-            )
-            database = cls(settings, url, pool, await straight, embedded)
+            straight = _connecting(url, revive, application_name=application_name, session=STRAIGHT)
+            database = cls(settings, url, pool, StraightSessions(straight), embedded)
         except BaseException:
             if embedded:
                 embedded.release()
@@ -190,13 +190,6 @@ class Database:
         if self.embedded:
             self.url = await asyncio.to_thread(self.embedded.ensure_running)
         return await connect(self.url, application_name=application_name)
-
-    async def plan_anew(self, connection: Connection) -> None:
-        """Of a straight session: lets go of plans that are too old."""
-        now, pid = asyncio.get_running_loop().time(), connection.get_server_pid()
-        if now - self._planned.get(pid, float("-inf")) >= _PLANS_LAST:
-            self._planned = {other: at for other, at in self._planned.items() if now - at < 60} | {pid: now}
-            await connection.execute("discard plans")
 
     async def look_after(self) -> None:
         """To be called now and then: sees to it that the embedded server will end with its last user, whatever is killed."""

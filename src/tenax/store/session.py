@@ -37,8 +37,6 @@ async def session(database: Database, *, straight: bool = True) -> AsyncIterator
     try:
         async with (database.straight if straight else database.pool).acquire() as connection:
             try:
-                if straight:
-                    await database.plan_anew(connection)
                 yield connection
             except asyncpg.InterfaceError:
                 # Also what asyncpg says of a wrong call: that is our own fault, and must not look like an outage.

@@ -1,0 +1,159 @@
+"""Straight sessions: a few connections for statements that follow their indexes, whatever the tables hold.
+
+A pool of our own: the driver's makes a task whenever a connection is given back, and at light load that takes as long as what
+was done with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import TypeAlias
+
+import asyncpg
+
+Connection: TypeAlias = asyncpg.Connection
+
+STRAIGHT = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+"""For statements whose every join follows an index, row by row: they are planned once for a session, and not each time. That is most
+of what a small batch would cost."""
+MOST = 4
+_PLANS_LAST = 1.0
+"""Seconds. A plan that was made while a table was empty is not kept when it fills up: nobody else would tell the session."""
+_CLOSE_SECONDS = 5.0
+
+
+class StraightSessions:
+    """Opened as they are needed. The one that was used last is used next: what it needs is still at hand."""
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], most: int = MOST) -> None:
+        self._connect = connect
+        self._most = most
+        self._open: dict[Connection, float] = {}
+        """With the time at which it last let go of its plans."""
+        self._opening = 0
+        self._free: list[Connection] = []
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._closed = False
+        self._all_ended = asyncio.Event()
+
+    def acquire(self) -> _Use:
+        """A session, while the block lasts. What breaks off within it ends its connection, and with that the statement."""
+        return _Use(self)
+
+    def get_size(self) -> int:
+        return len(self._open)
+
+    async def take(self) -> Connection:
+        while not self._closed:
+            while self._free:
+                connection = self._free.pop()
+                if not connection.is_closed():
+                    return await self._plan_anew(connection)
+                self._forget(connection)
+            if len(self._open) + self._opening < self._most:
+                return await self._open_one()
+            await self._next_turn()
+        raise asyncpg.InterfaceError("the straight sessions are closed")
+
+    async def give_back(self, connection: Connection, *, sound: bool) -> None:
+        if sound and not self._closed and not connection.is_closed():
+            self._free.append(connection)
+        else:
+            await asyncio.shield(self._end(connection))
+        self._wake_next()
+
+    async def close(self) -> None:
+        """Waits for those that are used."""
+        self._closed = True
+        while self._waiting:
+            self._wake_next()
+        while self._free:
+            await self._end(self._free.pop())
+        if self._open:
+            await self._all_ended.wait()
+
+    def terminate(self) -> None:
+        self._closed = True
+        for connection in self._open:
+            connection.terminate()
+
+    async def _open_one(self) -> Connection:
+        self._opening += 1
+        try:
+            connection = await self._connect()
+        except BaseException:
+            self._wake_next()
+            raise
+        finally:
+            self._opening -= 1
+        self._open[connection] = asyncio.get_running_loop().time()
+        return connection
+
+    async def _plan_anew(self, connection: Connection) -> Connection:
+        now = asyncio.get_running_loop().time()
+        if now - self._open[connection] >= _PLANS_LAST:
+            self._open[connection] = now
+            try:
+                await connection.execute("discard plans")
+            except BaseException:
+                await self.give_back(connection, sound=False)
+                raise
+        return connection
+
+    async def _next_turn(self) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            else:
+                self._wake_next()
+            raise
+
+    def _wake_next(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    async def _end(self, connection: Connection) -> None:
+        """The driver waits here for the end of a statement that was broken off: whatever it wrote is known then."""
+        try:
+            await connection.close(timeout=_CLOSE_SECONDS)
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            connection.terminate()
+        finally:
+            self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        self._open.pop(connection, None)
+        if not self._open:
+            self._all_ended.set()
+
+
+class _Use:
+    __slots__ = ("_connection", "_sessions")
+
+    def __init__(self, sessions: StraightSessions) -> None:
+        self._sessions = sessions
+
+    async def __aenter__(self) -> Connection:
+        self._connection = await self._sessions.take()
+        return self._connection
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        sound = error is None or isinstance(error, asyncpg.PostgresError)
+        await self._sessions.give_back(self._connection, sound=sound)

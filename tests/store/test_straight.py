@@ -1,0 +1,151 @@
+"""Straight sessions: as many as there may be, whole or not at all, and given on in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tenax.errors import Unreachable
+from tenax.settings import Settings
+from tenax.store.connect import Database, connect
+from tenax.store.session import session
+from tenax.store.straight import StraightSessions
+
+Scene = Callable[[StraightSessions, asyncpg.Connection], Awaitable[None]]
+MOST = 2
+
+
+@pytest.fixture
+def play(database_url: str) -> Callable[[Scene], None]:
+    """Runs a scene with sessions, and a connection of its own to look at them."""
+
+    async def run(scene: Scene) -> None:
+        witness = await connect(database_url)
+        sessions = StraightSessions(lambda: connect(database_url), MOST)
+        try:
+            await scene(sessions, witness)
+        finally:
+            async with asyncio.timeout(10):
+                await sessions.close()
+            await witness.close()
+
+    return lambda scene: asyncio.run(run(scene))
+
+
+async def pid_of(sessions: StraightSessions) -> int:
+    async with sessions.acquire() as connection:
+        return int(await connection.fetchval("select pg_backend_pid()"))
+
+
+def test_the_one_used_last_is_used_next(play):
+    async def scene(sessions: StraightSessions, _witness: Any) -> None:
+        async with sessions.acquire() as first, sessions.acquire() as second:
+            assert first.get_server_pid() != second.get_server_pid()
+        assert await pid_of(sessions) == await pid_of(sessions) == first.get_server_pid()
+        assert sessions.get_size() == MOST
+
+    play(scene)
+
+
+def test_who_finds_none_waits_and_who_leaves_gives_its_turn_on(play):
+    async def scene(sessions: StraightSessions, _witness: Any) -> None:
+        async with sessions.acquire():
+            async with sessions.acquire() as given_back:
+                impatient, patient = (asyncio.create_task(pid_of(sessions)) for _ in range(2))
+                await asyncio.sleep(0)
+            impatient.cancel()  # it has been told that one is free, and does not know it yet
+            async with asyncio.timeout(10):
+                assert await patient == given_back.get_server_pid()
+        assert impatient.cancelled()
+
+    play(scene)
+
+
+def test_what_is_broken_off_is_over_when_the_block_is_left(play):
+    async def scene(sessions: StraightSessions, witness: Any) -> None:
+        pid = await pid_of(sessions)
+
+        async def sleep() -> None:
+            async with sessions.acquire() as connection:
+                await connection.execute("select pg_sleep(600)")
+
+        sleeper = asyncio.create_task(sleep())
+        running = "select count(*) from pg_stat_activity where pid = $1 and state = 'active'"
+        async with asyncio.timeout(10):
+            while not await witness.fetchval(running, pid):
+                pass
+            sleeper.cancel()
+            await asyncio.wait([sleeper])
+        assert await witness.fetchval(running, pid) == 0
+        assert await pid_of(sessions) != pid
+
+    play(scene)
+
+
+def test_a_statement_that_fails_leaves_its_session_whole(play):
+    async def scene(sessions: StraightSessions, _witness: Any) -> None:
+        pid = await pid_of(sessions)
+        with pytest.raises(asyncpg.DivisionByZeroError):
+            async with sessions.acquire() as connection:
+                await connection.execute("select 1 / 0")
+        assert await pid_of(sessions) == pid
+
+    play(scene)
+
+
+def test_a_session_that_is_gone_is_replaced(play):
+    async def scene(sessions: StraightSessions, witness: Any) -> None:
+        pid = await pid_of(sessions)
+        await witness.execute("select pg_terminate_backend($1)", pid)
+        async with asyncio.timeout(10):
+            while True:
+                try:
+                    assert await pid_of(sessions) != pid
+                except (OSError, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError):
+                    continue  # it did not know yet
+                break
+        assert sessions.get_size() == 1
+
+    play(scene)
+
+
+def test_one_that_cannot_be_opened_keeps_nobody_waiting(database_url):
+    async def go() -> None:
+        may_open = asyncio.Event()
+
+        async def fails_once() -> asyncpg.Connection:
+            if not may_open.is_set():
+                may_open.set()
+                raise OSError("no route")
+            return await connect(database_url)
+
+        sessions = StraightSessions(fails_once, 1)
+        first, second = (asyncio.create_task(pid_of(sessions)) for _ in range(2))
+        async with asyncio.timeout(10):
+            with pytest.raises(OSError, match="no route"):
+                await first
+            assert await second > 0
+            await sessions.close()
+
+    asyncio.run(go())
+
+
+def test_closing_waits_for_what_is_used_and_nothing_is_opened_then(database_url, tmp_path):
+    async def go() -> None:
+        settings = Settings(home=tmp_path, database_url=database_url)
+        async with Database.open(settings) as database:
+            async with session(database) as connection:
+                closing = asyncio.create_task(database.straight.close())
+                await asyncio.wait([closing], timeout=0.05)
+                assert not closing.done()
+                assert await connection.fetchval("select 1") == 1
+            await closing
+            with pytest.raises(Unreachable, match="closed"):
+                async with session(database):
+                    pass
+
+    asyncio.run(go())
