@@ -11,6 +11,7 @@ from typing import Any
 from hand import Hand
 
 from tenax.engine.engine import Engine
+from tenax.engine.lease import Dispatcher, Parked
 from tenax.model.wire import Assignment, LeaseRequest, Registration, Submission
 
 EVERYTHING = ("python", "http", "process")
@@ -40,7 +41,7 @@ async def claim_once(engine: Engine, *requests: LeaseRequest) -> list[list[Assig
     dispatcher = engine.dispatcher
     parked = [dispatcher._park(request) for request in requests]
     await dispatcher.claim()
-    return [await dispatcher._unpark(one) for one in parked]
+    return [await _given(dispatcher, one) for one in parked]
 
 
 async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assignment]]:
@@ -52,10 +53,15 @@ async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assign
         parked = {n: dispatcher._park(_left(requests[n], len(given[n]))) for n in asking}
         done = await dispatcher.claim()
         for n, one in parked.items():
-            given[n] += await dispatcher._unpark(one)
+            given[n] += await _given(dispatcher, one)
         if not done:
             return given
     raise AssertionError("claims go on without an end")
+
+
+async def _given(dispatcher: Dispatcher, parked: Parked) -> list[Assignment]:
+    dispatcher._let_go(parked)
+    return await parked.granted
 
 
 def _left(request: LeaseRequest, taken: int) -> LeaseRequest:
