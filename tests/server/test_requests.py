@@ -71,6 +71,12 @@ def problem_of(answer: Any) -> dict[str, Any]:
         ("/v1/worker/report", [REPORT | {"token": ["x"]}], "[0].token[0]: Value error, not a UUID"),
         ("/v1/worker/report", [REPORT, REPORT | {"item_id": [HUGE]}], "[1].item_id[0]"),
         ("/v1/worker/report", [REPORT | {"item_id": 1}], "[0].item_id"),
+        ("/v1/worker/report", [REPORT | {"item": [-1]}], "[0].item[0]"),
+        (
+            "/v1/worker/report",
+            [{name: values * 2 for name, values in REPORT.items()} | {"outcome": [{"status": "failed"}]}],
+            "[0]: Value error, a single `outcome` for several attempts can only be a success",
+        ),
         (
             "/v1/worker/report",
             [REPORT | {"item_id": [1, 2]}],

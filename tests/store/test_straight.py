@@ -65,6 +65,50 @@ def test_who_finds_none_waits_and_who_leaves_gives_its_turn_on(play):
     play(scene)
 
 
+def test_one_that_is_given_back_goes_to_who_waits_and_not_to_who_had_it(play):
+    async def scene(sessions: StraightSessions, _witness: Any) -> None:
+        uses: list[str] = []
+
+        async def use(name: str) -> None:
+            async with sessions.acquire():
+                uses.append(name)
+
+        async with sessions.acquire():
+            async with sessions.acquire():
+                waiting = asyncio.create_task(use("who waits"))
+                await asyncio.sleep(0)
+            await use("who had it")
+        await waiting
+        assert uses == ["who waits", "who had it"]
+
+    play(scene)
+
+
+def test_who_is_cancelled_again_while_its_session_ends_keeps_nobody_waiting(play):
+    async def scene(sessions: StraightSessions, _witness: Any) -> None:
+        started = [asyncio.Event() for _ in range(MOST)]
+
+        async def sleep(event: asyncio.Event) -> None:
+            async with sessions.acquire() as connection:
+                event.set()
+                await connection.execute("select pg_sleep(600)")
+
+        sleepers = [asyncio.create_task(sleep(event)) for event in started]
+        for event in started:
+            await event.wait()
+        waiting = asyncio.create_task(pid_of(sessions))
+        await asyncio.sleep(0)
+        for _ in range(2):
+            sleepers[0].cancel()
+            await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            assert await waiting > 0
+        sleepers[1].cancel()
+        await asyncio.wait(sleepers)
+
+    play(scene)
+
+
 def test_what_is_broken_off_is_over_when_the_block_is_left(play):
     async def scene(sessions: StraightSessions, witness: Any) -> None:
         pid = await pid_of(sessions)
@@ -134,10 +178,39 @@ def test_one_that_cannot_be_opened_keeps_nobody_waiting(database_url):
     asyncio.run(go())
 
 
+def test_one_that_is_opened_while_they_close_is_not_used(database_url):
+    async def go() -> None:
+        connection = await connect(database_url)
+        opening, may_go_on = asyncio.Event(), asyncio.Event()
+
+        async def slowly() -> asyncpg.Connection:
+            opening.set()
+            await may_go_on.wait()
+            return connection
+
+        sessions = StraightSessions(slowly)
+        using = asyncio.create_task(pid_of(sessions))
+        async with asyncio.timeout(10):
+            await opening.wait()
+            closing = asyncio.create_task(sessions.close())
+            await asyncio.sleep(0)
+            assert not closing.done()
+            may_go_on.set()
+            await closing
+            with pytest.raises(asyncpg.InterfaceError, match="closed"):
+                await using
+        assert connection.is_closed()
+
+    asyncio.run(go())
+
+
 def test_closing_waits_for_what_is_used_and_nothing_is_opened_then(database_url, tmp_path):
     async def go() -> None:
         settings = Settings(home=tmp_path, database_url=database_url)
         async with Database.open(settings) as database:
+            with pytest.raises(ZeroDivisionError):
+                async with session(database):
+                    raise ZeroDivisionError  # the last connection ends, and a new one takes its place
             async with session(database) as connection:
                 closing = asyncio.create_task(database.straight.close())
                 await asyncio.wait([closing], timeout=0.05)

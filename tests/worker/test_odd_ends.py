@@ -33,6 +33,32 @@ class Choosy(Server):
         return await super().report(reports)
 
 
+class Stubborn(Server):
+    """A request that is given up comes to something else: to an error, or to an answer after all."""
+
+    def __init__(self, answer):
+        super().__init__(())
+        self.answer_to_the_end = answer
+
+    async def lease(self, request):
+        try:
+            return await super().lease(request)
+        except asyncio.CancelledError:
+            if isinstance(self.answer_to_the_end, Exception):
+                raise self.answer_to_the_end from None
+            return self.answer_to_the_end
+
+
+@pytest.mark.parametrize("answer", [TenaxError("the database is gone"), []], ids=["an error", "an answer"])
+def test_a_worker_that_is_stopped_stops_whatever_its_request_makes_of_that(answer):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: server.requests)
+
+    server = Stubborn(answer)
+    work(server, scenario)
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [

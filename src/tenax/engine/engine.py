@@ -95,6 +95,7 @@ class Engine:
             for loop in self._loops:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
+            await self.dispatcher.close()
 
     async def prepare(self) -> None:
         """What must be known before the first verb."""

@@ -78,7 +78,8 @@ class Dispatcher:
         except asyncio.CancelledError:
             self._let_go(parked)
             if not parked.granted.cancelled():  # it was granted in this very moment
-                await release_grants(self._core, request.worker, [request.grant])
+                with contextlib.suppress(Unreachable):  # its lease runs out then
+                    await release_grants(self._core, request.worker, [request.grant])
             raise
         finally:
             timer.cancel()
@@ -108,6 +109,12 @@ class Dispatcher:
 
     async def run(self) -> None:
         await whenever(self._wake, self._claim_if_asked)
+
+    async def close(self) -> None:
+        """Once nothing is claimed any more: what was granted to callers that have gone is handed back."""
+        await asyncio.sleep(0)  # the last grant is made in this turn
+        while self._background:
+            await asyncio.wait(self._background)
 
     async def _claim_if_asked(self) -> int:
         if not self._parked:

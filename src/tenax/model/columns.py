@@ -92,17 +92,22 @@ def gather_reports(reports: Iterable[Report]) -> list[Reports]:
     """Those of one step together, the plain successes apart: they have one outcome."""
     alike: dict[tuple[str | None, bool], list[Report]] = defaultdict(list)
     for report in reports:
-        alike[report.step, _is_plain(report.outcome)].append(report)
+        alike[report.step, _is_plain_but_for_its_result(report.outcome)].append(report)
     return [_reports(group, plain=plain) for (_, plain), group in alike.items()]
 
 
-def _is_plain(outcome: Outcome) -> bool:
+def _is_plain_but_for_its_result(outcome: Outcome) -> bool:
     return (
         outcome.status == "succeeded"
         and outcome.facts is None
         and outcome.after is None
         and outcome.usage is None
     )
+
+
+def is_plain(outcome: Outcome) -> bool:
+    """It says no more than that it succeeded."""
+    return outcome.result is None and _is_plain_but_for_its_result(outcome)
 
 
 def _reports(group: Sequence[Report], *, plain: bool) -> Reports:

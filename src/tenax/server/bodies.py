@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 from starlette.requests import Request
 
-from tenax.model.columns import check_lengths
+from tenax.model.columns import check_lengths, is_plain
 from tenax.model.durations import LONGEST
 from tenax.model.health import Health, HealthReport
 from tenax.model.outcome import Facts, Outcome, Usage
@@ -265,6 +265,7 @@ class ReportsBody(Reports):
     attempt: list[Attempt]
     token: list[LeaseToken]
     step: Name | None = None
+    item: list[Item | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +332,16 @@ class HeartbeatBody(Heartbeat):
     health: Annotated[HealthReportBody | None, WrapValidator(_if_sound)] = None
 
 
+def _each_its_own(reports: ReportsBody) -> ReportsBody:
+    """Else a body could stand for a thousand times its length."""
+    if len(reports.outcome) == 1 < len(reports.token) and not is_plain(reports.outcome[0]):
+        raise ValueError(
+            "a single `outcome` for several attempts can only be a success (the results are in `result`)"
+        )
+    check_lengths(reports)
+    return reports
+
+
 def _at_most_a_batch(reports: list[ReportsBody]) -> list[ReportsBody]:
     if sum(len(group.token) for group in reports) > BATCH:
         raise ValueError(f"reports on at most {BATCH} attempts are taken at once")
@@ -352,7 +363,7 @@ REGISTRATION = TypeAdapter(RegistrationBody)
 LEASE = TypeAdapter(LeaseBody)
 REPORTS = TypeAdapter(
     Annotated[
-        list[Annotated[ReportsBody, AfterValidator(check_lengths)]],
+        list[Annotated[ReportsBody, AfterValidator(_each_its_own)]],
         Field(max_length=BATCH),
         AfterValidator(_at_most_a_batch),
     ]

@@ -45,7 +45,7 @@ async def lease(request: Request) -> Response:
 
 @router.post("/report", **described(answers.REPORT_ANSWERS, body=bodies.REPORTS))
 async def report(request: Request) -> Response:
-    """What up to 1000 attempts came to, those of one step together: each field is a list, with an entry for each of them (of `outcome` a single one may do for all). The answers are put together where they are the same. The same report again, the same answer."""
+    """What up to 1000 attempts came to, those of one step together: each field is a list, with an entry for each of them (of `outcome` a single one may do for all, where they succeeded: what they returned is in `result`). The answers are put together where they are the same. The same report again, the same answer."""
     reports = await read_body(request, bodies.REPORTS)
     answered = gather_answers(await engine(request).report(spread_reports(reports)))
     return answer_bytes(answers.REPORT_ANSWERS.dump_json(answered))

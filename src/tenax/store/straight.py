@@ -27,6 +27,8 @@ of what a small batch would cost."""
 MOST = 4
 _PLANS_LAST = 1.0
 """Seconds. A plan that was made while a table was empty is not kept when it fills up: nobody else would tell the session."""
+_KEPT_SECONDS = 300.0
+"""One that was free for longer is not used again: something on the way may have forgotten it."""
 _CLOSE_SECONDS = 5.0
 
 
@@ -39,8 +41,9 @@ class StraightSessions:
         self._open: dict[Connection, float] = {}
         """With the time at which it last let go of its plans."""
         self._opening = 0
-        self._free: list[Connection] = []
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._free: list[tuple[Connection, float]] = []
+        """Since when."""
+        self._waiting: deque[asyncio.Future[Connection | None]] = deque()
         self._closed = False
         self._all_ended = asyncio.Event()
 
@@ -53,31 +56,28 @@ class StraightSessions:
 
     async def take(self) -> Connection:
         while not self._closed:
-            while self._free:
-                connection = self._free.pop()
-                if not connection.is_closed():
-                    return await self._plan_anew(connection)
-                self._forget(connection)
-            if len(self._open) + self._opening < self._most:
+            connection = self._free_one()
+            if connection is None and len(self._open) + self._opening < self._most:
                 return await self._open_one()
-            await self._next_turn()
-        raise asyncpg.InterfaceError("the straight sessions are closed")
+            connection = connection or await self._next_turn()
+            if connection is not None:
+                return await self._plan_anew(connection)
+        raise _closed()
 
     async def give_back(self, connection: Connection, *, sound: bool) -> None:
         if sound and not self._closed and not connection.is_closed():
-            self._free.append(connection)
+            self._set_free(connection)
         else:
             await asyncio.shield(self._end(connection))
-        self._wake_next()
 
     async def close(self) -> None:
         """Waits for those that are used."""
         self._closed = True
-        while self._waiting:
-            self._wake_next()
+        while self._hand_on(None):
+            pass
         while self._free:
-            await self._end(self._free.pop())
-        if self._open:
+            await self._end(self._free.pop()[0])
+        if self._open or self._opening:
             await self._all_ended.wait()
 
     def terminate(self) -> None:
@@ -85,22 +85,60 @@ class StraightSessions:
         for connection in self._open:
             connection.terminate()
 
+    def _free_one(self) -> Connection | None:
+        while self._free:
+            connection, since = self._free.pop()
+            if not connection.is_closed() and _now() - since < _KEPT_SECONDS:
+                return connection
+            connection.terminate()
+            self._forget(connection)
+        return None
+
+    def _set_free(self, connection: Connection) -> None:
+        if not self._hand_on(connection):
+            self._free.append((connection, _now()))
+
+    def _hand_on(self, connection: Connection | None) -> bool:
+        """To whoever has waited for the longest; nothing: there may be room for another one."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(connection)
+                return True
+        return False
+
+    async def _next_turn(self) -> Connection | None:
+        turn: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it had its turn, and did not know it yet
+                given = turn.result()
+                if given is None:
+                    self._hand_on(None)
+                else:
+                    self._set_free(given)
+            raise
+
     async def _open_one(self) -> Connection:
         self._opening += 1
         try:
             connection = await self._connect()
         except BaseException:
-            self._wake_next()
-            raise
-        finally:
             self._opening -= 1
-        self._open[connection] = asyncio.get_running_loop().time()
+            self._note_room()
+            raise
+        self._opening -= 1
+        self._open[connection] = _now()
+        if self._closed:
+            await asyncio.shield(self._end(connection))
+            raise _closed()
         return connection
 
     async def _plan_anew(self, connection: Connection) -> Connection:
-        now = asyncio.get_running_loop().time()
-        if now - self._open[connection] >= _PLANS_LAST:
-            self._open[connection] = now
+        if _now() - self._open[connection] >= _PLANS_LAST:
+            self._open[connection] = _now()
             try:
                 await connection.execute("discard plans")
             except BaseException:
@@ -108,38 +146,31 @@ class StraightSessions:
                 raise
         return connection
 
-    async def _next_turn(self) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-            else:
-                self._wake_next()
-            raise
-
-    def _wake_next(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-
     async def _end(self, connection: Connection) -> None:
         """The driver waits here for the end of a statement that was broken off: whatever it wrote is known then."""
         try:
             await connection.close(timeout=_CLOSE_SECONDS)
-        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        except Exception:  # noqa: BLE001 -- it is to end, in good order or not
             connection.terminate()
         finally:
             self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:
         self._open.pop(connection, None)
-        if not self._open:
+        self._note_room()
+
+    def _note_room(self) -> None:
+        self._hand_on(None)
+        if self._closed and not self._open and not self._opening:
             self._all_ended.set()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _closed() -> asyncpg.InterfaceError:
+    return asyncpg.InterfaceError("the straight sessions are closed")
 
 
 class _Use:

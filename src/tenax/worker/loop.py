@@ -178,13 +178,17 @@ class Worker:
         except BaseException as error:
             # However it ended: the server may have granted something that nobody here has seen.
             self._lost_grants.add(grant)
-            if isinstance(error, asyncio.CancelledError) and not is_ending():
+            if is_ending():  # whatever the request made of that
+                raise asyncio.CancelledError from error
+            if isinstance(error, asyncio.CancelledError):
                 return  # only the request was given up, by `_review`
             raise
         self._lost_grants.difference_update(lost)
         attempts = {(each.item_id, each.token): Attempt(each) for each in assignments}
         self._running |= attempts
         self._runners.add(attempts.values())
+        if is_ending():  # and the answer came all the same
+            raise asyncio.CancelledError
         await asyncio.sleep(0)  # what need not wait is over then, and its slots are asked for with the others
 
     def _wanted(self) -> int:
