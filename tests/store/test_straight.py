@@ -204,6 +204,27 @@ def test_one_that_is_opened_while_they_close_is_not_used(database_url):
     asyncio.run(go())
 
 
+def test_those_that_can_be_had_are_opened_ahead(database_url):
+    async def go() -> None:
+        tries = iter([OSError("no route")])
+
+        async def fails_once() -> asyncpg.Connection:
+            for error in tries:
+                raise error
+            return await connect(database_url)
+
+        sessions = StraightSessions(fails_once, 3)
+        await sessions.open_ahead()
+        assert sessions.get_size() == 2
+        async with sessions.acquire(), sessions.acquire():
+            assert sessions.get_size() == 2
+            async with sessions.acquire():
+                assert sessions.get_size() == 3
+        await sessions.close()
+
+    asyncio.run(go())
+
+
 def test_closing_waits_for_what_is_used_and_nothing_is_opened_then(database_url, tmp_path):
     async def go() -> None:
         settings = Settings(home=tmp_path, database_url=database_url)

@@ -75,6 +75,7 @@ class Engine:
     async def running(self) -> AsyncIterator[Engine]:
         """The loops, for as long as the block lasts."""
         await self.prepare()
+        await self.core.database.straight.open_ahead()
         hub = self.core.hub
         loops = (
             self.dispatcher.run,

@@ -33,7 +33,7 @@ _CLOSE_SECONDS = 5.0
 
 
 class StraightSessions:
-    """Opened as they are needed. The one that was used last is used next: what it needs is still at hand."""
+    """Opened ahead, or as they are needed. The one that was used last is used next: what it needs is still at hand."""
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], most: int = MOST) -> None:
         self._connect = connect
@@ -53,6 +53,12 @@ class StraightSessions:
 
     def get_size(self) -> int:
         return len(self._open)
+
+    async def open_ahead(self) -> None:
+        """As many as there may be: else the first that need several at once would wait for them to be made. One that cannot be had
+        now is tried for again when it is needed."""
+        missing = self._most - self.get_size()
+        await asyncio.gather(*(self._add_one() for _ in range(missing)), return_exceptions=True)
 
     async def take(self) -> Connection:
         while not self._closed:
@@ -120,6 +126,9 @@ class StraightSessions:
                 else:
                     self._set_free(given)
             raise
+
+    async def _add_one(self) -> None:
+        self._set_free(await self._open_one())
 
     async def _open_one(self) -> Connection:
         self._opening += 1
