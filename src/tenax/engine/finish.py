@@ -5,6 +5,7 @@ to be, goes the long way (`report`), which leaves the same behind."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from tenax.engine.core import Core
@@ -61,8 +62,7 @@ async def finish_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, Report
     if not ending:
         return {}
     async with core.statements() as tx:
-        are_fresh = all(one.item.fresh for _, one in ending.values())
-        now = None if are_fresh else (await finish.now(tx)).timestamp()
+        now = None if all(one.item.fresh for _, one in ending.values()) else await finish.now(tx)
         ends = [_end(core, plan, one, now) for plan, one in ending.values()]
         over = await finish.finish_items(tx, ends)
     done = [one.item for _, one in ending.values() if one.item.id in over]
@@ -70,7 +70,7 @@ async def finish_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, Report
     return {(item.id, item.token): ReportAnswer(item.id, "applied", "complete") for item in done}
 
 
-def _end(core: Core, plan: Plan, ended: Ended, now: float | None) -> Finished:
+def _end(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> Finished:
     """The events are those of the long way, but for the seconds between the two parts."""
     item, outcome = ended.item, ended.report.outcome
     successor, follows = _follows(core, plan, item)
@@ -88,15 +88,15 @@ def _end(core: Core, plan: Plan, ended: Ended, now: float | None) -> Finished:
     )
 
 
-def _decision(core: Core, plan: Plan, ended: Ended, now: float | None) -> str:
+def _decision(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> str:
     if now is None or ended.item.fresh:
         return _AT_ONCE
     decision, _ = decide_on(core, plan, ended, now)
     return encode(decision_record(decision))
 
 
-def decide_on(core: Core, plan: Plan, ended: Ended, now: float) -> tuple[Decision, Failure | None]:
-    """The decision on an attempt that a worker ended while its execution was open; `now` is a Unix time."""
+def decide_on(core: Core, plan: Plan, ended: Ended, now: datetime) -> tuple[Decision, Failure | None]:
+    """The decision on an attempt that a worker ended while its execution was open."""
     item, outcome, policy = ended.item, ended.report.outcome, plan.steps[ended.item.step].policy
     elapsed = item.age(now)
     ledger = ledger_from(decode(item.ledger), elapsed)

@@ -33,9 +33,8 @@ async def retry_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, ReportA
         return {}
     async with core.statements() as tx:
         now = await finish.now(tx)
-        journal, at = Journal(now), now.timestamp()
-        tried = [_retried(core, plan, one, journal, at) for plan, one in failed]
-        planned = [found for found in tried if found is not None]
+        journal = Journal(now)
+        planned = [found for plan, one in failed if (found := _retried(core, plan, one, journal)) is not None]
         over = await finish.retry_items(tx, [retried for retried, _ in planned], now) if planned else set()
     done = [(retried, run) for retried, run in planned if retried.item_id in over]
     journal.runs = [run for _, run in done]
@@ -62,11 +61,11 @@ def _may_be_short(plan: Plan, ended: Ended) -> bool:
     )
 
 
-def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal, at: float) -> tuple[Retried, Run] | None:
+def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal) -> tuple[Retried, Run] | None:
     """The item as it goes back to the queue, with the events of that; None where it is no plain retry. What it logs it
-    takes out of the journal again, so one journal does for a batch, of which `at` is the Unix time."""
+    takes out of the journal again, so one journal does for a batch."""
     item, step = ended.item, plan.steps[ended.item.step].step
-    decision, failure = decide_on(core, plan, ended, at)
+    decision, failure = decide_on(core, plan, ended, journal.now)
     if decision.verdict != "retry" or decision.delay is None or failure is None or decision.after.lost_by:
         return None
     available_at = journal.now + timedelta(seconds=decision.delay.delay)

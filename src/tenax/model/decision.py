@@ -62,14 +62,8 @@ class Ledger:
         return body
 
     @classmethod
-    def from_dict(cls, body: Mapping[str, Any], elapsed: float | None = None) -> Ledger:
-        """`elapsed`: as of now, in the place of what was stored."""
-        ledger = cls(**body)
-        if elapsed is not None:
-            ledger.elapsed = elapsed
-        if ledger.lost_by:
-            ledger.lost_by = tuple(ledger.lost_by)
-        return ledger
+    def from_dict(cls, body: Mapping[str, Any], **more: Any) -> Ledger:
+        return cls(**{**body, "lost_by": tuple(body.get("lost_by", ())), **more})
 
 
 @dataclass(slots=True)

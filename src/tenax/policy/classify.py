@@ -156,11 +156,15 @@ _CLASS_OF_REASON: dict[str, FailureClass] = {
 
 def _evidence(facts: Facts) -> dict[str, Any]:
     """The facts that are set, as JSON: this is stored, and conditions read it."""
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in zip(_EVIDENCE, _FACTS(facts), strict=True)
-        if value is not None and value is not False and value != ()
-    }
+    evidence: dict[str, Any] = {}
+    for name, value in zip(_EVIDENCE, _FACTS(facts), strict=True):
+        if value is None or value is False:
+            continue
+        if not isinstance(value, tuple):
+            evidence[name] = value
+        elif value:
+            evidence[name] = list(value)
+    return evidence
 
 
 def _message(facts: Facts, reason: str) -> str:

@@ -182,9 +182,9 @@ class LeasedItem:
     grant: str
     token: str
 
-    def age(self, now: float) -> float:
-        """Seconds since it was first queued; `now` is a Unix time."""
-        return max(0.0, round(now - self.created, 6))
+    def age(self, now: datetime) -> float:
+        """Seconds since it was first queued."""
+        return max(0.0, round(now.timestamp() - self.created, 6))
 
     @property
     def lease_token(self) -> str:
