@@ -11,7 +11,7 @@ import pytest
 
 from tenax.errors import Unreachable
 from tenax.settings import Settings
-from tenax.store.connect import Database, connect
+from tenax.store.connect import GONE, Database, connect
 from tenax.store.session import session
 from tenax.store.straight import StraightSessions
 
@@ -149,7 +149,7 @@ def test_a_session_that_is_gone_is_replaced(play):
             while True:
                 try:
                     assert await pid_of(sessions) != pid
-                except (OSError, asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError):
+                except GONE:
                     continue  # it did not know yet
                 break
         assert sessions.get_size() == 1

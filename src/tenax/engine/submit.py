@@ -45,6 +45,8 @@ class Start:
     """The step that it is a child of."""
 
 
+_NO_ID = 0
+"""Of an execution whose id is made as it is written."""
 FEW = 16
 """So many are written by nested loops as fast as by any other way, and planned once for all."""
 
@@ -99,9 +101,8 @@ async def _submit_alone(core: Core, start: Start) -> Submitted:
     [root] = plan.roots
     events = encode([event("execution_started", data=_started(start)), event("step_enqueued", root)])
     async with core.statements() as tx:
-        id_, kept = await insert_execution(
-            tx, _new_execution(0, start), queued_action(plan.steps[root]), events
-        )
+        new, action = _new_execution(_NO_ID, start), queued_action(plan.steps[root])
+        id_, kept = await insert_execution(tx, new, action, events)
     core.inputs.note({id_: kept})
     return Submitted(id_, created=True)
 

@@ -54,11 +54,8 @@ def kind_of_causes(causes: Iterable[BaseException]) -> Connection | None:
 
 def chain(error: BaseException) -> Iterator[BaseException]:
     """An error and everything behind it, outermost first; groups are opened. Chains can be circular."""
-    yield error
-    if error.__cause__ is None and error.__context__ is None and not isinstance(error, BaseExceptionGroup):
-        return  # as most
-    seen: set[int] = {id(error)}
-    queue = _right_behind(error)
+    seen: set[int] = set()
+    queue: list[BaseException | None] = [error]
     while queue:
         current = queue.pop(0)
         if current is not None and id(current) not in seen:
