@@ -49,6 +49,43 @@ def test_of_eight_slots_one_goes_to_the_crowd_even_if_there_is_only_one_slot_at_
     play(scene)
 
 
+@pytest.mark.parametrize(
+    "limit", [40, {"limit": 40, "key": "{{ input.key }}"}], ids=["of the step", "by a key"]
+)
+def test_a_crowd_under_a_limit_has_its_turns_too(play, limit):
+    async def scene(hand: Hand):
+        large = await hand.submit(crowd(50, concurrency=limit))
+        await submit_many(hand, 50)
+        assert await smalls_of_each_claim(hand, {large}, 4, slots=8) == [7, 7, 7, 7]
+
+    play(scene)
+
+
+def test_a_crowd_has_no_turn_before_what_has_waited_longer(play):
+    async def scene(hand: Hand):
+        await submit_many(hand, 20)
+        await hand.clock.advance(1)
+        large = await hand.submit(crowd(50))
+        await submit_many(hand, 10)
+        assert await smalls_of_each_claim(hand, {large}, 4, slots=10) == [10, 10, 8, 2]
+
+    play(scene)
+
+
+def test_new_work_retries_and_a_crowd_take_turns(play):
+    async def scene(hand: Hand):
+        large = await hand.submit(crowd(50))
+        retried = await submit_many(hand, 14)
+        for assignment in await lease_all(hand, 16):
+            await hand.fail(assignment)
+        await hand.pass_time(10)
+        new = await submit_many(hand, 20)
+        counts = by_execution(await hand.lease(slots=16))
+        assert [sum(counts.get(id_, 0) for id_ in ids) for ids in (retried, new, [large])] == [7, 7, 2]
+
+    play(scene)
+
+
 def test_a_crowd_has_all_slots_that_nobody_else_wants(play):
     async def scene(hand: Hand):
         large = await hand.submit(crowd(100))

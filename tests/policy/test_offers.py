@@ -20,8 +20,10 @@ from tenax.policy.offers import (
     Offer,
     admit,
     assign,
+    crowd_turns,
     order_slots,
     serve_order,
+    since_crowd_after,
     urgency,
 )
 
@@ -264,6 +266,17 @@ def test_the_row_is_that_of_the_slow_way(common, crowd, since, share):
     commons = [(*rank, f"common {n}") for n, rank in enumerate(common)]
     crowds = [(*rank, f"crowd {n}") for n, rank in enumerate(crowd)]
     assert serve_order(commons, crowds, since, share) == slow_order(commons, crowds, since, share)
+
+
+@given(st.integers(0, 30), st.integers(0, 12), st.integers(2, 10))
+def test_turns_are_counted_as_they_are_taken(slots, since, share):
+    plenty = [(5.0, 5, "common")] * slots, [(5.0, 5, "crowd")] * slots
+    row = serve_order(*plenty, since, share)[:slots]
+    crowd = row.count("crowd")
+    assert crowd_turns(slots, since, share) == crowd
+    after = since_crowd_after(since, slots - crowd, crowd, share)
+    capped = min(since, share - 1) + slots
+    assert after == (row[::-1].index("crowd") if crowd else capped)
 
 
 @pytest.mark.parametrize(

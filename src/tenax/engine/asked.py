@@ -54,12 +54,18 @@ class Outlook:
         return any(head.fresh is not None and head.again is not None for head in self.heads)
 
     @property
-    def lone_crowd(self) -> tuple[Level, int] | None:
-        """A crowd that is all there is, with the level it is at."""
+    def only_crowd(self) -> tuple[Level, int] | None:
+        """A crowd, with the level it is at, beside which there is nothing, or nothing but common items of its priority that have
+        waited no longer: they take turns then, whatever their age."""
         special = [head for head in self.heads if head.special]
-        if len(special) != 1 or self._ready or special[0].lowest_lane != special[0].highest_lane:
+        if len(special) != 1 or special[0].lowest_lane != special[0].highest_lane:
             return None
-        head = special[0]
+        head, ready = special[0], self._ready
+        if ready and (
+            {one.priority for one in ready} != {head.priority}
+            or _waited(ready[0].waited) > _waited(head.lowest_waited)
+        ):
+            return None
         return ((head.queue, head.priority), head.lowest_lane) if head.lowest_lane else None
 
     @property

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from tenax.engine.asked import MOST_AT_ONCE, NOTHING_SEEN, Asked, Outlook, asked_by
 from tenax.engine.common import Common
 from tenax.engine.core import Core
+from tenax.engine.crowd import CrowdTurns
 from tenax.engine.fleet import Fleet
 from tenax.engine.pace import Pace
 from tenax.model.wire import LeaseRequest
@@ -70,8 +71,7 @@ class Claims:
         self._pace = pace
         self._common = Common(core)
         self._outlook = NOTHING_SEEN
-        self._since_crowd = 0
-        self._last_lane = 0
+        self._crowds = CrowdTurns(self._common)
         self._drained = False
         """All that was ready has been taken, the last time that someone looked."""
         self._pressed = False
@@ -105,21 +105,14 @@ class Claims:
             looked = await self._look(tx, asked.queues)
             items += await self._common.lease(tx, asked, looked, done=len(items)) if looked.plain else []
         if not looked.plain:
-            items = items or await self._lease_crowd(tx, asked, looked)
+            items = items or await self._crowds.lease(tx, asked, looked)
             self._pressed = len(items) >= asked.slots
-            return Claimed(items) if items else None
+            if not items:
+                return None
+            self.look_anew()  # what comes meanwhile must not wait until a crowd is done
+            return Claimed(items)
         self._note_taken(asked, len(items))
         return Claimed(items)
-
-    async def _lease_crowd(self, tx: Connection, asked: Asked, looked: Outlook) -> list[LeasedItem]:
-        """Of a crowd that has the queues to itself. It must have been looked just now: whatever else comes goes first."""
-        crowd = looked.lone_crowd
-        if crowd is None:
-            return []
-        self.look_anew()
-        self._since_crowd, self._last_lane = 0, crowd[1]
-        slots = asked.in_order(MOST_AT_ONCE)
-        return await claims.lease_crowd(tx, asked.groups[0], *crowd, slots, self._common.terms)
 
     async def _lease_as_ever(self, tx: Connection, asked: Asked) -> list[LeasedItem]:
         """While there was less work than slots, the next that comes is most likely like the last: it need not wait for a look.
@@ -220,7 +213,7 @@ class Claims:
             else []
         )
         taken = {item.id for item in items}
-        self._note_turns(item for item in chosen if item.id in taken)
+        self._crowds.note_taken(item for item in chosen if item.id in taken)
         claimed = Claimed(items, missed=len(pairs) - len(items))
         await self._shut(tx, claimed, found, taken, gates)
         await self._spend(tx, claimed, [item for item in found if item.id in taken], limits)
@@ -258,7 +251,7 @@ class Claims:
         return serve_order(
             take_turns(fresh, again),
             [self._ranked(item) for item in _by_turns(crowds.values())],
-            self._since_crowd,
+            self._crowds.since_crowd,
         )
 
     def _by_urgency(self, items: Iterable[Found]) -> list[Ranked[Found]]:
@@ -276,7 +269,7 @@ class Claims:
                 asking,
                 levels,
                 len(levels) * (2 * asking.slots + LOOK_FURTHER + 2 * MOST_CROWDS),
-                self._last_lane,
+                self._crowds.last_lane,
                 suspects=not suspecting >= set(asking.workers),
                 further=LOOK_FURTHER,
                 unshared=unshared,
@@ -339,11 +332,6 @@ class Claims:
             await claims.spend_tokens(tx, left)
         waits = [wait for limit in left if (wait := limit.next_token) is not None]
         claimed.next_token = min(waits, default=None)
-
-    def _note_turns(self, taken: Iterable[Found]) -> None:
-        for item in taken:
-            self._since_crowd = 0 if item.lane else self._since_crowd + 1
-            self._last_lane = item.lane or self._last_lane
 
     async def _note_probes(self, tx: Connection, claimed: Claimed, offers: Sequence[Offer]) -> Claimed:
         probing = {offer.worker for offer in offers if offer.rank == PROBE}

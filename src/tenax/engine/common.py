@@ -38,21 +38,24 @@ class Common:
         if not looked.levels:
             return []
         some = asked.in_order(min(MOST_AT_ONCE, done + self._expected))[done:]
-        items = await self._lease_shares(tx, asked, looked, some, in_turn=in_turn)
+        items = await self.lease_slots(tx, asked, looked, some, in_turn=in_turn)
         if len(items) == len(some) < asked.slots - done:
             rest = asked.in_order(MOST_AT_ONCE)[done + len(some) :]
-            items += await self._lease_shares(tx, asked, looked, rest, in_turn=in_turn)
+            items += await self.lease_slots(tx, asked, looked, rest, in_turn=in_turn)
         return items
 
-    async def _lease_shares(
+    async def lease_slots(
         self,
         tx: Connection,
         asked: Asked,
         looked: Outlook,
         slots: Sequence[tuple[str, str]],
         *,
-        in_turn: bool,
+        in_turn: bool = True,
     ) -> list[LeasedItem]:
+        """For these slots, whatever was there the last time."""
+        if not slots:
+            return []
         self._turn = 1 - self._turn  # who gets the odd one
         most = (len(slots) + self._turn) // 2 if in_turn else len(slots)
         shares = looked.shares(len(slots), most)

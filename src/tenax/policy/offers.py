@@ -139,6 +139,16 @@ def serve_order(
     return [*row, *(one for _, _, one in common[n:]), *(one for _, _, one in crowds[m:])]
 
 
+def crowd_turns(slots: int, since_crowd: int, share: int = CROWD_SHARE) -> int:
+    """How many of the next slots are for crowds, where both they and others that are no more urgent have enough."""
+    return (slots + min(since_crowd, share - 1)) // share
+
+
+def since_crowd_after(since_crowd: int, common: int, crowd: int, share: int = CROWD_SHARE) -> int:
+    """How many common ones went since the last one of a crowd, once so many of both have had their turns."""
+    return max(0, min(since_crowd, share - 1) + common - (share - 1) * crowd)
+
+
 def admit(
     wanted: Sequence[tuple[int, tuple[Gate, ...], str]], running: Mapping[str, int], quotas: Mapping[str, int]
 ) -> list[int]:

@@ -184,6 +184,8 @@ class Head:
     lowest_lane: int | None
     highest_lane: int | None
     """Of what is not common."""
+    lowest_waited: float | None
+    """Seconds that the oldest of the lowest lane has waited; below 0: it is not due."""
 
     @property
     def special(self) -> bool:
