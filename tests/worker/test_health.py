@@ -131,13 +131,13 @@ def test_worker_and_server_agree_on_it(facts, runtime, dependency):
 def test_it_counts_over_its_whole_life(check, work):
     for outcome, seconds in ((DONE, 0.1), (outcome_of(Fatal("no")), 0.2), (CRASH, 0.3), (CRASH, 0.6)):
         check.count(outcome, work, seconds)
-    report = check.report(3)
+    report = check.report(3, 3)
     assert (report.total_executions, report.failed_executions, report.consecutive_failures) == (4, 3, 2)
     assert report.average_execution_time_ms == 300.0
     assert report.queue_depth == 3
     assert abs(parse_time(report.last_check) - datetime.now(UTC)).total_seconds() < 60
     check.count(outcome_of(Fatal("no")), work, 0.1)
-    assert check.report(0).consecutive_failures == 0, "the worker works: it said what is wrong with the work"
+    assert check.report(0, 0).consecutive_failures == 0, "the worker works: it said what is wrong with the work"
 
 
 @pytest.mark.parametrize(
@@ -155,14 +155,14 @@ def test_it_counts_over_its_whole_life(check, work):
 )
 def test_depth(slots, depth, status):
     check = SelfCheck(slots, 1.0)
-    assert check.report(depth).status == status
+    assert check.report(depth, depth).status == status
     assert check.appetite(depth) == ("deep" if status == "unhealthy" else "full")
 
 
 @pytest.mark.parametrize(("lag", "status"), [(0.99, "healthy"), (1.0, "unhealthy")])
 def test_overload(check, lag, status):
     check.lag = lag
-    assert check.report(0).status == status
+    assert check.report(0, 0).status == status
     assert check.appetite(0) == ("overloaded" if status == "unhealthy" else "full")
 
 
@@ -170,7 +170,7 @@ def test_overload(check, lag, status):
 def test_failures_alone_leave_the_worst_verdict_to_the_server(check, work, failures, status):
     for _ in range(failures):
         check.count(CRASH, work, 0.1)
-    assert check.report(0).status == status
+    assert check.report(0, 0).status == status
     assert check.appetite(0) == "full", "it may be the last one that is able"
 
 
@@ -200,22 +200,22 @@ def test_without_probing_it_rests_until_the_server_takes_a_better_view(check, cl
     clock.now += 1e6
     assert check.appetite(0) == "failing"
     check.hear("degraded")
-    assert (check.appetite(0), check.report(0).consecutive_failures) == ("full", 10)
+    assert (check.appetite(0), check.report(0, 0).consecutive_failures) == ("full", 10)
     check.hear("unhealthy")
     check.hear("healthy")
-    assert (check.appetite(0), check.report(0).consecutive_failures) == ("full", 0)
+    assert (check.appetite(0), check.report(0, 0).consecutive_failures) == ("full", 0)
 
 
 def test_a_verdict_that_was_good_all_along_forgives_nothing(check, work):
     for _ in range(4):
         check.count(CRASH, work, 0.1)
         check.hear("healthy")
-    assert check.report(0).consecutive_failures == 4
+    assert check.report(0, 0).consecutive_failures == 4
 
 
 @pytest.mark.parametrize(("overdue", "status"), [(9, "healthy"), (10, "unhealthy")])
 def test_threads_that_outlived_their_attempts(check, overdue, status):
     check.overdue = overdue
-    report = check.report(overdue)
+    report = check.report(overdue, overdue)
     assert (report.status, report.overdue) == (status, overdue)
     assert check.appetite(overdue) == ("stuck" if status == "unhealthy" else "full")

@@ -117,6 +117,33 @@ def test_with_too_much_unreported_it_asks_for_no_more(quick, caplog):
     work(server, scenario, slots=1)
 
 
+def test_what_is_unreported_for_a_moment_only_does_not_keep_it_from_asking(quick, monkeypatch, caplog):
+    monkeypatch.setattr(loop, "PULSE_SECONDS", 3600.0)
+
+    async def scenario() -> None:
+        worker, stop = loop.Worker(server, name="w1", slots=1, environment={}), loop.asyncio.Event()
+        running = loop.asyncio.create_task(worker.run(stop))
+        server.report_gate = release = loop.asyncio.Event()
+        await server.until(lambda: server.beats and server.beats[-1].health.queue_depth == 2)
+        worker._review()  # the pulse falls into this moment
+        assert [request.slots for request in server.requests] == [1, 1]
+        await server.beaten(2)
+        release.set()
+        await server.until(lambda: len(server.outcomes) == 4)
+        await server.beaten(2)
+        stop.set()
+        await running
+
+    server = Server(
+        [{"item": n, "task": quick} for n in range(4)],
+        heartbeat=0.01,
+        health=HealthTerms(degraded_depth=1, unhealthy_depth=2),
+    )
+    with caplog.at_level(logging.INFO, "tenax.worker"):
+        loop.asyncio.run(scenario())
+    assert said(caplog) == []
+
+
 TERMS = HealthTerms(degraded_failures=1, unhealthy_failures=2, probe_after=0.05)
 
 

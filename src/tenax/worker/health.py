@@ -76,10 +76,10 @@ class SelfCheck:
         rested = self._clock() - self._last_failure >= self.terms.probe_after
         return "probe" if self.terms.probing and rested else "failing"
 
-    def report(self, depth: int) -> HealthReport:
+    def report(self, depth: int, lasting_depth: int) -> HealthReport:
         average = 1000 * self._seconds / self._total if self._total else 0.0
         return HealthReport(
-            status=self._status(depth),
+            status=self._status(lasting_depth),
             last_check=datetime.now(UTC).isoformat(timespec="milliseconds"),
             consecutive_failures=self.failures_in_a_row,
             total_executions=self._total,

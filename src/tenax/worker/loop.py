@@ -85,7 +85,7 @@ class Worker:
         self._secrets = Secrets(environment)
         self._executors = Executors(on_overdue=self._count_overdue)
         self._link = Link()
-        self._outbox = Outbox(transport, self._link, self._free_a_slot)
+        self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], Attempt] = {}
         self._runners = Runners(self._run)
         self._slot_free = asyncio.Event()
@@ -95,6 +95,8 @@ class Worker:
         self._asking: asyncio.Future[Sequence[Assignment]] | None = None
         self._check = SelfCheck(slots, overload_lag)
         self._appetite: Appetite = "full"
+        self._least_depth = 0
+        """Since the last pulse. What was deep for a moment, while the next report was on its way, is no sign of anything."""
         self._orders = Orders(name)
         self._stopping = False
         self._lost_grants: set[str] = set()
@@ -211,6 +213,13 @@ class Worker:
         self._check.overdue = threads
         self._free_a_slot()
 
+    def _lasting_depth(self) -> int:
+        return min(self._least_depth, self._depth())
+
+    def _note_reported(self) -> None:
+        self._least_depth = self._lasting_depth()
+        self._free_a_slot()
+
     def _free_a_slot(self) -> None:
         self._slot_free.set()
 
@@ -223,7 +232,8 @@ class Worker:
 
     def _review(self) -> None:
         """Asks for less or for more than before. A request that is parked in the server is given up for less."""
-        depth, before = self._depth(), self._appetite
+        depth, before = self._lasting_depth(), self._appetite
+        self._least_depth = self._depth()
         self._appetite = self._check.appetite(depth)
         if self._appetite != before:
             level = logging.WARNING if self._appetite in REFUSALS else logging.INFO
@@ -298,7 +308,7 @@ class Worker:
     async def _beat(self, *, leaving: bool = False) -> None:
         held = [Held(item_id, token) for item_id, token in self._running]
         lost = tuple(self._lost_grants)
-        who, health = self._registration, self._check.report(self._depth())
+        who, health = self._registration, self._check.report(self._depth(), self._lasting_depth())
         beat = Heartbeat(who.worker, (*held, *self._outbox.held()), lost, leaving, who.life, health)
         answer = await self._link.call(self._transport.heartbeat(beat), seconds=self._terms.lease)
         self._lost_grants.difference_update(lost)
