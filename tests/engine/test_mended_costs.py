@@ -11,8 +11,11 @@ import pytest
 from fans import CALL, fan
 from hand import Hand
 
+from tenax.engine import timers
+from tenax.engine.timers import LONGEST, SHORTEST
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
+from tenax.store.queue import next_wake
 from tenax.store.session import transaction
 from tenax.store.statements import sql
 
@@ -222,6 +225,37 @@ def test_what_runs_out_soon_is_told_to_the_timers_and_seen_on_time(play, source)
         await hand.clock.advance(1)
         await hand.engine.timers.tick()
         assert await hand.status(id_) != "running"
+
+    play(scene)
+
+
+def test_what_runs_out_later_than_the_next_look_is_not_looked_for(play):
+    """Else each look goes over all leases that have ended since the last vacuum: they would have run out sooner."""
+
+    async def scene(hand: Hand):
+        await hand.submit()
+        await hand.lease_one()
+        async with hand.engine.core.statements() as tx:
+            soon, at_some_time = [await next_wake(tx, [], within) for within in (29.0, 31.0)]
+        assert soon.expiry is None
+        assert (at_some_time.expiry - at_some_time.now).total_seconds() == 30
+        assert await hand.engine.timers.tick() == LONGEST
+        await hand.pass_time(26)
+        assert await hand.engine.timers.tick() == 4.0
+
+    play(scene)
+
+
+@pytest.mark.parametrize(("price", "pause"), [(0.0, 0.001), (1e9, SHORTEST)])
+def test_where_much_falls_due_the_next_look_comes_after_a_rest(play, monkeypatch, price, pause):
+    monkeypatch.setattr(timers, "REST", price)
+
+    async def scene(hand: Hand):
+        await hand.submit()
+        await hand.fail(await hand.lease_one())
+        wait = await hand.engine.timers.tick()
+        await hand.clock.advance(wait - 0.001)
+        assert await hand.engine.timers.tick() == pytest.approx(pause)
 
     play(scene)
 

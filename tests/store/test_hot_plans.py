@@ -73,7 +73,7 @@ async def insert(tx: Any, rows: list[Any], now: Any) -> None:
 
 
 async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
-    await tx.fetch(queue.sql("next_wake"), [row["id"] for row in rows], queue.SERVER_QUEUE)
+    await tx.fetch(queue.sql("next_wake"), [row["id"] for row in rows], queue.SERVER_QUEUE, 5.0)
 
 
 STRAIGHTLY: dict[str, Call] = {

@@ -137,7 +137,9 @@ def test_it_counts_over_its_whole_life(check, work):
     assert report.queue_depth == 3
     assert abs(parse_time(report.last_check) - datetime.now(UTC)).total_seconds() < 60
     check.count(outcome_of(Fatal("no")), work, 0.1)
-    assert check.report(0, 0).consecutive_failures == 0, "the worker works: it said what is wrong with the work"
+    assert check.report(0, 0).consecutive_failures == 0, (
+        "the worker works: it said what is wrong with the work"
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ LONGEST = 5.0
 """Seconds after which the database is asked again, whatever was known."""
 SHORTEST = 0.05
 """Seconds between two looks at something that is over but may not be reaped yet."""
+REST = 8.0
+"""Where one thing after the other falls due, it is asked again after so many times as long as the answer took (`SHORTEST` at most):
+under load the question has its price, and whoever works off what is due finds the rest by itself."""
 
 
 class Timers:
@@ -43,8 +46,10 @@ class Timers:
         """Does what is due. Returns the seconds until something else will be."""
         self._earlier.clear()
         self._target = float("inf")  # until it is known when to wake, anything new may be earlier
+        asked = asyncio.get_running_loop().time()
         async with self._core.statements() as tx:
-            wake = await queue.next_wake(tx, self._reaper.broken)
+            wake = await queue.next_wake(tx, self._reaper.broken, LONGEST)
+        rest = min(SHORTEST, REST * (asyncio.get_running_loop().time() - asked))
         self._core.hub.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:
             await feed(self._core)
@@ -52,7 +57,9 @@ class Timers:
         if over is not None and over <= wake.now:
             return 0.0 if await self._reaper.reap() else SHORTEST
         next_due = _earliest(wake.retry, over)
-        return LONGEST if next_due is None else min(LONGEST, (next_due - wake.now).total_seconds())
+        if next_due is None:
+            return LONGEST
+        return min(LONGEST, max(rest, (next_due - wake.now).total_seconds()))
 
     async def _sleep(self, seconds: float) -> None:
         self._target = asyncio.get_running_loop().time() + seconds

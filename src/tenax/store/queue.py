@@ -106,7 +106,7 @@ async def extend_leases(
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """When something next falls due, of each kind."""
+    """When something next falls due, of each kind, where that is soon."""
 
     now: datetime
     retry: datetime | None
@@ -123,9 +123,9 @@ class Wake:
     """A retry of a fan-out is due, and there is a place for it."""
 
 
-async def next_wake(tx: Connection, but: Sequence[int]) -> Wake:
-    """`but`: items that cannot be decided on for now."""
-    return Wake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE))
+async def next_wake(tx: Connection, but: Sequence[int], within: float) -> Wake:
+    """`but`: items that cannot be decided on for now. What falls due in more than `within` seconds is not looked for."""
+    return Wake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
 
 
 async def beat_service(tx: Connection, gap: float, lease: float) -> None:

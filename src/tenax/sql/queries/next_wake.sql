@@ -1,13 +1,20 @@
--- When something next falls due, of each kind, less the items of $1; and what waits to be looked at now.
+-- When something next falls due within $3 seconds, of each kind, less the items of $1; and what waits to be looked at now. (What is
+-- further off is not looked for: under load the next lease to run out comes after all those that have ended since the last vacuum.)
 select tenax.now() as now,
-       (select min(available_at) from tenax.item where state = 'retrying' and available_at > tenax.now()) as retry,
-       (select min(expires_at) from tenax.item where state = 'leased' and id <> all($1::bigint[])) as expiry,
+       (select min(available_at) from tenax.item
+         where state = 'retrying' and available_at > tenax.now()
+           and available_at <= tenax.now() + make_interval(secs => $3::double precision)) as retry,
+       (select min(expires_at) from tenax.item
+         where state = 'leased' and expires_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as expiry,
        (select min(queue_deadline) from tenax.item
-         where state in ('queued', 'retrying') and queue_deadline is not null and id <> all($1::bigint[])) as queue,
-       (select min(expires_at) from tenax.item where state = 'accepted' and id <> all($1::bigint[])) as wait,
-       (select min(timeout_at) from tenax.item where state = 'held' and id <> all($1::bigint[])) as hold,
+         where state in ('queued', 'retrying') and queue_deadline is not null
+           and queue_deadline <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as queue,
+       (select min(expires_at) from tenax.item
+         where state = 'accepted' and expires_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as wait,
+       (select min(timeout_at) from tenax.item
+         where state = 'held' and timeout_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as hold,
        (select min(deadline_at) from tenax.execution
-         where state in ('running', 'paused') and deadline_at is not null) as deadline,
+         where state in ('running', 'paused') and deadline_at <= tenax.now() + make_interval(secs => $3)) as deadline,
        (select reap_after from tenax.service) as reap_after,
        exists (select from tenax.item
                 where queue = $2::text and priority = 5 and state in ('queued', 'retrying') and leasable and common
