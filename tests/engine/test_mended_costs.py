@@ -229,6 +229,19 @@ def test_what_runs_out_soon_is_told_to_the_timers_and_seen_on_time(play, source)
     play(scene)
 
 
+def test_so_is_the_time_in_the_queue_of_a_step_that_comes_later(play):
+    async def scene(hand: Hand):
+        steps = [{**CALL, "step": "first"}, {"step": "second", "needs": ["first"], "queue_ttl": "3s"}]
+        await hand.submit(fan([], *steps))
+        first = await hand.lease_one()
+        told: list[float] = []
+        hand.engine.core.hub.on_due = told.append
+        await hand.succeed(first)
+        assert told == [3.0]
+
+    play(scene)
+
+
 def test_what_runs_out_later_than_the_next_look_is_not_looked_for(play):
     """Else each look goes over all leases that have ended since the last vacuum: they would have run out sooner."""
 
@@ -256,18 +269,5 @@ def test_where_much_falls_due_the_next_look_comes_after_a_rest(play, monkeypatch
         wait = await hand.engine.timers.tick()
         await hand.clock.advance(wait - 0.001)
         assert await hand.engine.timers.tick() == pytest.approx(pause)
-
-    play(scene)
-
-
-def test_so_is_the_time_in_the_queue_of_a_step_that_comes_later(play):
-    async def scene(hand: Hand):
-        steps = [{**CALL, "step": "first"}, {"step": "second", "needs": ["first"], "queue_ttl": "3s"}]
-        await hand.submit(fan([], *steps))
-        first = await hand.lease_one()
-        told: list[float] = []
-        hand.engine.core.hub.on_due = told.append
-        await hand.succeed(first)
-        assert told == [3.0]
 
     play(scene)
