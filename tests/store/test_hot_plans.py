@@ -111,7 +111,7 @@ EACH_TIME: dict[str, Call] = {
     "write_journal": STRAIGHTLY["write_journal"],
     "insert_executions": insert,
 }
-PER_ROW, AT_LEAST = 35, 120
+PER_ROW, AT_LEAST = 25, 120
 """Rows that pass through all the nodes of a plan, for each of the batch; look_at_queues has ten levels to each queue."""
 
 
