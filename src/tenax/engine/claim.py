@@ -71,7 +71,7 @@ class Claims:
         self._pace = pace
         self._common = Common(core)
         self._outlook = NOTHING_SEEN
-        self._crowds = CrowdTurns(self._common)
+        self._crowds = CrowdTurns(core, self._common)
         self._drained = False
         """All that was ready has been taken, the last time that someone looked."""
         self._pressed = False
@@ -83,6 +83,16 @@ class Claims:
         """The next claim looks at all there is."""
         self._outlook = NOTHING_SEEN
         self._drained = False
+
+    def choose(self, want: Candidate, requests: Sequence[LeaseRequest]) -> int | None:
+        """Which of these requests may have something new at once: the one that a claim would give it to. None: other work is ready, for
+        all that is known, or who gets it is not so plain."""
+        if not self._drained or want.queue in self._fleet.limited:
+            return None
+        offers = self._fleet_offers(requests)
+        if any(offer.rank == PROBE for offer in offers):
+            return None
+        return next((request_no for _, request_no in assign([want], offers)), None)
 
     def may_be_short(self, requests: Sequence[LeaseRequest]) -> bool:
         """Nothing about who asks speaks against the short way."""
@@ -208,9 +218,7 @@ class Claims:
         pairs = assign(wanted, offers)[:MOST_AT_ONCE]
         slots = [asked.slot(n) for _, n in pairs]
         items = (
-            await claims.lease_chosen(tx, [id_ for id_, _ in pairs], slots, self._common.terms)
-            if pairs
-            else []
+            await claims.lease_chosen(tx, [id_ for id_, _ in pairs], slots, self._core.terms) if pairs else []
         )
         taken = {item.id for item in items}
         self._crowds.note_taken(item for item in chosen if item.id in taken)

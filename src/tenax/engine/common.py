@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from tenax.engine.asked import MOST_AT_ONCE, Asked, Outlook
 from tenax.engine.core import Core
 from tenax.store import claims
-from tenax.store.claims import Terms
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 
@@ -22,10 +21,6 @@ class Common:
         self._core = core
         self._turn = 0
         self._expected = FEWEST_SLOTS
-
-    @property
-    def terms(self) -> Terms:
-        return Terms(self._core.settings.lease, self._core.settings.timeout_grace)
 
     def note_taken(self, count: int) -> None:
         self._expected = max(FEWEST_SLOTS, 2 * count)
@@ -59,10 +54,10 @@ class Common:
         self._turn = 1 - self._turn  # who gets the odd one
         most = (len(slots) + self._turn) // 2 if in_turn else len(slots)
         shares = looked.shares(len(slots), most)
-        items = await claims.lease_ready(tx, asked.groups[0], shares, slots, self.terms)
+        items = await claims.lease_ready(tx, asked.groups[0], shares, slots, self._core.terms)
         if in_turn and looked.is_shared and len(items) < len(slots):
             # What some left of their half is for whoever is there.
             rest = slots[len(items) :]
             shares = looked.shares(len(rest), len(rest))
-            items += await claims.lease_ready(tx, asked.groups[0], shares, rest, self.terms)
+            items += await claims.lease_ready(tx, asked.groups[0], shares, rest, self._core.terms)
         return items

@@ -18,6 +18,7 @@ from tenax.model.retry_fields import retry_of_settings
 from tenax.policy.plan import Plan
 from tenax.settings import Settings
 from tenax.store import plans
+from tenax.store.claims import Terms
 from tenax.store.connect import Connection, Database
 from tenax.store.finish import QueuedAction
 from tenax.store.session import session, transaction
@@ -100,6 +101,10 @@ class Core:
         """Where this server can be called back; a server that listens says so itself."""
         source = settings.sources.get("retry", "the setting retry")
         self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
+
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.settings.lease, self.settings.timeout_grace)
 
     async def plan_id(self, plan: Plan) -> int:
         """Stored in a transaction of its own: a plan must outlive whatever becomes of the batch that needs it."""

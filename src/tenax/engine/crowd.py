@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tenax.engine.asked import MOST_AT_ONCE, Asked, Outlook
 from tenax.engine.common import Common
+from tenax.engine.core import Core
 from tenax.policy.offers import crowd_turns, since_crowd_after
 from tenax.store import claims
 from tenax.store.claims import Found, Level
@@ -16,7 +17,8 @@ from tenax.store.rows import LeasedItem
 class CrowdTurns:
     """Whose turn it is, of crowds and others, and leases of the only crowd there is."""
 
-    def __init__(self, common: Common) -> None:
+    def __init__(self, core: Core, common: Common) -> None:
+        self._core = core
         self._common = common
         self.since_crowd = 0
         """How many common items went since the last one of a crowd."""
@@ -53,4 +55,4 @@ class CrowdTurns:
     ) -> list[LeasedItem]:
         if not slots:
             return []
-        return await claims.lease_crowd(tx, asked.groups[0], *crowd, slots, self._common.terms)
+        return await claims.lease_crowd(tx, asked.groups[0], *crowd, slots, self._core.terms)

@@ -58,7 +58,9 @@ class Engine:
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
     ) -> None:
         self.core = Core(database, settings, roll=roll)
-        self._submit = GroupCommit[Start, Submitted](lambda starts: submit(self.core, starts))
+        self._submit = GroupCommit[Start, Submitted](
+            lambda starts: submit(self.core, self.dispatcher, starts)
+        )
         self._report = GroupCommit[Report, ReportAnswer](
             lambda reports: report(self.core, reports), at_once=_REPORTS_AT_ONCE
         )

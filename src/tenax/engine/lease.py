@@ -19,6 +19,7 @@ from tenax.engine.report import release_grants
 from tenax.engine.wake import Settled, whenever
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
+from tenax.policy.offers import Candidate
 from tenax.store.rows import LeasedItem
 
 _Asked = tuple[object, ...]
@@ -107,6 +108,40 @@ class Dispatcher:
             if not parked.granted.done():
                 parked.granted.set_result([])
 
+    def reserve(self, want: Candidate) -> Parked | None:
+        """A parked request for something new that need not be queued, since nothing else that is ready waits. It is the caller's then:
+        to be handed over to, or given up."""
+        if self._wake.is_set():  # there is news that no claim has seen yet
+            return None
+        here = [
+            parked
+            for parked in self._parked
+            if parked.request.execution_id is None and self.presence.is_here(parked.request.worker)
+        ]
+        chosen = self._claims.choose(want, [parked.request for parked in here])
+        if chosen is None:
+            return None
+        self._parked.remove(here[chosen])
+        return here[chosen]
+
+    async def hand_over(self, parked: Parked, item: LeasedItem) -> None:
+        """The item was leased to the request that had been reserved for it. Should it not be ready for its worker, it is released."""
+        try:
+            async with self._core.statements() as tx:
+                assigning = await Assigning.prepare(tx, self._core, [item])
+        except BaseException:
+            self.give_up([parked])
+            raise
+        self._note_served([parked], [item], probed=())
+        self._grant([parked], [item], assigning)
+
+    def give_up(self, group: list[Parked]) -> None:
+        """The commit may have gone through or not. These requests end empty; their workers ask again, by another grant."""
+        for parked in group:
+            self._doubtful.append((parked.request.worker, parked.request.grant))
+            if not parked.granted.done():
+                parked.granted.set_result([])
+
     async def run(self) -> None:
         await whenever(self._wake, self._claim_if_asked)
 
@@ -169,20 +204,25 @@ class Dispatcher:
                     await release_grants(self._core, parked.request.worker, [parked.request.grant])
             raise
         except Exception:  # it is raised again; whatever was leased by then never reached a worker
-            self._give_up(group)
+            self.give_up(group)
             raise
         if items := claimed.items:
-            self.fleet.note_leased(items, claimed.probed)
             granted = {item.grant for item in items}
             served = [parked for parked in group if parked.request.grant in granted]
-            for parked in served:
-                parked.served = True
-                self.pace.note_served(parked.request)
+            self._note_served(served, items, claimed.probed)
             # The next claim is on its way to the database by then, and that one works on it meanwhile.
             asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
         return claimed.progress
+
+    def _note_served(
+        self, served: Sequence[Parked], items: Sequence[LeasedItem], probed: Sequence[str]
+    ) -> None:
+        self.fleet.note_leased(items, probed)
+        for parked in served:
+            parked.served = True
+            self.pace.note_served(parked.request)
 
     def _grant(self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning) -> None:
         """What was claimed goes to those who asked for it."""
@@ -222,13 +262,6 @@ class Dispatcher:
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake.set)
-
-    def _give_up(self, group: list[Parked]) -> None:
-        """The commit may have gone through or not. These requests end empty; their workers ask again, by another grant."""
-        for parked in group:
-            self._doubtful.append((parked.request.worker, parked.request.grant))
-            if not parked.granted.done():
-                parked.granted.set_result([])
 
     def _note_expiry(self, items: Sequence[LeasedItem]) -> None:
         """A short lease or timeout may run out before the timers would look again by themselves."""

@@ -28,14 +28,18 @@ class Presence:
             self._silent -= {worker}
             self._on_return()
 
+    def is_here(self, worker: str) -> bool:
+        """It was heard here of late: nobody need be asked about it."""
+        since = asyncio.get_running_loop().time() - self.patience
+        return self._heard.get(worker, since) > since
+
     async def silent(self, workers: Iterable[str]) -> frozenset[str]:
         """Asks the database only about those not heard here: their heartbeats may go to another server."""
-        since = asyncio.get_running_loop().time() - self.patience
-        unheard = [worker for worker in set(workers) if self._heard.get(worker, since) <= since]
+        unheard = [worker for worker in set(workers) if not self.is_here(worker)]
         self._silent = frozenset()
         if unheard:
             async with self._core.transaction() as tx:
                 self._silent = frozenset(await find_silent_workers(tx, unheard, self.patience))
             if len(self._heard) > 10 * len(unheard) + 1000:
-                self._heard = {worker: at for worker, at in self._heard.items() if at > since}
+                self._heard = {worker: at for worker, at in self._heard.items() if self.is_here(worker)}
         return self._silent

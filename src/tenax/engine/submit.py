@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
+from tenax.engine.lease import Dispatcher
 from tenax.engine.progress import advance_executions
 from tenax.engine.start import CROWD_STEPS, Turn, queued_action, start_steps
+from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.wire import Submitted
+from tenax.policy.offers import Candidate
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store.connect import Connection
 from tenax.store.executions import insert_execution, prepare_submit
 from tenax.store.fans import copy_item_results
+from tenax.store.finish import QueuedAction
 from tenax.store.journal import Journal
-from tenax.store.json_text import encode
+from tenax.store.json_text import decode, encode
 from tenax.store.rows import ExecutionRow, NewExecution, Parent, StepRow
 
 OWN_KEYS = "tenax:"
@@ -74,13 +78,14 @@ def _is_queued_at_once(step: PlannedStep) -> bool:
     return all(condition is None for condition in conditions)
 
 
-async def submit(core: Core, starts: Sequence[Start]) -> list[Submitted]:
+async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
     if len(starts) == 1 and _begins_with_one_step(starts[0]):
-        answers = [await _submit_alone(core, starts[0])]
+        answer, is_leased = await _submit_alone(core, dispatcher, starts[0])
+        answers = [answer]
     else:
-        answers = await _submit_together(core, starts)
+        answers, is_leased = await _submit_together(core, starts), False
     core.hub.announce(
-        ready=True,
+        ready=not is_leased,
         server_steps=any(start.plan.has_server_steps for start in starts),
         due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
     )
@@ -95,16 +100,38 @@ def _begins_with_one_step(start: Start) -> bool:
     return len(roots) == 1 and start.plan.steps[roots[0]].step.concurrency is None
 
 
-async def _submit_alone(core: Core, start: Start) -> Submitted:
-    """By one statement, which makes the id and takes the time. It leaves what the full way leaves."""
-    plan = start.plan
-    [root] = plan.roots
-    events = encode([event("execution_started", data=_started(start)), event("step_enqueued", root)])
-    async with core.statements() as tx:
-        new, action = _new_execution(_NO_ID, start), queued_action(plan.steps[root])
-        id_, kept = await insert_execution(tx, new, action, events)
-    core.inputs.note({id_: kept})
-    return Submitted(id_, created=True)
+async def _submit_alone(core: Core, dispatcher: Dispatcher, start: Start) -> tuple[Submitted, bool]:
+    """By one statement, which makes the id and takes the time. It leaves what the full way leaves. Where a worker waits for it and
+    for nothing else, the same statement leases it: whether it was."""
+    root = start.plan.steps[start.plan.roots[0]]
+    new, action = _new_execution(_NO_ID, start), queued_action(root)
+    events = [event("execution_started", data=_started(start)), event("step_enqueued", action.step)]
+    parked = dispatcher.reserve(Candidate(_NO_ID, action.queue, action.runtime, root.step.labels))
+    slot = None
+    if parked is not None:
+        slot = parked.request.worker, parked.request.grant
+        events.append(_first_attempt(action, parked.request.worker))
+    try:
+        async with core.statements() as tx:
+            made = await insert_execution(tx, new, action, encode(events), slot, core.terms)
+    except BaseException:
+        if parked is not None:
+            dispatcher.give_up([parked])
+        raise
+    core.inputs.note({made.id: made.input})
+    if parked is not None and made.leased is not None:
+        with suppress(Unreachable):  # it is submitted; its lease is handed back when the database can be had
+            await dispatcher.hand_over(parked, made.leased)
+    return Submitted(made.id, created=True), made.leased is not None
+
+
+def _first_attempt(action: QueuedAction, worker: str) -> dict[str, Any]:
+    """As the lease of an item that was queued logs it."""
+    retry = {"attempt": 1, "max_attempts": action.max_attempts, "is_retry": False}
+    data: dict[str, Any] = {"worker": worker, "retry": retry}
+    if action.vary is not None:
+        data["vary"] = decode(action.vary)
+    return event("action_started", action.step, attempt=1, data=data)
 
 
 async def _submit_together(core: Core, starts: Sequence[Start]) -> list[Submitted]:

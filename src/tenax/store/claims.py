@@ -91,7 +91,7 @@ async def lease_chosen(
 async def _lease(
     tx: Connection, pick: str, slots: Sequence[tuple[str, str]], terms: Terms, *which: Any
 ) -> list[LeasedItem]:
-    tokens = _tokens(len(slots))
+    tokens = new_tokens(len(slots))
     requests: dict[tuple[str, str], int] = {}
     of_slots = [requests.setdefault(slot, len(requests) + 1) for slot in slots]
     rows = await tx.fetch(
@@ -107,7 +107,7 @@ async def _lease(
     return [LeasedItem(*row, *given[row[0] - 1]) for row in rows]
 
 
-def _tokens(count: int) -> list[str]:
+def new_tokens(count: int) -> list[str]:
     """As UUIDs are written. PostgreSQL would open the source of randomness anew for each."""
     digits = os.urandom(16 * count).hex()
     return [
