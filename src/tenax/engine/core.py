@@ -11,6 +11,7 @@ import structlog
 
 from tenax.engine.inputs import Inputs
 from tenax.engine.leased import Leased
+from tenax.engine.patterns import Patterns
 from tenax.engine.wake import Hub
 from tenax.errors import Conflict, NotFound
 from tenax.model.policy import Patch
@@ -94,6 +95,7 @@ class Core:
         self.hub = Hub(database)
         self.leased = Leased()
         self.inputs = Inputs()
+        self.patterns = Patterns()
         self.followers: dict[tuple[int, str, int], tuple[QueuedAction | None, str]] = {}
         """What follows from a first success, by plan, step and attempt: the short way's own memory."""
         self.secret = b""

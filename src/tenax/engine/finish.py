@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tenax.engine.core import Core
+from tenax.engine.patterns import Text, mark
 from tenax.engine.records import decision_record
 from tenax.engine.start import queued_action
 from tenax.engine.wake import Settled
@@ -17,6 +18,7 @@ from tenax.model.events import event
 from tenax.model.outcome import Failure
 from tenax.model.wire import Report, ReportAnswer
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
+from tenax.policy.likeness import marked, past_of
 from tenax.policy.plan import Plan
 from tenax.store import finish
 from tenax.store.finish import Finished, QueuedAction
@@ -91,15 +93,34 @@ def _end(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> Finished
 def _decision(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> str:
     if now is None or ended.item.fresh:
         return _AT_ONCE
-    decision, _ = decide_on(core, plan, ended, now)
+    item, behind = ended.item, decode(ended.item.ledger)
+    kind = None
+    if (past := past_of(behind)) is not None:
+        kind = (item.plan_id, item.step, item.attempt, past.counts)
+        if (pattern := core.patterns.find(kind)) is not None:
+            return str(
+                pattern.fill(
+                    {
+                        "elapsed": repr(item.age(now)),
+                        "roll": repr(core.roll()),
+                        "execution_id": str(item.execution_id),
+                        "previous_delay": repr(past.previous_delay),
+                    }
+                )
+            )
+    decision, _ = decide_on(core, plan, ended, behind, now)
+    if kind is not None and core.patterns.is_second(kind):
+        core.patterns.keep(kind, Text(marked(decision, mark)))
     return encode(decision_record(decision))
 
 
-def decide_on(core: Core, plan: Plan, ended: Ended, now: datetime) -> tuple[Decision, Failure | None]:
-    """The decision on an attempt that a worker ended while its execution was open."""
+def decide_on(
+    core: Core, plan: Plan, ended: Ended, behind: dict[str, Any] | None, now: datetime
+) -> tuple[Decision, Failure | None]:
+    """The decision on an attempt that a worker ended while its execution was open; `behind`: the ledger of its item."""
     item, outcome, policy = ended.item, ended.report.outcome, plan.steps[ended.item.step].policy
     elapsed = item.age(now)
-    ledger = ledger_from(decode(item.ledger), elapsed)
+    ledger = ledger_from(behind, elapsed)
     failure = read_failure(policy, ledger, outcome)
     decision = decide(
         policy,

@@ -4,21 +4,25 @@ decision is the same as on the long way (`settle`); whatever it comes to that is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import cast
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple, cast
 
 from tenax.engine.core import Core
 from tenax.engine.finish import Ended, Key, decide_on
+from tenax.engine.patterns import Text, mark
 from tenax.engine.records import EndedAttempt, decision_record, log_outcome, log_wait
 from tenax.engine.settle import ERROR_SHOWN
 from tenax.engine.wake import announce
+from tenax.model.durations import format_duration
+from tenax.model.events import timestamp
 from tenax.model.wire import ReportAnswer
 from tenax.policy.blame import speaks_of_worker
+from tenax.policy.likeness import Delays, is_steady, kind_of, marked_retry, past_of
 from tenax.policy.plan import Plan
 from tenax.store import finish
 from tenax.store.finish import Retried
 from tenax.store.journal import Journal
-from tenax.store.json_text import encode, plain
+from tenax.store.json_text import decode, encode, plain
 from tenax.store.rows import ItemRow, Run
 
 
@@ -64,8 +68,13 @@ def _may_be_short(plan: Plan, ended: Ended) -> bool:
 def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal) -> tuple[Retried, Run] | None:
     """The item as it goes back to the queue, with the events of that; None where it is no plain retry. What it logs it
     takes out of the journal again, so one journal does for a batch."""
-    item, step = ended.item, plan.steps[ended.item.step].step
-    decision, failure = decide_on(core, plan, ended, journal.now)
+    item, behind = ended.item, decode(ended.item.ledger)
+    past, alike, kind = past_of(behind), kind_of(ended.report.outcome), None
+    if past is not None and alike is not None:
+        kind = (item.plan_id, item.step, item.attempt, past.counts, alike)
+        if (pattern := core.patterns.find(kind)) is not None:
+            return _fill(pattern, ended, journal.now, roll=core.roll(), previous=past.previous_delay)
+    decision, failure = decide_on(core, plan, ended, behind, journal.now)
     if decision.verdict != "retry" or decision.delay is None or failure is None or decision.after.lost_by:
         return None
     available_at = journal.now + timedelta(seconds=decision.delay.delay)
@@ -73,14 +82,78 @@ def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal) -> tuple[Re
     log_outcome(journal, EndedAttempt(leased, ended.report.outcome), decision, failure, None, undone=False)
     record = decision_record(decision)
     log_wait(journal, leased, decision, record, failure.message, available_at)
+    events = journal.events.pop(item.execution_id)
+    last_error = plain(failure.message[:ERROR_SHOWN])
+    step = plan.steps[item.step].step
+    is_blamed = speaks_of_worker(failure, runtime=step.type, dependency=step.dependency)
+    if kind is not None and core.patterns.is_second(kind):
+        policy = plan.steps[item.step].policy
+        if is_steady(policy) and (common := marked_retry(policy, decision, failure, mark)) is not None:
+            core.patterns.keep(kind, _pattern(events, *common, last_error, is_blamed=is_blamed))
     retried = Retried(
         item.id,
         item.token,
         item.execution_id,
         available_at,
         encode(record["after"]),
-        plain(failure.message[:ERROR_SHOWN]),
-        encode(journal.events.pop(item.execution_id)),
+        last_error,
+        encode(events),
     )
-    is_blamed = speaks_of_worker(failure, runtime=step.type, dependency=step.dependency)
     return retried, Run(item.worker, item.id, item.started_at, "failed" if is_blamed else "sound")
+
+
+class _Pattern(NamedTuple):
+    """All that retries have in common which are alike."""
+
+    events: Text
+    ledger: Text
+    delays: Delays
+    last_error: str
+    outcome: Literal["failed", "sound"]
+
+
+def _pattern(
+    events: Sequence[dict[str, Any]],
+    record: dict[str, Any],
+    delays: Delays,
+    last_error: str,
+    *,
+    is_blamed: bool,
+) -> _Pattern:
+    ended, waits = events
+    seen = {**ended["data"], "seconds": mark("seconds"), "worker": mark("worker")}
+    then = {"delay_seconds": mark("delay"), "available_at": mark("available_at"), "decision": record}
+    common = [{**ended, "token": mark("token"), "data": seen}, {**waits, "data": {**waits["data"], **then}}]
+    ledger = Text(record["after"])
+    return _Pattern(Text(common), ledger, delays, last_error, "failed" if is_blamed else "sound")
+
+
+def _fill(
+    pattern: _Pattern, ended: Ended, now: datetime, *, roll: float, previous: float | None
+) -> tuple[Retried, Run]:
+    item, parts = ended.item, pattern.delays.plan(roll, previous)
+    available_at = now + timedelta(seconds=parts.delay)
+    values = {
+        "token": f'"{item.token}"',
+        "seconds": repr(round((now - item.started_at).total_seconds(), 6)),
+        "worker": encode(item.worker),
+        "available_at": f'"{timestamp(available_at)}"',
+        "elapsed": repr(item.age(now)),
+        "roll": repr(roll),
+        "execution_id": str(item.execution_id),
+        "previous_delay": repr(previous),
+        "delay": repr(parts.delay),
+        "next_delay": repr(parts.jittered),
+        "in_words": format_duration(parts.delay),
+        "parts": encode(parts.as_dict()),
+    }
+    retried = Retried(
+        item.id,
+        item.token,
+        item.execution_id,
+        available_at,
+        pattern.ledger.fill(values),
+        pattern.last_error,
+        pattern.events.fill(values),
+    )
+    return retried, Run(item.worker, item.id, item.started_at, pattern.outcome)
