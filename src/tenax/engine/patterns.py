@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Hashable, Mapping
 from itertools import islice
-from operator import itemgetter
 from typing import Any
 
 from tenax.store.json_text import encode
@@ -27,11 +26,11 @@ class Text:
 
     def __init__(self, value: Any) -> None:
         self._parts = _MARKS.split(encode(value))
-        self._gaps = itemgetter(*self._parts[1::2])
+        self._gaps = self._parts[1::2]
 
     def fill(self, values: Mapping[str, str]) -> str:
         parts = self._parts[:]
-        parts[1::2] = self._gaps(values)
+        parts[1::2] = [values[name] for name in self._gaps]
         return "".join(parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 from tenax.engine.core import Core
@@ -122,7 +123,9 @@ def _pattern(
 ) -> _Pattern:
     ended, waits = events
     seen = {**ended["data"], "seconds": mark("seconds"), "worker": mark("worker")}
-    then = {"delay_seconds": mark("delay"), "available_at": mark("available_at"), "decision": record}
+    then = {"available_at": mark("available_at"), "decision": record}
+    if delays.fixed is None:
+        then["delay_seconds"] = mark("delay")
     common = [{**ended, "token": mark("token"), "data": seen}, {**waits, "data": {**waits["data"], **then}}]
     ledger = Text(record["after"])
     return _Pattern(Text(common), ledger, delays, last_error, "failed" if is_blamed else "sound")
@@ -131,21 +134,29 @@ def _pattern(
 def _fill(
     pattern: _Pattern, ended: Ended, now: datetime, *, roll: float, previous: float | None
 ) -> tuple[Retried, Run]:
-    item, parts = ended.item, pattern.delays.plan(roll, previous)
-    available_at = now + timedelta(seconds=parts.delay)
+    item, delays = ended.item, pattern.delays
+    delay = delays.fixed
+    drawn: dict[str, str] = {}
+    if delay is None:
+        parts = delays.plan(roll, previous)
+        delay = parts.delay
+        drawn = {
+            "delay": repr(delay),
+            "next_delay": repr(parts.jittered),
+            "in_words": format_duration(delay),
+            "parts": encode(parts.as_dict()),
+        }
+    available_at, due = _due(now, delay)
     values = {
+        **drawn,
         "token": f'"{item.token}"',
         "seconds": repr(round((now - item.started_at).total_seconds(), 6)),
         "worker": encode(item.worker),
-        "available_at": f'"{timestamp(available_at)}"',
+        "available_at": due,
         "elapsed": repr(item.age(now)),
         "roll": repr(roll),
         "execution_id": str(item.execution_id),
         "previous_delay": repr(previous),
-        "delay": repr(parts.delay),
-        "next_delay": repr(parts.jittered),
-        "in_words": format_duration(parts.delay),
-        "parts": encode(parts.as_dict()),
     }
     retried = Retried(
         item.id,
@@ -157,3 +168,10 @@ def _fill(
         pattern.events.fill(values),
     )
     return retried, Run(item.worker, item.id, item.started_at, pattern.outcome)
+
+
+@lru_cache(maxsize=64)
+def _due(now: datetime, delay: float) -> tuple[datetime, str]:
+    """When it is due, and the same as JSON. A batch has one time, and mostly one delay or none that is the same."""
+    available_at = now + timedelta(seconds=delay)
+    return available_at, f'"{timestamp(available_at)}"'

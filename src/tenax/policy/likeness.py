@@ -86,6 +86,8 @@ class Delays(NamedTuple):
     policy: Policy
     n: int
     hint: float | None
+    fixed: float | None
+    """The same for all of them, where chance has no part in it."""
 
     def plan(self, roll: float, previous: float | None) -> DelayParts:
         return plan_delay(self.policy, n=self.n, previous=previous, roll=roll, hint=self.hint)
@@ -94,8 +96,8 @@ class Delays(NamedTuple):
 def marked_retry(
     policy: CompiledPolicy, decision: Decision, failure: Failure, mark: Mark
 ) -> tuple[dict[str, Any], Delays] | None:
-    """The same for a plain retry, with the delay: `delay`, `parts` (all of it), `in_words`, and `next_delay`, which the next
-    attempt will have behind it. None: it is not put as it should be."""
+    """The same for a plain retry. Where its delay is not fixed, with marks for that as well: `delay`, `parts` (all of it), `in_words`,
+    and `next_delay`, which the next attempt will have behind it. None: it is not put as it should be."""
     parts, [*checks, last] = decision.delay, decision.checks
     if parts is None or parts.n is None or last.rule != "retry":
         return None
@@ -103,7 +105,15 @@ def marked_retry(
     words = said + format_duration(parts.delay)
     if not decision.reason.startswith(f"{words} ("):
         return None
+    matched = decision.matched_rule
+    curve = policy.policy if matched is None else policy.rules[matched].delays
+    fixed = parts.delay if curve.jitter == 0 and curve.backoff != "decorrelated" else None
+    delays = Delays(curve, parts.n, failure.evidence.get("retry_after"), fixed)
     record = marked(decision, mark)
+    if fixed is not None:
+        record["after"]["previous_delay"] = decision.after.previous_delay
+        record["delay"]["roll"] = mark("roll")
+        return record, delays
     record["reason"] = said + mark("in_words") + decision.reason.removeprefix(words)
     record["checks"] = [
         *record["checks"][: len(checks)],
@@ -111,6 +121,4 @@ def marked_retry(
     ]
     record["after"]["previous_delay"] = mark("next_delay")
     record["delay"] = mark("parts")
-    matched = decision.matched_rule
-    delays = policy.policy if matched is None else policy.rules[matched].delays
-    return record, Delays(delays, parts.n, failure.evidence.get("retry_after"))
+    return record, delays
