@@ -18,10 +18,26 @@ from tenax.engine.patterns import Patterns, Text, mark
 from tenax.model.decision import NO_CONTROLS, Decision, Ledger
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Outcome
+from tenax.model.policy import Policy, Rule
 from tenax.policy.decide import decide, read_failure
 from tenax.policy.likeness import LONGEST, is_steady, kind_of, marked, marked_retry, past_of
 from tenax.policy.resolve import CompiledPolicy, compile_policy
 
+steady = st.builds(
+    replace,
+    policies,
+    retryable=st.just(True),
+    retry_when=st.none(),
+    stop_when=st.none(),
+    never_on=st.just(()),
+    jitter=st.sampled_from([0, 0.2, 1.0, "full", "equal"]),
+    max_attempts=st.none() | st.integers(5, 9),
+    give_up_after=st.none() | seconds,
+)
+"""Most of these are, and most of what fails by them is retried."""
+failures = st.builds(
+    Outcome, st.just("failed"), facts=st.builds(replace, facts, data=st.none(), failure_class=st.none())
+)
 numbers = st.tuples(rolls, seconds, st.integers(1, 2**40), seconds)
 """Roll, elapsed, execution, previous delay: what differs between cases that are alike."""
 
@@ -65,12 +81,11 @@ def plain(ledger: Ledger) -> Ledger:
 
 
 @settings(max_examples=300, deadline=None)
-@given(policies, ledgers.map(plain), facts, numbers, numbers)
-def test_retries_that_are_alike_differ_in_nothing_but_what_is_filled_in(policy, ledger, fact, one, other):
-    compiled, outcome = compile_policy(policy), Outcome("failed", facts=fact)
-    assume(is_steady(compiled) and kind_of(outcome) is not None)
+@given(steady, ledgers.map(plain), failures, numbers, numbers)
+def test_retries_that_are_alike_differ_in_nothing_but_what_is_filled_in(policy, ledger, outcome, one, other):
+    compiled, ledger = compile_policy(policy), replace(ledger, counted=ledger.counted % 4)
     first = decided(compiled, ledger, outcome, one)
-    assume(first.verdict == "retry")
+    assume(is_steady(compiled) and first.verdict == "retry")
     found = marked_retry(compiled, first, read_failure(compiled, ledger, outcome), mark)
     assert found is not None
     record, delays = found
@@ -88,6 +103,41 @@ def test_retries_that_are_alike_differ_in_nothing_but_what_is_filled_in(policy, 
     if delays.fixed is not None:
         assert expected.delay is not None
         assert delays.fixed == expected.delay.delay
+
+
+STEADY = {
+    Policy(): True,
+    Policy(rules=(Rule(on=("http_503",), initial_delay=9.0),)): True,
+    Policy(rules=(Rule(on=("http_503",)), Rule(when="elapsed > 5", retry=False))): False,
+    Policy(retry_when="execution_id > 5"): False,
+    Policy(stop_when="elapsed > 5"): False,
+    Policy(give_up_after=60.0): False,
+}
+
+
+@pytest.mark.parametrize(("policy", "expected"), STEADY.items())
+def test_a_policy_that_looks_at_what_differs_is_not_steady(policy: Policy, *, expected: bool):
+    assert is_steady(compile_policy(policy)) is expected
+
+
+FIXED = {
+    Policy(jitter=0): 1.0,
+    Policy(jitter=0, backoff="fixed", initial_delay=4.0): 4.0,
+    Policy(jitter=0.2): None,
+    Policy(jitter="full"): None,
+    Policy(jitter=0, backoff="decorrelated"): None,
+    Policy(rules=(Rule(on=("http_503",), jitter=0, initial_delay=9.0),)): 9.0,
+    Policy(jitter=0, rules=(Rule(on=("http_503",), jitter=0.5),)): None,
+}
+
+
+@pytest.mark.parametrize(("policy", "fixed"), FIXED.items())
+def test_a_delay_is_fixed_where_chance_has_no_part_in_it(policy: Policy, fixed: float | None):
+    compiled, outcome = compile_policy(policy), Outcome("failed", facts=Facts(status_code=503))
+    decision = decided(compiled, Ledger(), outcome, (0.5, 1.0, 7, 0.0))
+    found = marked_retry(compiled, decision, read_failure(compiled, Ledger(), outcome), mark)
+    assert found is not None
+    assert found[1].fixed == fixed
 
 
 @settings(deadline=None)

@@ -144,14 +144,14 @@ def test_what_is_ready_already_goes_first(play):
     play(scene)
 
 
-def test_while_there_is_more_work_than_slots_it_waits_for_its_turn(play):
+def test_while_there_may_be_something_out_of_the_common_it_waits_for_its_turn(play):
     async def scene(hand: Hand):
-        [first, second] = await hand.engine.submit([Submission(source=ONE_STEP)] * 2)
-        assert (await given(await park(hand))).execution_id == first.id
-        last = await hand.submit()
-        assert await is_queued(hand, last)
-        assert (await given(await park(hand))).execution_id == second.id
-        assert (await given(await park(hand))).execution_id == last
+        parked = await park(hand)
+        hand.engine.core.hub.announce(special=True)
+        id_ = await hand.submit()
+        assert await is_queued(hand, id_)
+        await look(hand)
+        assert (await given(parked)).execution_id == id_
 
     play(scene)
 
@@ -311,7 +311,7 @@ def test_what_was_committed_as_the_answer_was_lost_is_handed_back(play, monkeypa
 def test_what_cannot_be_rendered_fails_and_the_request_goes_on_waiting(play):
     async def scene(hand: Hand):
         parked = await park(hand)
-        id_ = await hand.submit(chain(1, "args: {x: '{{ input.missing.deep }}'}"))
+        id_ = await hand.submit(WAITS_FOR_INPUT.replace("input.x ", "input.x.deep "), input={"x": "flat"})
         while hand.engine.dispatcher._background:
             await next(iter(hand.engine.dispatcher._background))
         assert await hand.status(id_) == "failed"
