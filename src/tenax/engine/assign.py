@@ -55,6 +55,16 @@ class Assigning:
         inputs = await core.inputs.load(tx, readers) if readers else {}
         return cls(core.secret, core.callback_base, plans, steps, inputs)
 
+    @classmethod
+    def at_hand(cls, core: Core, item: LeasedItem) -> Assigning | None:
+        """The same for the first attempt of a step that needs no other. None: something must be read."""
+        plan, inputs = core.plans.known(item.plan_id), core.inputs.recall(item.execution_id)
+        if plan is None or (inputs is None and plan.steps[item.step].reads_input):
+            return None
+        return cls(
+            core.secret, core.callback_base, {item.plan_id: plan}, {}, {item.execution_id: inputs or {}}
+        )
+
     def make(self, item: LeasedItem) -> Assignment | Report:
         """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""
         try:

@@ -25,6 +25,11 @@ class Inputs:
         for id_ in list(islice(self._texts, max(0, len(self._texts) - MOST_REMEMBERED))):
             del self._texts[id_]
 
+    def recall(self, execution_id: int) -> dict[str, Any] | None:
+        """What is remembered of it; None: nothing is."""
+        text = self._texts.get(execution_id)
+        return None if text is None else decode(text)
+
     async def load(self, tx: Connection, executions: Collection[int]) -> dict[int, dict[str, Any]]:
         """Of each its own copy: whoever gets it may change it."""
         found = {id_: self._texts.get(id_) for id_ in executions}

@@ -126,12 +126,14 @@ class Dispatcher:
 
     async def hand_over(self, parked: Parked, item: LeasedItem) -> None:
         """The item was leased to the request that had been reserved for it. Should it not be ready for its worker, it is released."""
-        try:
-            async with self._core.statements() as tx:
-                assigning = await Assigning.prepare(tx, self._core, [item])
-        except BaseException:
-            self.give_up([parked])
-            raise
+        assigning = Assigning.at_hand(self._core, item)
+        if assigning is None:
+            try:
+                async with self._core.statements() as tx:
+                    assigning = await Assigning.prepare(tx, self._core, [item])
+            except BaseException:
+                self.give_up([parked])
+                raise
         self._note_served([parked], [item], probed=())
         self._grant([parked], [item], assigning)
 
