@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
 from hand import Hand
 
+from tenax.engine.wake import Hub
 from tenax.store.session import transaction
 
 TWO = """
@@ -58,5 +62,29 @@ def test_a_month_that_began_without_its_partition_stays_in_the_default_one(play)
         await hand.engine.prepare()
         await hand.succeed(await hand.lease_one())
         assert (await hand.types(id_))[-1] == "execution_completed"
+
+    play(scene)
+
+
+@pytest.mark.parametrize("how", ["by itself", "as its command ends"])
+def test_another_server_hears_of_what_only_followers_ask_for(play, how: str):
+    """It is told a moment later than of work, which is there to be done."""
+
+    async def scene(hand: Hand):
+        hub = hand.engine.core.hub
+        elsewhere = Hub(hand.engine.core.database)
+        loops = [asyncio.create_task(elsewhere.receive())]
+        async with elsewhere.following(7) as changed, asyncio.timeout(20):
+            await changed.wait()  # it listens: from here on nothing is missed
+            changed.clear()
+            hub.announce(executions={7})
+            if how == "by itself":
+                loops.append(asyncio.create_task(hub.send()))
+            else:
+                await hub.flush()
+            await changed.wait()
+        for loop in loops:
+            loop.cancel()
+        await asyncio.gather(*loops, return_exceptions=True)
 
     play(scene)

@@ -190,11 +190,11 @@ def test_what_differs_makes_another_kind():
 
 
 def test_text_is_filled_in_whatever_is_around_it():
-    text = Text({"whole": mark("a"), "within": f'50 % of {mark("b")} "%s" {{}}', "n": [mark("a")]})
+    text = Text({"whole": mark("a"), "within": f'50 % of "{mark("b")}" %s {{}}', "n": [mark("a")]})
     values = {"a": '{"x": 1}', "b": "all"}
     assert json.loads(text.fill(values)) == {
         "whole": {"x": 1},
-        "within": '50 % of all "%s" {}',
+        "within": '50 % of "all" %s {}',
         "n": [{"x": 1}],
     }
     assert json.loads(Text({"nothing": 1}).fill({})) == {"nothing": 1}

@@ -97,16 +97,15 @@ def _decision(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> str
     kind = None
     if (past := past_of(behind)) is not None:
         kind = (item.plan_id, item.step, item.attempt, past.counts)
-        if (pattern := core.patterns.find(kind)) is not None:
-            return str(
-                pattern.fill(
-                    {
-                        "elapsed": repr(item.age(now)),
-                        "roll": repr(core.roll()),
-                        "execution_id": str(item.execution_id),
-                        "previous_delay": repr(past.previous_delay),
-                    }
-                )
+        pattern: Text | None = core.patterns.find(kind)
+        if pattern is not None:
+            return pattern.fill(
+                {
+                    "elapsed": repr(item.age(now)),
+                    "roll": repr(core.roll()),
+                    "execution_id": str(item.execution_id),
+                    "previous_delay": repr(past.previous_delay),
+                }
             )
     decision, _ = decide_on(core, plan, ended, behind, now)
     if kind is not None and core.patterns.is_second(kind):

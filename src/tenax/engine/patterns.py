@@ -13,7 +13,7 @@ from tenax.store.json_text import encode
 MOST = 256
 _SIGN = secrets.token_hex(8)
 """Nobody's text has it: it is made anew in each process, and leaves it nowhere."""
-_MARKS = re.compile(f'"?{_SIGN}(\\w+){_SIGN}"?', re.ASCII)
+_MARKS = re.compile(f'"{_SIGN}(\\w+?){_SIGN}"|{_SIGN}(\\w+?){_SIGN}', re.ASCII)
 
 
 def mark(name: str) -> str:
@@ -25,8 +25,13 @@ class Text:
     """JSON with gaps in it: where something was marked, its text is filled in."""
 
     def __init__(self, value: Any) -> None:
-        self._parts = _MARKS.split(encode(value))
+        text, found = encode(value), 0
+        self._parts: list[str] = []
+        for gap in _MARKS.finditer(text):
+            self._parts += (text[found : gap.start()], gap[1] or gap[2])
+            found = gap.end()
         self._gaps = self._parts[1::2]
+        self._parts.append(text[found:])
 
     def fill(self, values: Mapping[str, str]) -> str:
         parts = self._parts[:]

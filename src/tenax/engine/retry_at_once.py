@@ -4,27 +4,25 @@ decision is the same as on the long way (`settle`); whatever it comes to that is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
+from datetime import timedelta
+from typing import cast
 
+from tenax.engine.alike import RetryPattern
 from tenax.engine.core import Core
 from tenax.engine.finish import Ended, Key, decide_on
-from tenax.engine.patterns import Text, mark
+from tenax.engine.patterns import mark
 from tenax.engine.records import EndedAttempt, decision_record, log_outcome, log_wait
 from tenax.engine.settle import ERROR_SHOWN
 from tenax.engine.wake import announce
-from tenax.model.durations import format_duration
-from tenax.model.events import timestamp
 from tenax.model.wire import ReportAnswer
 from tenax.policy.blame import speaks_of_worker
-from tenax.policy.likeness import Delays, is_steady, kind_of, marked_retry, past_of
+from tenax.policy.likeness import is_steady, kind_of, marked_retry, past_of
 from tenax.policy.plan import Plan
 from tenax.store import finish
 from tenax.store.finish import Retried
 from tenax.store.journal import Journal
 from tenax.store.json_text import decode, encode, plain
-from tenax.store.rows import ItemRow, Run
+from tenax.store.rows import ItemRow, Run, RunOutcome
 
 
 async def retry_at_once(core: Core, ended: Sequence[Ended]) -> dict[Key, ReportAnswer]:
@@ -73,8 +71,9 @@ def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal) -> tuple[Re
     past, alike, kind = past_of(behind), kind_of(ended.report.outcome), None
     if past is not None and alike is not None:
         kind = (item.plan_id, item.step, item.attempt, past.counts, alike)
-        if (pattern := core.patterns.find(kind)) is not None:
-            return _fill(pattern, ended, journal.now, roll=core.roll(), previous=past.previous_delay)
+        pattern: RetryPattern | None = core.patterns.find(kind)
+        if pattern is not None:
+            return pattern.fill(item, journal.now, roll=core.roll(), previous=past.previous_delay)
     decision, failure = decide_on(core, plan, ended, behind, journal.now)
     if decision.verdict != "retry" or decision.delay is None or failure is None or decision.after.lost_by:
         return None
@@ -87,10 +86,11 @@ def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal) -> tuple[Re
     last_error = plain(failure.message[:ERROR_SHOWN])
     step = plan.steps[item.step].step
     is_blamed = speaks_of_worker(failure, runtime=step.type, dependency=step.dependency)
+    outcome: RunOutcome = "failed" if is_blamed else "sound"
     if kind is not None and core.patterns.is_second(kind):
         policy = plan.steps[item.step].policy
         if is_steady(policy) and (common := marked_retry(policy, decision, failure, mark)) is not None:
-            core.patterns.keep(kind, _pattern(events, *common, last_error, is_blamed=is_blamed))
+            core.patterns.keep(kind, RetryPattern.of(events, *common, last_error, outcome))
     retried = Retried(
         item.id,
         item.token,
@@ -100,78 +100,4 @@ def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal) -> tuple[Re
         last_error,
         encode(events),
     )
-    return retried, Run(item.worker, item.id, item.started_at, "failed" if is_blamed else "sound")
-
-
-class _Pattern(NamedTuple):
-    """All that retries have in common which are alike."""
-
-    events: Text
-    ledger: Text
-    delays: Delays
-    last_error: str
-    outcome: Literal["failed", "sound"]
-
-
-def _pattern(
-    events: Sequence[dict[str, Any]],
-    record: dict[str, Any],
-    delays: Delays,
-    last_error: str,
-    *,
-    is_blamed: bool,
-) -> _Pattern:
-    ended, waits = events
-    seen = {**ended["data"], "seconds": mark("seconds"), "worker": mark("worker")}
-    then = {"available_at": mark("available_at"), "decision": record}
-    if delays.fixed is None:
-        then["delay_seconds"] = mark("delay")
-    common = [{**ended, "token": mark("token"), "data": seen}, {**waits, "data": {**waits["data"], **then}}]
-    ledger = Text(record["after"])
-    return _Pattern(Text(common), ledger, delays, last_error, "failed" if is_blamed else "sound")
-
-
-def _fill(
-    pattern: _Pattern, ended: Ended, now: datetime, *, roll: float, previous: float | None
-) -> tuple[Retried, Run]:
-    item, delays = ended.item, pattern.delays
-    delay = delays.fixed
-    drawn: dict[str, str] = {}
-    if delay is None:
-        parts = delays.plan(roll, previous)
-        delay = parts.delay
-        drawn = {
-            "delay": repr(delay),
-            "next_delay": repr(parts.jittered),
-            "in_words": format_duration(delay),
-            "parts": encode(parts.as_dict()),
-        }
-    available_at, due = _due(now, delay)
-    values = {
-        **drawn,
-        "token": f'"{item.token}"',
-        "seconds": repr(round((now - item.started_at).total_seconds(), 6)),
-        "worker": encode(item.worker),
-        "available_at": due,
-        "elapsed": repr(item.age(now)),
-        "roll": repr(roll),
-        "execution_id": str(item.execution_id),
-        "previous_delay": repr(previous),
-    }
-    retried = Retried(
-        item.id,
-        item.token,
-        item.execution_id,
-        available_at,
-        pattern.ledger.fill(values),
-        pattern.last_error,
-        pattern.events.fill(values),
-    )
-    return retried, Run(item.worker, item.id, item.started_at, pattern.outcome)
-
-
-@lru_cache(maxsize=64)
-def _due(now: datetime, delay: float) -> tuple[datetime, str]:
-    """When it is due, and the same as JSON. A batch has one time, and mostly one delay or none that is the same."""
-    available_at = now + timedelta(seconds=delay)
-    return available_at, f'"{timestamp(available_at)}"'
+    return retried, Run(item.worker, item.id, item.started_at, outcome)

@@ -21,6 +21,8 @@ QUIET = 0.02
 """Seconds between two notifications to the other servers at heavy load; at light load they go out at once."""
 IDLE_TALK = 0.1
 """The same where there was nothing for them to do: only those hear it who follow an execution."""
+TALK_AFTER = 0.005
+"""Seconds for which such news wait at light load: what they tell of is on its way to a worker, and must not wait for them."""
 IDS_IN_A_MESSAGE = 50
 PAUSE = 0.5
 """Seconds before something is tried again while the database is away."""
@@ -86,6 +88,7 @@ class Hub:
         self._name = uuid.uuid4().hex
         self._news = News()
         self._unsent = asyncio.Event()
+        self._soon: asyncio.TimerHandle | None = None
         self._followers: dict[int, set[asyncio.Event]] = {}
         self._follow_all: set[asyncio.Event] = set()
         self._on_ready: list[Callable[[], None]] = []
@@ -126,7 +129,10 @@ class Hub:
         fresh = News(ready, special, fleet, server_steps, messages, due_in, set(executions))
         self._apply(fresh, fresh.executions)
         self._news.add(fresh)
-        self._unsent.set()
+        if fresh.urgent:
+            self._unsent.set()
+        elif fresh.executions and self._soon is None and not self._unsent.is_set():
+            self._soon = asyncio.get_running_loop().call_later(TALK_AFTER, self._unsent.set)
 
     @contextlib.asynccontextmanager
     async def following(self, execution_id: int) -> AsyncIterator[asyncio.Event]:
@@ -161,10 +167,14 @@ class Hub:
 
     async def flush(self) -> None:
         """Sends what is unsent now: for a command that ends before the loop would."""
-        if self._unsent.is_set():
-            self._unsent.clear()
-            news, self._news = self._news, News()
-            await notify(self._database, news.as_text(self._name))
+        if self._soon is not None:
+            self._soon.cancel()
+        elif not self._unsent.is_set():
+            return
+        self._soon = None
+        self._unsent.clear()
+        news, self._news = self._news, News()
+        await notify(self._database, news.as_text(self._name))
 
     async def receive(self) -> None:
         """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""

@@ -40,7 +40,7 @@ class Servers:
         A request that is not `repeatable` goes on to the next server only where nothing can have come of it. One that
         `follows` waits no longer at a server that another request has left.
         """
-        ask = self._ask_following if follows else self._ask
+        ask = self._ask_following if follows and len(self.addresses) > 1 else self._ask
         failures: list[tuple[str, Unreachable]] = []
         first = self._current
         for place in (*range(first, len(self.addresses)), *range(first)):

@@ -310,14 +310,17 @@ class ItemAgain:
     vary: str | None = None
 
 
+RunOutcome = Literal["sound", "failed", "lost", "released"]
+"""`sound`: whatever came of it, the worker did its part. `released`: handed back."""
+
+
 class Run(NamedTuple):
     """What an attempt came to, as far as it speaks of its worker."""
 
     worker: str
     item_id: int
     started_at: datetime | None
-    outcome: Literal["sound", "failed", "lost", "released"]
-    """`sound`: whatever came of it, the worker did its part. `released`: handed back."""
+    outcome: RunOutcome
 
 
 @dataclass(frozen=True, slots=True)

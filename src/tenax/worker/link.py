@@ -35,8 +35,11 @@ class Link:
     async def call(self, request: Awaitable[T], *, seconds: float | None = None) -> T:
         """The answer, or `LinkDown`. What only a person can put right comes out as it is."""
         try:
-            async with asyncio.timeout(seconds):
+            if seconds is None:
                 answer = await request
+            else:
+                async with asyncio.timeout(seconds):
+                    answer = await request
         except TenaxError as error:
             if error.http_status < 500:
                 raise
