@@ -92,7 +92,8 @@ class Worker:
         self._idle = asyncio.Event()
         self._known = asyncio.Event()
         self._refusing = False
-        self._asking: asyncio.Future[Sequence[Assignment]] | None = None
+        self._asking: asyncio.Timeout | None = None
+        """Of the request that waits for work. It has no end but the one that `_review` may give it."""
         self._check = SelfCheck(slots, overload_lag)
         self._appetite: Appetite = "full"
         self._least_depth = 0
@@ -174,17 +175,19 @@ class Worker:
             lost,
             who.life,
         )
-        self._asking = asyncio.create_task(self._link.call(self._transport.lease(request)))
         try:
-            assignments = await self._asking
+            async with asyncio.timeout(None) as self._asking:
+                assignments = await self._link.call(self._transport.lease(request))
         except BaseException as error:
             # However it ended: the server may have granted something that nobody here has seen.
             self._lost_grants.add(grant)
             if is_ending():  # whatever the request made of that
                 raise asyncio.CancelledError from error
-            if isinstance(error, asyncio.CancelledError):
-                return  # only the request was given up, by `_review`
+            if isinstance(error, TimeoutError):
+                return  # the request was given up, by `_review`
             raise
+        finally:
+            self._asking = None
         self._lost_grants.difference_update(lost)
         attempts = {(each.item_id, each.token): Attempt(each) for each in assignments}
         self._running |= attempts
@@ -240,8 +243,8 @@ class Worker:
             log.log(level, "%s", self._check.in_words(depth))
         if self._appetite in REFUSALS or (before, self._appetite) == ("full", "probe"):
             self._refusing = True
-            if self._asking is not None:
-                self._asking.cancel()
+            if self._asking is not None and not self._asking.expired():
+                self._asking.reschedule(asyncio.get_running_loop().time())
         else:
             self._refusing = False
             self._slot_free.set()
