@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
 from finishing import chain, left_behind
 from hand import ONE_STEP, Hand
 
+from tenax.engine.assign import Assigning
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Submission
 from tenax.store.statements import sql
@@ -280,23 +281,29 @@ def test_a_submission_that_breaks_off_leaves_nobody_waiting_and_nothing_leased(p
     play(scene)
 
 
+@contextmanager
+def answer_lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The statement goes through, and the connection breaks before anyone hears of it."""
+    from tenax.engine import submit as module
+
+    real = module.insert_execution
+
+    async def lost(*arguments: Any) -> Any:
+        await real(*arguments)
+        raise Unreachable("the connection is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "insert_execution", lost)
+        yield
+
+
 def test_what_was_committed_as_the_answer_was_lost_is_handed_back(play, monkeypatch: pytest.MonkeyPatch):
     """The lease is there, and nobody knows. The next claim releases it, by its grant."""
 
     async def scene(hand: Hand):
         parked = await park(hand)
-        from tenax.engine import submit as module
-
-        real = module.insert_execution
-
-        async def lost(*arguments: Any) -> Any:
-            await real(*arguments)
-            raise Unreachable("the connection is gone")
-
-        monkeypatch.setattr(module, "insert_execution", lost)
-        with pytest.raises(Unreachable):
+        with answer_lost(monkeypatch), pytest.raises(Unreachable):
             await hand.submit()
-        monkeypatch.undo()
         assert await parked == []
         again = await given(await park(hand))
         assert (await hand.types(again.execution_id))[2:] == [
@@ -304,6 +311,111 @@ def test_what_was_committed_as_the_answer_was_lost_is_handed_back(play, monkeypa
             "lease_released",
             "action_started",
         ]
+
+    play(scene)
+
+
+async def turns(until: Callable[[], bool]) -> None:
+    """As many turns of the event loop as it takes."""
+    async with asyncio.timeout(10):
+        while not until():  # noqa: ASYNC110 -- what the dispatcher has seen is nobody's event
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def dispatching(hand: Hand) -> AsyncIterator[None]:
+    running = asyncio.create_task(hand.engine.dispatcher.run())
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def ask(hand: Hand) -> asyncio.Task[list[Assignment]]:
+    request = LeaseRequest("w1", str(uuid.uuid4()), 1, ("python",), wait=60)
+    return asyncio.create_task(hand.engine.dispatcher.lease(request))
+
+
+async def ask_in_vain(hand: Hand) -> asyncio.Task[list[Assignment]]:
+    parked = ask(hand)
+    await turns(lambda: bool(hand.engine.dispatcher._in_vain))
+    return parked
+
+
+async def news_has_passed(hand: Hand) -> None:
+    """The dispatcher has heard it, and nobody was there to look."""
+    await turns(lambda: not hand.engine.dispatcher._wake.is_set())
+
+
+def test_what_comes_before_its_worker_asks_again_is_next(play):
+    """Nobody was parked when its news came. No timer runs here that would look for it later."""
+
+    async def scene(hand: Hand):
+        async with dispatching(hand):
+            parked = await ask_in_vain(hand)
+            assert not await is_queued(hand, await hand.submit())
+            await given(parked)
+            second = await hand.submit()
+            await news_has_passed(hand)
+            assert (await given(ask(hand))).execution_id == second
+
+    play(scene)
+
+
+def test_what_was_lost_on_its_way_is_handed_back_as_soon_as_someone_asks(
+    play, monkeypatch: pytest.MonkeyPatch
+):
+    async def scene(hand: Hand):
+        async with dispatching(hand):
+            parked = await ask_in_vain(hand)
+            with answer_lost(monkeypatch), pytest.raises(Unreachable):
+                await hand.submit()
+            assert await parked == []
+            await news_has_passed(hand)
+            again = await given(ask(hand))
+            assert "lease_released" in await hand.types(again.execution_id)
+
+    play(scene)
+
+
+def test_a_server_that_stops_hands_back_what_it_is_in_doubt_about(play, monkeypatch: pytest.MonkeyPatch):
+    async def scene(hand: Hand):
+        await park(hand)
+        with answer_lost(monkeypatch), pytest.raises(Unreachable):
+            await hand.submit()
+        await hand.engine.dispatcher.close()
+        [item] = await hand.sql("select state, ledger from tenax.item")
+        assert (item["state"], item["ledger"]) == ("queued", None)
+
+    play(scene)
+
+
+def test_what_is_stored_is_submitted_whatever_becomes_of_its_lease(play, monkeypatch: pytest.MonkeyPatch):
+    async def scene(hand: Hand):
+        parked = await park(hand)
+
+        async def broken(*_: object) -> None:
+            raise RuntimeError("it cannot be read")
+
+        monkeypatch.setattr(Assigning, "prepare", broken)
+        id_ = await hand.submit(WAITS_FOR_INPUT, input={"x": "long" * 1000})
+        monkeypatch.undo()
+        assert await parked == []
+        again = await given(await park(hand))
+        assert (again.execution_id, again.spec["args"]) == (id_, {"x": "long" * 1000})
+
+    play(scene)
+
+
+def test_a_request_that_has_just_ended_is_not_reserved(play):
+    async def scene(hand: Hand):
+        parked = await park(hand)
+        parked.cancel()
+        await asyncio.sleep(0)
+        [request] = hand.engine.dispatcher._parked or [None]
+        assert request is None or request.granted.done()
+        assert await is_queued(hand, await hand.submit())
 
     play(scene)
 

@@ -116,7 +116,9 @@ class Dispatcher:
         here = [
             parked
             for parked in self._parked
-            if parked.request.execution_id is None and self.presence.is_here(parked.request.worker)
+            if parked.request.execution_id is None
+            and not parked.granted.done()
+            and self.presence.is_here(parked.request.worker)
         ]
         chosen = self._claims.choose(want, [parked.request for parked in here])
         if chosen is None:
@@ -143,18 +145,22 @@ class Dispatcher:
             self._doubtful.append((parked.request.worker, parked.request.grant))
             if not parked.granted.done():
                 parked.granted.set_result([])
+        self._wake.set()  # the next claim releases them
 
     async def run(self) -> None:
         await whenever(self._wake, self._claim_if_asked)
 
     async def close(self) -> None:
-        """Once nothing is claimed any more: what was granted to callers that have gone is handed back."""
+        """Once nothing is claimed any more: what was granted to callers that have gone, or may have been, is handed back."""
         await asyncio.sleep(0)  # the last grant is made in this turn
         while self._background:
             await asyncio.wait(self._background)
+        with contextlib.suppress(Unreachable):
+            await self._release_doubtful()
 
     async def _claim_if_asked(self) -> int:
         if not self._parked:
+            self._in_vain = frozenset()  # there is news that nobody has looked at: who asks next does
             return 0
         asked = sum(parked.request.slots for parked in self._parked)
         progress = await self.claim()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+
+import structlog
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.lease import Dispatcher
 from tenax.engine.progress import advance_executions
 from tenax.engine.start import CROWD_STEPS, Turn, queued_action, start_steps
-from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.wire import Submitted
 from tenax.policy.offers import Candidate
@@ -26,6 +27,7 @@ from tenax.store.journal import Journal
 from tenax.store.json_text import decode, encode
 from tenax.store.rows import ExecutionRow, NewExecution, Parent, StepRow
 
+_log = structlog.get_logger("tenax.submit")
 OWN_KEYS = "tenax:"
 """What the keys begin with that the server gives to children."""
 
@@ -120,8 +122,12 @@ async def _submit_alone(core: Core, dispatcher: Dispatcher, start: Start) -> tup
         raise
     core.inputs.note({made.id: made.input})
     if parked is not None and made.leased is not None:
-        with suppress(Unreachable):  # it is submitted; its lease is handed back when the database can be had
+        try:
             await dispatcher.hand_over(parked, made.leased)
+        except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
+            _log.exception(
+                "what was leased as it was submitted could not be handed over", execution_id=made.id
+            )
     return Submitted(made.id, created=True), made.leased is not None
 
 

@@ -20,7 +20,7 @@ Mark = Callable[[str], str]
 LONGEST = 8000
 """Characters of a failure that is remembered. Longer ones are seldom the same."""
 
-_ODD = ("result_file", "data", "child")
+_ODD = ("data", "child")
 """What cannot be compared at once; seldom the same, either."""
 _odd = attrgetter(*_ODD)
 _texts = attrgetter("message", "stderr_tail", "traceback")
@@ -54,7 +54,7 @@ def kind_of(outcome: Outcome) -> Hashable:
     facts = outcome.facts
     if facts is None or outcome.after is not None or outcome.usage is not None or outcome.result is not None:
         return None
-    if _odd(facts) != (None, None, None) or sum(len(text or "") for text in _texts(facts)) > LONGEST:
+    if _odd(facts) != (None, None) or sum(len(text or "") for text in _texts(facts)) > LONGEST:
         return None
     return outcome.status, _facts(facts)
 
