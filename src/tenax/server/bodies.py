@@ -26,7 +26,6 @@ from pydantic import (
     WrapValidator,
 )
 from pydantic_core import CoreSchema, core_schema
-from starlette.requests import ClientDisconnect, Request
 
 from tenax.model.columns import check_lengths, is_plain
 from tenax.model.durations import LONGEST
@@ -34,7 +33,7 @@ from tenax.model.health import Health, HealthReport
 from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.usage import bounded_cost, bounded_tokens
 from tenax.model.wire import Heartbeat, Held, LeaseRequest, Registration, Release, Reports, Submission
-from tenax.server.problems import InvalidRequest, UnsupportedBody
+from tenax.server.problems import InvalidRequest
 from tenax.store.tokens import LARGEST_ID, LONGEST_NAME, Role
 
 T = TypeVar("T")
@@ -370,32 +369,3 @@ REPORTS = TypeAdapter(
 )
 RELEASES = TypeAdapter(Annotated[list[ReleaseBody], Field(max_length=BATCH)])
 HEARTBEAT = TypeAdapter(HeartbeatBody)
-
-
-async def read_body(request: Request, adapter: TypeAdapter[T], *, empty: bytes | None = None) -> T:
-    """The body as its type. `empty` is what no body at all stands for, where that is allowed."""
-    body = await _whole(request)
-    if not body and empty is not None:
-        return adapter.validate_json(empty)
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
-        raise UnsupportedBody(
-            f"the body is {media_type or 'of no type'}, not application/json",
-            remedy="send Content-Type: application/json",
-        )
-    try:
-        return adapter.validate_json(body, strict=True)
-    except ValidationError as error:
-        raise InvalidRequest.of_body(error) from None
-
-
-async def _whole(request: Request) -> bytes:
-    """All of the body. It mostly comes in one piece: the framework's own way goes through two generators for it."""
-    parts: list[bytes] = []
-    while True:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(parts)

@@ -13,9 +13,10 @@ from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
 from tenax.server import answers, bodies
 from tenax.server.answers import Compensation, ExecutionStatus, answer
-from tenax.server.bodies import LARGEST_ATTEMPT, read_body
+from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, Plain, one_of, refuse_unknown_parameters
+from tenax.server.read_body import read_body
 from tenax.server.services import actor, engine, services
 from tenax.store.tokens import LARGEST_ID
 

@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from tenax.server import bodies, fleet_answers
 from tenax.server.answers import answer
-from tenax.server.bodies import read_body
 from tenax.server.describe import described
 from tenax.server.fleet_answers import WorkerAnswer
 from tenax.server.parameters import QueueName, WorkerName, refuse_unknown_parameters
+from tenax.server.read_body import read_body
 from tenax.server.services import actor, engine
 
 router = APIRouter(prefix="/v1", tags=["fleet"], dependencies=[Depends(refuse_unknown_parameters)])

@@ -10,9 +10,10 @@ from starlette.responses import Response
 
 from tenax.server import answers, bodies
 from tenax.server.answers import ItemStatus, answer
-from tenax.server.bodies import LARGEST_ATTEMPT, read_body
+from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, StepName, one_of, refuse_unknown_parameters
+from tenax.server.read_body import read_body
 from tenax.server.services import actor, engine
 
 ITEM_STATUSES: tuple[str, ...] = get_args(ItemStatus)

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from tenax.model.events import timestamp
 from tenax.server import answers, bodies
 from tenax.server.answers import NewToken, TokenInfo, answer
-from tenax.server.bodies import read_body
 from tenax.server.describe import described
+from tenax.server.read_body import read_body
 from tenax.server.services import engine, services
 from tenax.store import tokens
 

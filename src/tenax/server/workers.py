@@ -12,8 +12,8 @@ from tenax.model.columns import gather_answers, gather_assignments, spread_repor
 from tenax.model.wire import Assignment, Release
 from tenax.server import answers, bodies
 from tenax.server.answers import answer_bytes
-from tenax.server.bodies import read_body
 from tenax.server.describe import described
+from tenax.server.read_body import read_body
 from tenax.server.services import engine, services
 
 router = APIRouter(prefix="/v1/worker", tags=["workers"])

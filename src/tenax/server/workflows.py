@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from tenax.server import answers, bodies
 from tenax.server.answers import answer
-from tenax.server.bodies import read_body
 from tenax.server.describe import described
 from tenax.server.parameters import Plain, refuse_unknown_parameters
+from tenax.server.read_body import read_body
 from tenax.server.services import engine
 
 router = APIRouter(
