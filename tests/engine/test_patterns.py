@@ -203,11 +203,11 @@ def test_text_is_filled_in_whatever_is_around_it():
 def test_few_patterns_are_kept_and_only_of_what_came_twice(monkeypatch):
     monkeypatch.setattr(patterns, "MOST", 3)
     known = Patterns()
-    assert [known.is_second(1), known.is_second(1), known.is_second(2)] == [False, True, False]
+    assert [known.note(1), known.note(1), known.note(2)] == [False, True, False]
     for kind in range(5):
         known.keep(kind, f"pattern {kind}")
     assert [known.find(kind) for kind in range(5)] == [None, None, "pattern 2", "pattern 3", "pattern 4"]
-    assert [known.is_second(kind) for kind in (3, 4, 5, 1)] == [False] * 4, "1 was forgotten"
+    assert [known.note(kind) for kind in (3, 4, 5, 1)] == [False] * 4, "1 was forgotten"
 
 
 RETRIES = {

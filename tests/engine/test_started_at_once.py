@@ -15,6 +15,7 @@ from hand import ONE_STEP, Hand
 from tenax.engine.assign import Assigning
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Submission
+from tenax.policy.offers import Candidate
 from tenax.store.statements import sql
 
 WAITS_FOR_INPUT = chain(1, "args: {x: '{{ input.x }}'}", top="input: {x: {type: string}}")
@@ -167,7 +168,6 @@ UNABLE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("asks", UNABLE.values(), ids=UNABLE)
 def test_whoever_is_not_able_is_not_given_it(play, asks: dict[str, Any]):
     async def scene(hand: Hand):
-        await hand.lease_one() if asks.get("execution_id") and await hand.submit() else None
         parked = await park(hand, **asks)
         assert await is_queued(hand, await hand.submit())
         await let_go(parked)
@@ -276,7 +276,8 @@ def test_a_submission_that_breaks_off_leaves_nobody_waiting_and_nothing_leased(p
             assert await parked == [], "its worker asks again, by another grant"
         assert await hand.sql("select from tenax.item") == []
         parked = await park(hand)
-        assert (await given(parked) if await hand.submit() else None) is not None
+        id_ = await hand.submit()
+        assert (await given(parked)).execution_id == id_
 
     play(scene)
 
@@ -410,12 +411,15 @@ def test_what_is_stored_is_submitted_whatever_becomes_of_its_lease(play, monkeyp
 
 def test_a_request_that_has_just_ended_is_not_reserved(play):
     async def scene(hand: Hand):
+        want = Candidate(0, "default", "python")
+        dispatcher = hand.engine.dispatcher
         parked = await park(hand)
-        parked.cancel()
-        await asyncio.sleep(0)
-        [request] = hand.engine.dispatcher._parked or [None]
-        assert request is None or request.granted.done()
-        assert await is_queued(hand, await hand.submit())
+        parked.cancel()  # whoever asked has not heard it yet, and its request still stands there
+        assert dispatcher._parked
+        assert dispatcher.reserve(want) is None
+        await let_go(parked)
+        assert not (await park(hand)).done()
+        assert dispatcher.reserve(want) is not None
 
     play(scene)
 

@@ -108,7 +108,7 @@ def _decision(core: Core, plan: Plan, ended: Ended, now: datetime | None) -> str
                 }
             )
     decision, _ = decide_on(core, plan, ended, behind, now)
-    if kind is not None and core.patterns.is_second(kind):
+    if kind is not None and core.patterns.note(kind):
         core.patterns.keep(kind, Text(marked(decision, mark)))
     return encode(decision_record(decision))
 

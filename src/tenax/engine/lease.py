@@ -133,7 +133,7 @@ class Dispatcher:
             try:
                 async with self._core.statements() as tx:
                     assigning = await Assigning.prepare(tx, self._core, [item])
-            except BaseException:
+            except BaseException:  # it is raised again; the request must not wait for what will not come
                 self.give_up([parked])
                 raise
         self._note_served([parked], [item], probed=())

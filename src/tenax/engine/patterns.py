@@ -49,8 +49,8 @@ class Patterns:
     def find(self, kind: Hashable) -> Any:
         return self._kept.get(kind)
 
-    def is_second(self, kind: Hashable) -> bool:
-        """Whether one of its kind has been here before, so that a pattern is worth while."""
+    def note(self, kind: Hashable) -> bool:
+        """Remembers that one of its kind was here. True: it was not the first, and a pattern is worth while."""
         if kind in self._noted:
             return True
         self._noted[kind] = None

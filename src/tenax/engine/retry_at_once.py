@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import cast
 
-from tenax.engine.alike import RetryPattern
 from tenax.engine.core import Core
 from tenax.engine.finish import Ended, Key, decide_on
 from tenax.engine.patterns import mark
 from tenax.engine.records import EndedAttempt, decision_record, log_outcome, log_wait
+from tenax.engine.retry_pattern import RetryPattern
 from tenax.engine.settle import ERROR_SHOWN
 from tenax.engine.wake import announce
 from tenax.model.wire import ReportAnswer
@@ -87,7 +87,7 @@ def _retried(core: Core, plan: Plan, ended: Ended, journal: Journal) -> tuple[Re
     step = plan.steps[item.step].step
     is_blamed = speaks_of_worker(failure, runtime=step.type, dependency=step.dependency)
     outcome: RunOutcome = "failed" if is_blamed else "sound"
-    if kind is not None and core.patterns.is_second(kind):
+    if kind is not None and core.patterns.note(kind):
         policy = plan.steps[item.step].policy
         if is_steady(policy) and (common := marked_retry(policy, decision, failure, mark)) is not None:
             core.patterns.keep(kind, RetryPattern.of(events, *common, last_error, outcome))

@@ -116,7 +116,7 @@ async def _submit_alone(core: Core, dispatcher: Dispatcher, start: Start) -> tup
     try:
         async with core.statements() as tx:
             made = await insert_execution(tx, new, action, encode(events), slot, core.terms)
-    except BaseException:
+    except BaseException:  # it is raised again; the request must not wait for what will not come
         if parked is not None:
             dispatcher.give_up([parked])
         raise
