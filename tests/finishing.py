@@ -1,19 +1,19 @@
-"""Reports of first successes, and all that an execution leaves in the database."""
+"""Reports that are decided on from memory, and all that an execution leaves in the database."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from hand import Hand
 
-from tenax.engine.finish import Ended, finish_at_once
-from tenax.engine.finish_fans import finish_fan_items
-from tenax.engine.retry_at_once import retry_at_once
+from tenax.engine.report import ReportBatch
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
+from tenax.store.journal import Journal
+from tenax.store.service import now
 
 SEPARATE = {"id", "lease_grant", "lease_token", "xid"}
 """Columns that are no two rows' own."""
@@ -40,25 +40,25 @@ def failure(a: Assignment, **facts: Any) -> Report:
 
 
 async def finished(hand: Hand, *reports: Report) -> set[int]:
-    """The items that went the short way. This server has forgotten the others, and decides on them in full."""
-    known = _known(hand, reports)
-    core = hand.engine.core
-    whole = await finish_at_once(core, [one for one in known if one.item.item_no is None])
-    answers = whole | await finish_fan_items(core, [one for one in known if one.item.item_no is not None])
-    assert all((answer.status, answer.verdict) == ("applied", "complete") for answer in answers.values())
-    return {item_id for item_id, _ in answers}
+    """Reports what can be decided on from memory, and returns the items of it. The server has forgotten the leases of the others."""
+    return await _from_memory(hand, reports, "complete")
 
 
 async def retried(hand: Hand, *reports: Report) -> set[int]:
-    """The same for those that failed and are retried."""
-    answers = await retry_at_once(hand.engine.core, _known(hand, reports))
-    assert all((answer.status, answer.verdict) == ("applied", "retry") for answer in answers.values())
-    return {item_id for item_id, _ in answers}
+    """The same for attempts that failed and are retried."""
+    return await _from_memory(hand, reports, "retry")
 
 
-def _known(hand: Hand, reports: Iterable[Report]) -> list[Ended]:
-    leased = hand.engine.core.leased
-    return [Ended(item, told) for told in reports if (item := leased.take(told.token)) is not None]
+async def _from_memory(hand: Hand, reports: Sequence[Report], verdict: str) -> set[int]:
+    batch = ReportBatch(hand.engine.core, reports)
+    async with hand.engine.core.statements() as session:
+        journal = Journal(await now(session))
+        batch.decide_from_memory(journal)
+        applied = await journal.write(session) if journal.guarded else set()
+    batch.note_applied(journal, applied)
+    answers = batch.answers.values()
+    assert all((answer.status, answer.verdict) == ("applied", verdict) for answer in answers)
+    return {answer.item_id for answer in answers}
 
 
 async def columns(hand: Hand, table: str) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from hand import Hand
 
+from tenax.model.json_text import decode
 from tenax.model.wire import Assignment
-from tenax.store.json_text import decode
 
 PATIENT = """
 name: patient

@@ -1,4 +1,4 @@
-"""A first success leaves the same behind whichever way it went: by the one statement, or decided step by step."""
+"""A report leaves the same behind whether it is decided on from memory, or from the rows."""
 
 from __future__ import annotations
 
@@ -50,29 +50,17 @@ async def trail(
     return seen
 
 
-async def finish_shortly_but_the_last(hand: Hand, a: Assignment, result: Any) -> None:
-    """What ends a fan-out is decided in full."""
-    last = await hand.sql(
-        "select from tenax.fan where execution_id = $1 and ended = total - 1", a.execution_id
-    )
-    if last or a.item is None:
-        await finish_in_full(hand, a, result)
-    else:
-        await finish_shortly(hand, a, result)
-
-
 def compare(
     play: Any,
     source: str,
     *,
     reports: int,
     results: Any = lambda a: f"{a.step} {a.item}",
-    finish: Any = finish_shortly,
     **more: Any,
 ) -> None:
     async def scene(hand: Hand):
         own = {"key": "one"} if more.get("key") else {}
-        short = await trail(hand, source, finish, results, **{**more, **own})
+        short = await trail(hand, source, finish_shortly, results, **{**more, **own})
         full = await trail(hand, source, finish_in_full, results, **more)
         assert len(short) == len(full) == reports + 1
         for n, (this, that) in enumerate(zip(short, full, strict=True)):
@@ -115,24 +103,6 @@ WORKFLOWS = {
 def test_both_ways_leave_the_same(play, name):
     source, reports = WORKFLOWS[name]
     compare(play, source, reports=reports)
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        "parallelism: 2",
-        "parallelism: 10",
-        "tolerate: 1",
-        "queue_ttl: 1h, labels: {zone: north}, priority: 9",
-        "args: {m: a}, retry: {max_attempts: 5, vary: [{args: {m: b}}]}",
-        "on_failure: continue",
-    ],
-)
-def test_items_of_a_fan_out_are_counted_alike(play, more):
-    source = (
-        f"name: f\nworkflow:\n- {{step: each, type: python, task: 't:t', for_each: [1, 2, 3, 4], {more}}}\n"
-    )
-    compare(play, source, reports=4, finish=finish_shortly_but_the_last)
 
 
 def test_a_crowd_takes_its_turns_either_way(play):

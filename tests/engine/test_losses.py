@@ -12,9 +12,9 @@ from scheduling import one_step
 from undoing import data_of
 from workforce import PATIENT, arrive, crash, fail_often, health, live, new_life, take
 
+from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Release, Report
-from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 IN_HASTE = PATIENT.replace("task: some:task", "task: some:task\n    timeout: 10")

@@ -9,6 +9,7 @@ from finishing import chain, failure, left_behind, retried, success
 from hand import Hand
 
 from tenax.engine.leased import Leased
+from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Report
 
@@ -155,7 +156,6 @@ def test_two_items_of_one_execution(play):
         (RETRY, {"fatal": True}),
         (RETRY, {"failure_class": "logical"}),
         ("concurrency: {limit: 1}, " + RETRY, {}),
-        ("args: {m: a}, retry: {max_attempts: 3, vary: [{args: {m: b}}]}", {}),
     ],
 )
 def test_what_is_no_plain_retry_is_decided_in_full(play, more, facts):
@@ -195,5 +195,34 @@ def test_a_message_that_postgresql_cannot_hold_is_kept_as_far_as_it_can_be(play,
         assert await answered(hand, Report(id_, a.item_id, a.attempt, a.token, told)) == [AGAIN]
         [error] = await hand.sql("select last_error from tenax.item")
         assert error["last_error"] == "a\ufffdb ? \u00e9"
+
+    play(scene)
+
+
+def test_each_failure_of_a_batch_has_a_roll_of_its_own(play):
+    async def scene(hand: Hand):
+        ids = [await hand.submit(chain(1, "retry: {max_attempts: 3, initial_delay: 5s}")) for _ in range(6)]
+        leased = await hand.lease()
+        told = [failure(a, traceback="Traceback ...") for a in leased]
+        rows = hand.engine.core.roll
+        drawn = iter([0.0, 0.25, 0.5, 0.75, 0.9, 0.1])
+        hand.engine.core.roll = lambda: next(drawn)
+        assert await retried(hand, *told) == {a.item_id for a in leased}
+        hand.engine.core.roll = rows
+        delays = []
+        for id_ in ids:
+            [explained] = await hand.engine.explain(id_)
+            waits = (await hand.engine.events(id_))[-1]["data"]
+            assert waits["decision"]["roll"] == waits["decision"]["delay"]["roll"]
+            assert waits["delay_seconds"] == waits["decision"]["delay"]["delay"]
+            assert (
+                f"retried in {format_duration(waits['delay_seconds'])} (" in explained["decision"]["reason"]
+            )
+            delays.append(waits["delay_seconds"])
+        assert sorted(delays) == [4.0, 4.2, 4.5, 5.0, 5.5, 5.8]
+        [[kept]] = await hand.sql(
+            "select array_agg(extract(epoch from available_at - created_at)::float8 order by 1) from tenax.item"
+        )
+        assert [round(seconds, 6) for seconds in sorted(kept)] == sorted(delays)
 
     play(scene)

@@ -16,7 +16,8 @@ from tenax.engine.assign import Assigning
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Submission
 from tenax.policy.offers import Candidate
-from tenax.store.statements import sql
+from tenax.store.journal import Journal
+from tenax.store.statements import named
 
 WAITS_FOR_INPUT = chain(1, "args: {x: '{{ input.x }}'}", top="input: {x: {type: string}}")
 
@@ -71,7 +72,7 @@ async def blocked(hand: Hand) -> int:
     async with asyncio.timeout(10):
         while not (
             found := await hand.sql(
-                "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%tenax.item%'"
+                "select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%tenax.execution_id%'"
             )
         ):
             pass
@@ -99,7 +100,7 @@ def test_it_is_one_statement_and_leaves_what_submitting_and_leasing_leave(play, 
             tx.add_query_logger(lambda query: statements.append(query.query))
         id_ = await hand.submit(source)
         at_once = await given(parked)
-        assert statements == [sql("insert_execution")]
+        assert statements == [named("insert_executions").text]
         left, expected = await left_behind(hand, id_), await left_behind(hand, queued)
         told = [event for row in left.pop("log") for event in row["events"]]
         assert told == [event for row in expected.pop("log") for event in row["events"]]
@@ -285,16 +286,14 @@ def test_a_submission_that_breaks_off_leaves_nobody_waiting_and_nothing_leased(p
 @contextmanager
 def answer_lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The statement goes through, and the connection breaks before anyone hears of it."""
-    from tenax.engine import submit as module
-
-    real = module.insert_execution
+    real = Journal.insert
 
     async def lost(*arguments: Any) -> Any:
         await real(*arguments)
         raise Unreachable("the connection is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(module, "insert_execution", lost)
+        patched.setattr(Journal, "insert", lost)
         yield
 
 

@@ -13,7 +13,7 @@ from hand import ONE_STEP, Hand
 from tenax.engine import inputs
 from tenax.engine.start import CROWD_STEPS
 from tenax.model.wire import Submission
-from tenax.store.statements import sql
+from tenax.store.statements import named, sql
 
 CALL = {"type": "python", "task": "some:task"}
 
@@ -69,7 +69,7 @@ def test_one_that_comes_alone_is_one_statement_and_leaves_what_several_leave(pla
         two = [s.id for s in await hand.engine.submit([Submission(source=source)] * 2)]
         statements = await sent(hand)
         alone = await hand.submit(source)
-        assert statements == [sql("insert_execution")]
+        assert statements == [named("insert_executions").text]
         assert alone == two[-1] + 1
         assert await kept(hand, alone) == await kept(hand, two[0])
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
-from tenax.store import claims, fans, finish, queue
-from tenax.store.arrays import lines
+from tenax.model.changes import ItemAgain, StepRow
+from tenax.policy.queued_action import QueuedAction
+from tenax.store import claims, fans, queue
 from tenax.store.claims import Asking, Terms
 from tenax.store.connect import connect
-from tenax.store.finish import Finished, QueuedAction, Retried
-from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, ItemAgain, NewExecution, NewItem, StepRow
+from tenax.store.journal import Change, Expects, Journal
+from tenax.store.rows import ExecutionRow, NewExecution, NewItem
 from tenax.store.straight import STRAIGHT
 
 BATCHES = (1, 10, 100, 500)
@@ -37,13 +37,18 @@ def new_item(execution_id: int) -> NewItem:
     return NewItem(execution_id, 1, "b", "default", "python", 5, None, 3, 300.0, None)
 
 
-def finishing(rows: list[Any], *, steps: bool) -> list[Finished]:
-    then = QueuedAction("b", "default", "python", 5, None, 3, 300.0, None, None) if steps else None
-    head, tail = '[{"seconds":', "}]"
-    return [
-        Finished(r["id"], str(r["token"]), r["execution_id"], steps, "1", None, head, tail, then)
-        for r in rows
-    ]
+def guarded(rows: list[Any], now: Any, expects: Expects) -> Journal:
+    """Transitions that were decided from memory."""
+    then = QueuedAction("b", "default", "python", 5, None, 3, 300.0, None, None)
+    journal = Journal(now)
+    for row in rows:
+        change = Change(row["id"], str(row["token"]), row["execution_id"], expects, events="[]")
+        if expects == "running":
+            change = change._replace(state="retrying", available_at=now, ledger="{}", last_error="error")
+        elif expects == "more_steps":
+            change = change._replace(keeps_step=True, result="1", next=then)
+        journal.guarded.append(change)
+    return journal
 
 
 def ending(rows: list[Any], now: Any) -> Journal:
@@ -69,7 +74,7 @@ async def insert(tx: Any, rows: list[Any], now: Any) -> None:
         journal.new_items.append(new_item(NEW + n))
         journal.step(StepRow(NEW + n, "a", "pending", 1))
         journal.log(NEW + n, {"type": "execution_started"})
-    await journal.insert(tx, new)
+    await journal.insert(tx, new, Terms(30.0, 1.0))
 
 
 async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
@@ -77,11 +82,9 @@ async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
 
 
 STRAIGHTLY: dict[str, Call] = {
-    "finish_items to the next": lambda tx, rows, _: finish.finish_items(tx, finishing(rows, steps=True)),
-    "finish_items to the end": lambda tx, rows, _: finish.finish_items(tx, finishing(rows, steps=False)),
-    "end_fan_items": lambda tx, rows, _: tx.fetch(
-        finish.sql("end_fan_items"), [row["id"] for row in rows], lines([str(row["token"]) for row in rows])
-    ),
+    "to the next step": lambda tx, rows, now: guarded(rows, now, "more_steps").write(tx),
+    "to the end": lambda tx, rows, now: guarded(rows, now, "last_step").write(tx),
+    "to a retry": lambda tx, rows, now: guarded(rows, now, "running").write(tx),
     "lease_ready": lambda tx, rows, _: claims.lease_ready(
         tx,
         ASKING,
@@ -96,19 +99,15 @@ STRAIGHTLY: dict[str, Call] = {
     "next_wake": next_wake,
     "lock_executions": lambda tx, rows, _: queue.lock_executions(tx, [row["execution_id"] for row in rows]),
     "load_fans": lambda tx, rows, _: fans.load_fans(tx, [(row["execution_id"], "s") for row in rows]),
-    "write_journal": lambda tx, rows, now: ending(rows, now).write(tx),
-    "retry_items": lambda tx, rows, now: finish.retry_items(
-        tx,
-        [Retried(r["id"], str(r["token"]), r["execution_id"], now, "{}", "error", "[]") for r in rows],
-        now,
+    "under lock": lambda tx, rows, now: ending(rows, now).write(tx),
+    "load_leased_items": lambda tx, rows, _: queue.load_leased_items(
+        tx, [row["id"] for row in rows], [row["token"] for row in rows]
     ),
 }
 EACH_TIME: dict[str, Call] = {
     "lock_executions": STRAIGHTLY["lock_executions"],
-    "load_leased_items": lambda tx, rows, _: queue.load_leased_items(
-        tx, [row["id"] for row in rows], [row["token"] for row in rows]
-    ),
-    "write_journal": STRAIGHTLY["write_journal"],
+    "load_leased_items": STRAIGHTLY["load_leased_items"],
+    "under lock": STRAIGHTLY["under lock"],
     "insert_executions": insert,
 }
 PER_ROW, AT_LEAST = 25, 120

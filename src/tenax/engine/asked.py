@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tenax.model.json_text import encode
 from tenax.model.wire import LeaseRequest
 from tenax.policy.offers import Offer, order_slots
 from tenax.store.claims import Asking, Head, Level, Share
-from tenax.store.json_text import encode
 
 MOST_AT_ONCE = 500
 

@@ -13,12 +13,12 @@ import structlog
 
 from tenax.engine.core import Core
 from tenax.engine.scope import step_scope
+from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode
 from tenax.store.rows import LeasedItem
 from tenax.store.steps import StepKey
 

@@ -7,19 +7,19 @@ from typing import Any
 
 from tenax.engine.assign import receipt
 from tenax.engine.core import Core
-from tenax.engine.records import EndedAttempt
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.errors import NotFound
 from tenax.model.events import event
+from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import ReportAnswer
 from tenax.policy.classify import classify
+from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.policy.until import poll
 from tenax.store import queue
 from tenax.store.journal import Journal
-from tenax.store.json_text import decode
 from tenax.store.rows import ExecutionRow, ItemRow, ledger_from
 
 _RUNNING = ("leased", "accepted")
@@ -90,7 +90,7 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
     """What an old attempt found not yet done is no news: the current one looks again."""
     if planned.until is None:
         return True
-    elapsed = max(0.0, (journal.now - item.created_at).total_seconds())
+    elapsed = item.age(journal.now)
     polls = ledger_from(decode(item.ledger), elapsed).polls
     where: dict[str, Any] = {"execution_id": item.execution_id, "node_id": item.step}
     return poll(planned.until, outcome, polls=polls, attempt=attempt, elapsed=elapsed, **where).done

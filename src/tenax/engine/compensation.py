@@ -9,15 +9,16 @@ import structlog
 from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution
 from tenax.engine.start import new_item
+from tenax.model.changes import ItemAgain
 from tenax.model.events import event
+from tenax.model.json_text import decode, encode
 from tenax.policy.plan import Plan
 from tenax.policy.quarantine import is_suspect
 from tenax.policy.vary import varied
 from tenax.store import compensations
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.json_text import decode, encode
-from tenax.store.rows import ExecutionRow, ItemAgain, ledger_from
+from tenax.store.rows import ExecutionRow, ledger_from
 
 _log = structlog.get_logger("tenax.compensation")
 

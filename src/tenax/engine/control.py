@@ -10,6 +10,7 @@ from tenax.engine.core import Core, no_execution
 from tenax.engine.scope import know_inputs
 from tenax.engine.submit import Start
 from tenax.errors import Conflict
+from tenax.model.changes import ItemAgain, StepRow
 from tenax.model.events import event, timestamp
 from tenax.policy.graph import topological_order
 from tenax.policy.plan import Plan
@@ -18,7 +19,7 @@ from tenax.store import executions, queue
 from tenax.store.connect import Connection
 from tenax.store.fans import load_open_fans
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, ItemAgain, StepRow
+from tenax.store.rows import ExecutionRow
 from tenax.store.steps import ended_steps
 
 

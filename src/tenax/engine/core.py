@@ -11,17 +11,16 @@ import structlog
 
 from tenax.engine.inputs import Inputs
 from tenax.engine.leased import Leased
-from tenax.engine.patterns import Patterns
 from tenax.engine.wake import Hub
 from tenax.errors import Conflict, NotFound
 from tenax.model.policy import Patch
 from tenax.model.retry_fields import retry_of_settings
 from tenax.policy.plan import Plan
+from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
 from tenax.store import plans
 from tenax.store.claims import Terms
 from tenax.store.connect import Connection, Database
-from tenax.store.finish import QueuedAction
 from tenax.store.session import session, transaction
 from tenax.store.steps import ResultCache
 
@@ -95,14 +94,15 @@ class Core:
         self.hub = Hub(database)
         self.leased = Leased()
         self.inputs = Inputs()
-        self.patterns = Patterns()
-        self.followers: dict[tuple[int, str, int], tuple[QueuedAction | None, str]] = {}
-        """What follows from a first success, by plan, step and attempt: the short way's own memory."""
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
         """Where this server can be called back; a server that listens says so itself."""
         source = settings.sources.get("retry", "the setting retry")
         self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
+
+    @property
+    def rules(self) -> ServerRules:
+        return ServerRules(self.settings.retries_enabled, self.settings.poison_after, self.settings.max_hold)
 
     @property
     def terms(self) -> Terms:

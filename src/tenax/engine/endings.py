@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tenax.engine.scope import know_inputs, load_results, scope_of
+from tenax.model.changes import StepRow
 from tenax.model.events import EventType, event
+from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.fans import end_unstarted_items
 from tenax.store.journal import Journal
-from tenax.store.json_text import encode
-from tenax.store.rows import ExecutionRow, OpenItem, StepRow
+from tenax.store.rows import ExecutionRow, OpenItem
 
 if TYPE_CHECKING:
     from tenax.engine.start import Turn

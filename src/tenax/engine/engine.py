@@ -19,7 +19,8 @@ from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
 from tenax.engine.inbox import Postman
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
-from tenax.engine.report import release, release_grants, report
+from tenax.engine.release import release, release_grants
+from tenax.engine.report import report
 from tenax.engine.server_steps import ServerSteps
 from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers

@@ -7,12 +7,13 @@ from typing import Any
 
 from tenax.engine.core import Core
 from tenax.engine.endings import cancel_items
-from tenax.engine.records import log_item
 from tenax.engine.start import Turn
 from tenax.engine.wake import announce
 from tenax.errors import TooLarge
+from tenax.model.changes import StepRow
 from tenax.model.definition import OnFailure
 from tenax.model.events import event
+from tenax.policy.outcome_events import Item
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.fans import (
@@ -23,53 +24,14 @@ from tenax.store.fans import (
     load_open_fans,
 )
 from tenax.store.journal import Journal
-from tenax.store.rows import FanRow, ItemResult, ItemRow, LeasedItem, StepRow
+from tenax.store.rows import FanRow
 from tenax.store.steps import StepKey
 
 FED_AT_ONCE = 200
 
 
-def fan_key(item: ItemRow | LeasedItem) -> StepKey:
+def fan_key(item: Item) -> StepKey:
     return (item.execution_id, item.step)
-
-
-def end_item(
-    journal: Journal,
-    fan: FanRow,
-    item: ItemRow | LeasedItem,
-    result: Any,
-    failure: dict[str, Any] | None,
-    *,
-    keep_element: bool,
-    stopped: bool = False,
-) -> None:
-    """One item is over: counted, and its place is free. `stopped`: its step or its execution was over before; else it is in
-    the log already that it failed."""
-    if failure is None:
-        log_item(journal, "item_completed", item, {"attempts": item.attempt})
-    elif stopped:
-        data = {"attempts": item.attempt, "reason": "the step is over", "failure": failure}
-        log_item(journal, "item_failed", item, data, attempt=item.attempt)
-    fan.ended += 1
-    fan.attempts += item.attempt
-    if failure is not None:
-        fan.failed += 1
-    if fan.parallelism is not None:
-        fan.placed -= item.placed
-    journal.fans[fan_key(item)] = fan
-    journal.item_results.append(
-        ItemResult(
-            item_id=item.id,
-            execution_id=item.execution_id,
-            step=item.step,
-            item_no=item.item_no,
-            state="succeeded" if failure is None else "failed",
-            attempts=item.attempt,
-            result=result if failure is None else None,
-            failure=failure,
-            keep_element=keep_element,
-        )
-    )
 
 
 async def close_fans(

@@ -12,11 +12,12 @@ from typing import Final
 
 from tenax.engine.core import Core
 from tenax.engine.wake import Settled
+from tenax.model.changes import Loss, Run
 from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.offers import DEGRADED, HEALTHY, PROBE, Able, Offer
 from tenax.store import workers
 from tenax.store.connect import Connection
-from tenax.store.rows import LeasedItem, Loss, Run
+from tenax.store.rows import LeasedItem
 from tenax.store.workers import Standing, Tally
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}

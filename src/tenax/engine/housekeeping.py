@@ -14,7 +14,7 @@ from tenax.engine.leader import Leadership
 from tenax.engine.lease import Dispatcher
 from tenax.engine.nets import Nets, mend_stuck
 from tenax.engine.recover import Recovery
-from tenax.engine.report import give_up_unwanted
+from tenax.engine.release import give_up_unwanted
 from tenax.engine.watch import Watch
 from tenax.errors import Unreachable
 from tenax.store import queue, service

@@ -10,12 +10,12 @@ import structlog
 
 from tenax.engine import family
 from tenax.engine.core import Core
-from tenax.engine.records import EndedAttempt
 from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce, whenever
 from tenax.errors import Unreachable
 from tenax.model.outcome import Facts, Outcome
+from tenax.policy.outcome_events import EndedAttempt
 from tenax.store import inbox, queue
 from tenax.store.connect import Connection
 from tenax.store.inbox import EndedChild, Message

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any
 
+from tenax.model.json_text import decode
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode
 from tenax.store.queue import load_inputs
 
 MOST_REMEMBERED = 10_000

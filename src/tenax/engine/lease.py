@@ -15,7 +15,7 @@ from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
 from tenax.engine.pace import Pace
 from tenax.engine.presence import Presence
-from tenax.engine.report import release_grants
+from tenax.engine.release import release_grants
 from tenax.engine.wake import Settled, whenever
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report

@@ -10,11 +10,12 @@ import structlog
 
 from tenax.engine.core import Core
 from tenax.engine.set_aside import Found, SetAside
-from tenax.engine.settle import EndedAttempt, settle
+from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
 from tenax.model.events import event, timestamp
 from tenax.model.outcome import Facts, Outcome
+from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.store import fleet, queue, service
 from tenax.store.connect import Connection

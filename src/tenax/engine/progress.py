@@ -8,12 +8,12 @@ from dataclasses import replace
 from tenax.engine.endings import Failure, cancel_waiting, fail_execution, failure_of, render_results
 from tenax.engine.scope import load_results, scope_for
 from tenax.engine.start import Turn, start_steps, template_failure
+from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.policy.advance import Ending, EndState, advance, touched_by
 from tenax.policy.expressions import EvaluationError
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import StepRow
 from tenax.store.steps import load_steps
 
 __all__ = ["Failure", "Turn", "advance_executions"]

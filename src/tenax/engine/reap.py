@@ -11,10 +11,11 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.endings import cancel_waiting, fail_execution
 from tenax.engine.set_aside import SetAside
-from tenax.engine.settle import EndedAttempt, settle
+from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Outcome
+from tenax.policy.outcome_events import EndedAttempt
 from tenax.store import queue
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem, ItemRow

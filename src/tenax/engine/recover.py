@@ -9,12 +9,14 @@ from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution, failure_of, render_results
 from tenax.engine.progress import advance_executions
 from tenax.engine.repair_fans import awaited_by, held_until, moment, repair_fans
-from tenax.engine.start import Turn, queued_item, start_steps, vary_after
+from tenax.engine.start import Turn, queued_item, start_steps
 from tenax.errors import Unreachable
+from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.state import ExecutionState, StepState, fold
 from tenax.policy.plan import Plan
 from tenax.policy.quarantine import is_suspect
+from tenax.policy.queued_action import vary_after
 from tenax.settings import Settings
 from tenax.store import inbox, queue, service
 from tenax.store.connect import Connection
@@ -22,7 +24,7 @@ from tenax.store.events import get_events
 from tenax.store.executions import OpenExecution, find_open_executions
 from tenax.store.journal import Journal
 from tenax.store.queue import restore_item
-from tenax.store.rows import StepRow, ledger_from
+from tenax.store.rows import ledger_from
 from tenax.store.steps import ended_steps
 
 BATCH = 200
@@ -203,7 +205,7 @@ async def _restore_items(
                 created_at=moment(step.enqueued_at) or journal.now,
                 lost_worker=step.attempts[-1].worker if step.status == "running" else None,
                 previous=step.previous,
-                vary=vary_after(plan.steps[item.step], step.ledger),
+                vary=vary_after(plan.steps[item.step].policy.policy, ledger_from(step.ledger, 0.0)),
                 awaited=awaited_by(step),
                 held_until=held_until(step, settings.max_hold),
                 suspect=is_suspect(ledger_from(step.ledger, 0.0), settings.poison_after),

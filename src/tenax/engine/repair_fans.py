@@ -11,7 +11,7 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.fan_out import close_fans
 from tenax.engine.progress import advance_executions
-from tenax.engine.start import Turn, keys_of, list_of, spread_item, vary_after
+from tenax.engine.start import Turn, keys_of, list_of, spread_item
 from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.fan_out_state import ItemState
@@ -19,6 +19,7 @@ from tenax.model.state import fold
 from tenax.model.work_state import WorkState
 from tenax.policy.plan import PlannedStep
 from tenax.policy.quarantine import is_suspect
+from tenax.policy.queued_action import vary_after
 from tenax.settings import Settings
 from tenax.store import queue
 from tenax.store.connect import Connection
@@ -124,7 +125,7 @@ def _lost(
         ledger=state.ledger,
         lost_worker=worker,
         previous=state.previous,
-        vary=vary_after(planned, state.ledger),
+        vary=vary_after(planned.policy.policy, ledger_from(state.ledger, 0.0)),
         awaited=awaited_by(state),
         held_until=held_until(state, settings.max_hold),
         suspect=is_suspect(ledger_from(state.ledger, 0.0), settings.poison_after),

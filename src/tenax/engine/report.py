@@ -2,72 +2,218 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from tenax.engine.core import Core
-from tenax.engine.fan_out import fan_key
-from tenax.engine.finish import Ended, Key, finish_at_once
-from tenax.engine.finish_fans import finish_fan_items
 from tenax.engine.late import answer_late
-from tenax.engine.records import log_item
-from tenax.engine.retry_at_once import retry_at_once
-from tenax.engine.settle import EndedAttempt, settle
+from tenax.engine.settle import settle
 from tenax.engine.wake import announce
+from tenax.model.changes import ItemAgain, Run, StepRow
 from tenax.model.decision import Decision
 from tenax.model.events import event, timestamp
+from tenax.model.json_text import encode
 from tenax.model.outcome import INFRASTRUCTURE, Facts, Outcome
-from tenax.model.wire import Release, Report, ReportAnswer
+from tenax.model.wire import Report, ReportAnswer
+from tenax.policy.outcome_events import EndedAttempt, item_event
 from tenax.policy.plan import Plan
+from tenax.policy.transition import Transition, transition
 from tenax.policy.transitions import check
-from tenax.store import queue, workers
+from tenax.store import queue, service
 from tenax.store.connect import Connection
-from tenax.store.fans import load_fans
-from tenax.store.journal import Journal
-from tenax.store.rows import Accepted, ExecutionRow, FanRow, ItemRow, Run
+from tenax.store.journal import Change, Expects, Journal
+from tenax.store.rows import Accepted, ItemRow, LeasedItem
+
+Key = tuple[int, str]
+"""An item and the token of its lease."""
+EXECUTION_COMPLETED = event("execution_completed")
 
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
-    """Decides on every reported outcome. What is late is recorded and changes nothing."""
-    known = [Ended(item, r) for r in reports if (item := core.leased.take(r.token)) is not None]
-    answers = await finish_at_once(core, [one for one in known if one.item.item_no is None])
-    answers |= await retry_at_once(core, known)
-    answers |= await finish_fan_items(core, [one for one in known if one.item.item_no is not None])
-    if rest := [r for r in reports if (r.item_id, r.token) not in answers]:
-        answers |= await _report_in_full(core, rest)
-    return [answers.get((r.item_id, r.token), ReportAnswer(r.item_id, "late")) for r in reports]
+    """Decides on every reported outcome, in one transaction. A late report is recorded and changes nothing.
+
+    A report on a lease that this server granted is decided on from memory, where nothing else needs to be known; the statement that
+    writes it checks that everything is as it was then. All other reports are decided on from the rows, under lock: so are those
+    that turn out not to be as they were.
+    """
+    batch = ReportBatch(core, reports)
+    await batch.write()
+    answers = batch.answers
+    if refused := batch.refused:
+        again = ReportBatch(core, refused, use_memory=False)
+        await again.write()
+        answers |= again.answers
+    return [answers.get(_key(r), ReportAnswer(r.item_id, "late")) for r in reports]
 
 
-async def _report_in_full(core: Core, reports: Sequence[Report]) -> dict[Key, ReportAnswer]:
-    answers: dict[Key, ReportAnswer] = {}
-    async with core.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [r.execution_id for r in reports])
-        if now is not None:
-            items = await queue.load_leased_items(
-                tx, [r.item_id for r in reports], [r.token for r in reports]
+class ReportBatch:
+    """Reports that are written in one transaction."""
+
+    def __init__(self, core: Core, reports: Sequence[Report], *, use_memory: bool = True) -> None:
+        self._core = core
+        self._reports = reports
+        self._decided: list[tuple[Report, Transition]] = []
+        """What was decided from memory, beside the guarded changes of the journal."""
+        self.answers: dict[Key, ReportAnswer] = {}
+        self.from_memory: list[tuple[Plan, LeasedItem, Report]] = []
+        self.from_rows: list[Report] = []
+        self._delays: list[float] = []
+        often = Counter(r.execution_id for r in reports)
+        for r in reports:
+            item = core.leased.take(r.token) if use_memory else None
+            plan = core.plans.known(item.plan_id) if item is not None else None
+            # Two reports of one execution may depend on each other: they are decided on one after the other, under its lock.
+            if (
+                item is not None
+                and plan is not None
+                and often[r.execution_id] == 1
+                and _is_alone(plan, item, r)
+            ):
+                self.from_memory.append((plan, item, r))
+            else:
+                self.from_rows.append(r)
+
+    @property
+    def refused(self) -> list[Report]:
+        """The reports that were decided on from memory, and found not to be as they were then."""
+        return [r for r, _ in self._decided if _key(r) not in self.answers]
+
+    async def write(self) -> None:
+        async with self._core.statements() as session:
+            journal = Journal(await service.now(session))
+            self.decide_from_memory(journal)
+            if self.from_rows:
+                async with session.transaction():
+                    await self._write_under_lock(session, journal)
+            elif journal.guarded:
+                await journal.write(session)
+        self.note_applied(journal, {change.item_id for change in journal.guarded})
+        self._announce(journal)
+
+    # -- from memory
+
+    def decide_from_memory(self, journal: Journal) -> None:
+        """Decides on what is known. What turns out to need more than that is left for the rows."""
+        rules, roll = self._core.rules, self._core.roll
+        for plan, item, r in self.from_memory:
+            ended = EndedAttempt(item, believed(r.outcome))
+            made = transition(
+                plan, ended, execution_open=True, fan_out=None, rules=rules, now=journal.now, roll=roll()
             )
-            plans = await core.plans.load(tx, {item.plan_id for item in items})
-            held = {(item.id, str(item.lease_token)): item for item in items if item.plan_id in plans}
-            current = {key: r for r in reports if (key := (r.item_id, r.token)) in held}
-            late = [r for r in reports if (r.item_id, r.token) not in held and r.execution_id in executions]
-            # Before any limit is locked: a claim that has one of these items may be waiting for that.
-            answers |= await answer_late(tx, now, late) if late else {}
-            journal, decisions = Journal(now), list[Decision]()
-            for key in [key for key, r in current.items() if r.outcome.status == "accepted"]:
-                deadline = _async_deadline(plans[held[key].plan_id], held[key])
-                if deadline is not None:
-                    _accept(journal, held[key], current.pop(key).outcome, deadline)
-                    answers[key] = ReportAnswer(key[0], "applied")
-            ended = [EndedAttempt(held[key], _believed(r.outcome)) for key, r in current.items()]
-            if ended or journal.accepted:
-                decisions = await settle(tx, core, journal, executions, ended)
-            for key, decision in zip(current, decisions, strict=True):
-                answers[key] = ReportAnswer(key[0], "applied", decision.verdict)
-    if now is not None:
-        _announce(core, journal, decisions)
-    return answers
+            change = guarded_change(plan, made)
+            if change is None:
+                self.from_rows.append(r)
+                continue
+            self._decided.append((r, made))
+            journal.guarded.append(change)
+            journal.special |= change.next is not None and item.lane != 0
+
+    def note_applied(self, journal: Journal, applied: set[int]) -> None:
+        for r, made in self._decided:
+            if r.item_id not in applied:
+                continue
+            self._answer(_key(r), made.decision)
+            journal.events[r.execution_id] = []  # those who follow it hear of it
+            if made.run is not None:
+                journal.runs.append(made.run)
+
+    # -- from the rows
+
+    async def _write_under_lock(self, tx: Connection, journal: Journal) -> None:
+        order = {_key(r): place for place, r in enumerate(self._reports)}
+        reports = sorted(self.from_rows, key=lambda r: order[_key(r)])
+        executions, _ = await queue.lock_executions(tx, [r.execution_id for r in reports])
+        items = await queue.load_leased_items(tx, [r.item_id for r in reports], [r.token for r in reports])
+        plans = await self._core.plans.load(tx, {item.plan_id for item in items})
+        leased = {(item.id, str(item.lease_token)): item for item in items if item.plan_id in plans}
+        current = {key: r for r in reports if (key := _key(r)) in leased and _is_of(leased[key], r)}
+        late = [r for r in reports if _key(r) not in leased and r.execution_id in executions]
+        # Before any limit is locked: a claim that has one of these items may be waiting for that.
+        self.answers |= await answer_late(tx, journal.now, late) if late else {}
+        for key in [key for key, r in current.items() if r.outcome.status == "accepted"]:
+            deadline = _async_deadline(plans[leased[key].plan_id], leased[key])
+            if deadline is not None:
+                _accept(journal, leased[key], current.pop(key).outcome, deadline)
+                self._answer(key, None)
+        ended = [EndedAttempt(leased[key], believed(r.outcome)) for key, r in current.items()]
+        decisions = await settle(tx, self._core, journal, executions, ended)
+        for key, decision in zip(current, decisions, strict=True):
+            self._answer(key, decision)
+
+    def _answer(self, key: Key, decision: Decision | None) -> None:
+        self.answers[key] = ReportAnswer(
+            key[0], "applied", decision.verdict if decision is not None else None
+        )
+        if decision is not None and decision.verdict == "retry" and decision.delay is not None:
+            self._delays.append(decision.delay.delay)
+
+    def _announce(self, journal: Journal) -> None:
+        """Tells everyone what was committed. What it says of workers is told in the order of the reports."""
+        order = {r.item_id: place for place, r in enumerate(self._reports)}
+        journal.runs.sort(key=lambda run: order[run.item_id])
+        waits = [(a.until - journal.now).total_seconds() for a in journal.accepted if a.until is not None]
+        announce(self._core.hub, journal, [*self._delays, *waits])
+
+
+def _key(report: Report) -> Key:
+    return report.item_id, report.token
+
+
+def _is_of(item: ItemRow | LeasedItem, report: Report) -> bool:
+    """Whether a report names the item that its token belongs to."""
+    return item.id == report.item_id and item.execution_id == report.execution_id
+
+
+def _is_alone(plan: Plan, item: LeasedItem, report: Report) -> bool:
+    """Whether what follows depends on nothing but the item: it is all of its step, under no limit, and the same follows every time."""
+    return (
+        item.item_no is None
+        and not item.compensates
+        and _is_of(item, report)
+        and plan.steps[item.step].step.concurrency is None
+        and report.outcome.status != "accepted"
+        and (report.outcome.status != "succeeded" or item.step in plan.strides)
+    )
+
+
+def guarded_change(plan: Plan, made: Transition) -> Change | None:
+    """Makes the change of a transition that was decided from memory. Returns None if more must be known, or changed, than the item
+    and the one step behind it."""
+    again, step = made.again, made.ended_step
+    if again is not None:
+        return None if again.state != "retrying" or made.suspect else _retried(made, again)
+    return None if step is None or step.state != "completed" else _completed(plan, made, step)
+
+
+def _retried(made: Transition, again: ItemAgain) -> Change:
+    # By place, here and below: names would take twice as long, and there is one of these for each attempt.
+    return Change(
+        again.id, made.item.lease_token, again.execution_id, "running", again.state, again.available_at, None, again.ledger,
+        again.last_error, None, None, again.previous, again.vary, None, None, None, encode(made.events), None,
+    )  # fmt: skip
+
+
+def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
+    """The step has completed: the one step behind it is queued, or the execution is complete."""
+    item, follower, result = made.item, plan.strides[step.step].next, step.result
+    kept = None if plan.single or result is None else encode(result)
+    if follower is None:
+        check("execution", "running", "completed")
+        expects: Expects = "last_step"
+        whole, then, queued = encode({step.step: result}), EXECUTION_COMPLETED, None
+    else:
+        expects, whole, then, queued = (
+            "more_steps",
+            None,
+            event("step_enqueued", follower),
+            plan.steps[follower].queued,
+        )
+    return Change(
+        item.id, item.lease_token, item.execution_id, expects, None, None, None, None, None, None, None, None, None,
+        not plan.single, kept, whole, encode([*made.events, then]), queued,
+    )  # fmt: skip
 
 
 def _async_deadline(plan: Plan, item: ItemRow) -> float | None:
@@ -81,13 +227,16 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
     check("item", item.state, "accepted")
     until = journal.now + timedelta(seconds=deadline)
     data = {"deadline_at": timestamp(until), "result": outcome.result}
-    log_item(journal, "action_accepted", item, data, attempt=item.attempt, token=str(item.lease_token))
+    token = str(item.lease_token)
+    journal.log(
+        item.execution_id, item_event("action_accepted", item, data, attempt=item.attempt, token=token)
+    )
     journal.accepted.append(Accepted(item.id, item.attempt, "callback", until))
     if item.worker is not None:
         journal.runs.append(Run(item.worker, item.id, item.started_at, "sound"))
 
 
-def _believed(outcome: Outcome) -> Outcome:
+def believed(outcome: Outcome) -> Outcome:
     """A worker cannot know that it was lost: such a class is the server's to give, and would be forgiven."""
     if outcome.status == "accepted":
         message = "the worker says that a callee has accepted it, but the step is not async"
@@ -98,112 +247,3 @@ def _believed(outcome: Outcome) -> Outcome:
     if facts is None or facts.failure_class not in INFRASTRUCTURE:
         return outcome
     return replace(outcome, facts=replace(facts, failure_class=None, reason=None))
-
-
-def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> None:
-    delays = [d.delay.delay for d in decisions if d.verdict == "retry" and d.delay is not None]
-    waits = [(a.until - journal.now).total_seconds() for a in journal.accepted if a.until is not None]
-    announce(core.hub, journal, [*delays, *waits])
-
-
-async def release(core: Core, releases: Sequence[Release]) -> None:
-    """Leases handed back, uncounted. One that no live worker has a handler for fails as `not_found`."""
-    for back in releases:
-        core.leased.take(back.token)
-    async with core.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [r.execution_id for r in releases])
-        if now is None:
-            return
-        items = await queue.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
-        journal = Journal(now)
-        keys = {fan_key(item) for item in items if item.item_no is not None}
-        fans = await load_fans(tx, sorted(keys)) if keys else {}
-        by_item = {r.item_id: r for r in releases}
-        unknown: list[EndedAttempt] = []
-        for item in items:
-            back = by_item[item.id]
-            refused = (
-                tuple(sorted({*(item.refused_by or ()), str(item.worker)}))
-                if back.reason == "no_handler"
-                else ()
-            )
-            if refused and not await _others(tx, core, item, refused):
-                unknown.append(EndedAttempt(item, _no_handler(item, back.detail)))
-            elif _is_open(executions[item.execution_id], fans.get(fan_key(item)), item):
-                _let_go(journal, item)
-                _hand_back(journal, item, back, refused or tuple(item.refused_by or ()))
-            else:
-                _let_go(journal, item)
-                journal.ended_items.append(item.id)
-                journal.log(item.execution_id, event("item_cancelled", item.step, item=item.item_no))
-            if executions[item.execution_id].failing:
-                journal.failing[item.execution_id] = executions[item.execution_id]
-        decisions = await settle(tx, core, journal, executions, unknown)
-    core.hub.announce(ready=True, special=True)
-    _announce(core, journal, decisions)
-
-
-def _let_go(journal: Journal, item: ItemRow) -> None:
-    """Its worker has it no more, and that says nothing of the worker."""
-    journal.freed_gates += item.held_gates
-    if item.worker is not None:
-        journal.runs.append(Run(item.worker, item.id, item.started_at, "released"))
-
-
-def _is_open(row: ExecutionRow, fan: FanRow | None, item: ItemRow) -> bool:
-    """An execution that is failing goes on with nothing but its compensations; a fan-out that has failed with nothing."""
-    if item.compensates:
-        return row.open
-    return row.open and not row.failing and (fan is None or not fan.closed)
-
-
-def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[str, ...]) -> None:
-    data: dict[str, Any] = {"worker": item.worker, "reason": back.reason, "detail": back.detail}
-    if item.compensates:
-        data["compensation"] = True
-    journal.log(
-        item.execution_id,
-        event("lease_released", item.step, item=item.item_no, attempt=item.attempt, data=data),
-    )
-    journal.items_again.append(item.again("queued", journal.now, refused_by=refused))
-
-
-async def _others(tx: Connection, core: Core, item: ItemRow, refused: tuple[str, ...]) -> bool:
-    able = await workers.find_able_workers(tx, item.id, core.settings.lease)
-    return bool(set(able) - set(refused))
-
-
-def _no_handler(item: ItemRow, detail: str | None) -> Outcome:
-    message = detail or f"no live worker has a handler for step {item.step}"
-    return Outcome(
-        "failed", facts=Facts(failure_class="not_found", reason="unknown_handler", message=message)
-    )
-
-
-async def give_up_unwanted(core: Core) -> int:
-    """Items that every live worker has refused, and whose other workers are gone: nobody is left to run them."""
-    async with core.transaction() as tx:
-        found = await queue.find_unwanted_items(tx, core.settings.lease)
-        executions, now = await queue.lock_executions(tx, [item.execution_id for item in found])
-        if now is None:
-            return 0
-        journal = Journal(now)
-        items = await queue.lock_unwanted_items(tx, [item.id for item in found])
-        for item in items:
-            item.attempt += 1
-        ended = [EndedAttempt(item, _no_handler(item, None), "unwanted") for item in items]
-        decisions = await settle(tx, core, journal, executions, ended)
-    _announce(core, journal, decisions)
-    return len(items)
-
-
-async def release_grants(core: Core, worker: str, grants: Sequence[str]) -> None:
-    """Leases whose answer never reached their worker."""
-    async with core.transaction() as tx:
-        found = await queue.find_granted_items(tx, grants, worker)
-    if found:
-        await release(
-            core,
-            [Release(execution_id, item_id, 0, token, "draining", "the grant never reached its worker")
-             for item_id, execution_id, token in found],
-        )  # fmt: skip

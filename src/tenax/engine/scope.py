@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tenax.model.changes import StepRow
+from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.json_text import decode
 from tenax.store.queue import load_inputs
-from tenax.store.rows import ExecutionRow, StepRow
+from tenax.store.rows import ExecutionRow
 from tenax.store.steps import StepKey, load_step_results
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import structlog
 
 from tenax.engine.core import Core
-from tenax.engine.records import EndedAttempt, log_item
 from tenax.engine.scope import know_inputs, load_results, step_scope
 from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import settle
@@ -20,15 +19,17 @@ from tenax.engine.wake import whenever
 from tenax.errors import InvalidInput
 from tenax.model.durations import parse_duration
 from tenax.model.events import timestamp
+from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.parse import check_input
 from tenax.model.times import parse_time
 from tenax.policy.expressions import EvaluationError
+from tenax.policy.outcome_events import EndedAttempt, item_event
 from tenax.policy.plan import Plan
+from tenax.policy.transitions import check
 from tenax.store import queue, signals
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.json_text import decode
 from tenax.store.rows import Accepted, ExecutionRow, Parent, ServerItem
 
 BATCH = 200
@@ -108,6 +109,8 @@ class _Batch:
         }
 
     async def start(self, item: ServerItem) -> None:
+        check("item", item.state, "accepted")
+        item.state = "accepted"
         item.attempt += 1
         item.started_at = self.journal.now
         try:
@@ -199,7 +202,8 @@ class _Batch:
         }
         varied = {"vary": decode(item.vary)} if item.vary is not None else {}
         started = {"worker": None, "retry": retry, **varied, **data}
-        log_item(self.journal, "action_started", item, started, attempt=item.attempt)
+        event = item_event("action_started", item, started, attempt=item.attempt)
+        self.journal.log(item.execution_id, event)
 
 
 def _wakes_at(spec: Mapping[str, Any], now: datetime) -> datetime:

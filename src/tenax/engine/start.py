@@ -10,17 +10,16 @@ from typing import Any
 
 from tenax.engine.endings import Failure
 from tenax.engine.scope import load_results, scope_for
-from tenax.model.definition import SERVER_TYPES
+from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_gate_name
+from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.policy.values import as_text, truth
-from tenax.policy.vary import varied
 from tenax.store.connect import Connection
-from tenax.store.finish import QueuedAction
-from tenax.store.journal import SERVER_QUEUE, Journal
-from tenax.store.json_text import encode
-from tenax.store.rows import ExecutionRow, Explosion, NewItem, StepRow, ledger_from
+from tenax.store.journal import Journal
+from tenax.store.rows import ExecutionRow, Explosion, NewItem
 
 MOST_ITEMS = 1_000_000
 """In one fan-out."""
@@ -144,30 +143,7 @@ async def _has_failed(tx: Connection, journal: Journal, row: ExecutionRow, name:
 
 def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
     paused = row.state == "paused"
-    return NewItem(row.id, row.plan_id, *queued_action(action), paused=paused, base_dir=row.base_dir)
-
-
-def queued_action(action: PlannedAction) -> QueuedAction:
-    step = action.step
-    return QueuedAction(
-        step=step.name,
-        queue=SERVER_QUEUE if step.type in SERVER_TYPES else step.queue,
-        runtime=step.type,
-        priority=step.priority,
-        labels=encode(dict(step.labels)) if step.labels else None,
-        max_attempts=action.policy.policy.max_attempts,
-        timeout=step.timeout,
-        queue_ttl=step.queue_ttl,
-        vary=vary_after(action, None),
-    )
-
-
-def vary_after(action: PlannedAction, ledger: dict[str, Any] | None) -> str | None:
-    """What the next attempt has otherwise, after those of this ledger."""
-    if not action.policy.policy.vary:
-        return None
-    changes = varied(action.policy.policy, ledger_from(ledger, 0.0))
-    return encode(changes) if changes is not None and changes["override"] else None
+    return NewItem(row.id, row.plan_id, *action.queued, paused=paused, base_dir=row.base_dir)
 
 
 async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:

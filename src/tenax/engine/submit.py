@@ -12,20 +12,21 @@ import structlog
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
-from tenax.engine.lease import Dispatcher
+from tenax.engine.lease import Dispatcher, Parked
 from tenax.engine.progress import advance_executions
-from tenax.engine.start import CROWD_STEPS, Turn, queued_action, start_steps
+from tenax.engine.start import CROWD_STEPS, Turn, start_steps
+from tenax.model.changes import StepRow
 from tenax.model.events import event
-from tenax.model.wire import Submitted
+from tenax.model.json_text import decode, encode
+from tenax.model.wire import LeaseRequest, Submitted
 from tenax.policy.offers import Candidate
 from tenax.policy.plan import Plan, PlannedStep
+from tenax.store.claims import new_tokens
 from tenax.store.connect import Connection
-from tenax.store.executions import insert_execution, prepare_submit
+from tenax.store.executions import prepare_submit
 from tenax.store.fans import copy_item_results
-from tenax.store.finish import QueuedAction
-from tenax.store.journal import Journal
-from tenax.store.json_text import decode, encode
-from tenax.store.rows import ExecutionRow, NewExecution, Parent, StepRow
+from tenax.store.journal import NO_TIME, Inserted, Journal
+from tenax.store.rows import ExecutionRow, LeasedItem, NewExecution, NewLease, Parent
 
 _log = structlog.get_logger("tenax.submit")
 OWN_KEYS = "tenax:"
@@ -51,24 +52,22 @@ class Start:
     """The step that it is a child of."""
 
 
-_NO_ID = 0
-"""Of an execution whose id is made as it is written."""
 FEW = 16
-"""So many are written by nested loops as fast as by any other way, and planned once for all."""
+"""Executions. So many are written by nested loops as fast as by any other plan, and planned once for all."""
 
 
 def _session(core: Core, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
+    """All that is plain is one statement, and needs no transaction around it."""
     if len(starts) > FEW:
         return core.transaction()
     return core.statements() if all(_is_plain(start) for start in starts) else core.straight()
 
 
 def _is_plain(start: Start) -> bool:
-    """One statement writes all of it, whatever its id and the time are."""
+    """Whether what is written of it depends neither on its id nor on the time: the statement that writes it finds both."""
     plan = start.plan
     return (
-        start.key is None
-        and start.parent is None
+        start.parent is None
         and not start.carried
         and len(plan.steps) <= CROWD_STEPS
         and all(_is_queued_at_once(plan.steps[name]) for name in plan.roots)
@@ -81,101 +80,125 @@ def _is_queued_at_once(step: PlannedStep) -> bool:
 
 
 async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
-    if len(starts) == 1 and _begins_with_one_step(starts[0]):
-        answer, is_leased = await _submit_alone(core, dispatcher, starts[0])
-        answers = [answer]
-    else:
-        answers, is_leased = await _submit_together(core, starts), False
-    core.hub.announce(
-        ready=not is_leased,
-        server_steps=any(start.plan.has_server_steps for start in starts),
-        due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
-    )
-    return answers
-
-
-def _begins_with_one_step(start: Start) -> bool:
-    """And there is nothing else to say of it."""
-    if start.retry_of is not None or start.operator is not None or not _is_plain(start):
-        return False
-    roots = start.plan.roots
-    return len(roots) == 1 and start.plan.steps[roots[0]].step.concurrency is None
-
-
-async def _submit_alone(core: Core, dispatcher: Dispatcher, start: Start) -> tuple[Submitted, bool]:
-    """By one statement, which makes the id and takes the time. It leaves what the full way leaves. Where a worker waits for it and
-    for nothing else, the same statement leases it: whether it was."""
-    root = start.plan.steps[start.plan.roots[0]]
-    new, action = _new_execution(_NO_ID, start), queued_action(root)
-    events = [event("execution_started", data=_started(start)), event("step_enqueued", action.step)]
-    parked = dispatcher.reserve(Candidate(_NO_ID, action.queue, action.runtime, root.step.labels))
-    slot = None
-    if parked is not None:
-        slot = parked.request.worker, parked.request.grant
-        events.append(_first_attempt(action, parked.request.worker))
+    """Writes a batch of new executions, in one transaction. A key that was used before is the execution that it was used for."""
+    parked = _reserve(dispatcher, starts)
     try:
-        async with core.statements() as tx:
-            made = await insert_execution(tx, new, action, encode(events), slot, core.terms)
+        async with _session(core, starts) as tx:
+            numbers, now = await _numbers(tx, starts)
+            inserted = await _insert(tx, core, now, list(zip(numbers, starts, strict=True)), parked)
+            known = await _known_keys(tx, numbers, starts, inserted)
     except BaseException:  # it is raised again; the request must not wait for what will not come
         if parked is not None:
             dispatcher.give_up([parked])
         raise
-    core.inputs.note({made.id: made.input})
-    if parked is not None and made.leased is not None:
-        try:
-            await dispatcher.hand_over(parked, made.leased)
-        except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
-            _log.exception(
-                "what was leased as it was submitted could not be handed over", execution_id=made.id
-            )
-    return Submitted(made.id, created=True), made.leased is not None
+    leased = [new.leased for new in inserted.values() if new.leased is not None]
+    if parked is not None and not leased:  # the key was taken
+        dispatcher.give_up([parked])
+    elif parked is not None:
+        await _hand_over(dispatcher, parked, leased[0])
+    core.hub.announce(
+        ready=not leased,
+        server_steps=any(start.plan.has_server_steps for start in starts),
+        due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
+    )
+    return [
+        Submitted(inserted[number].id, created=True)
+        if number in inserted
+        else Submitted(known[start.key or ""], created=False)
+        for number, start in zip(numbers, starts, strict=True)
+    ]
 
 
-def _first_attempt(action: QueuedAction, worker: str) -> dict[str, Any]:
-    """As the lease of an item that was queued logs it."""
-    retry = {"attempt": 1, "max_attempts": action.max_attempts, "is_retry": False}
-    data: dict[str, Any] = {"worker": worker, "retry": retry}
-    if action.vary is not None:
-        data["vary"] = decode(action.vary)
-    return event("action_started", action.step, attempt=1, data=data)
+def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> Parked | None:
+    """Reserves the request of a worker that waits for just this, where one execution comes alone and begins with one step."""
+    [start, *others] = starts
+    if others or start.retry_of is not None or start.operator is not None or not _is_plain(start):
+        return None
+    [first, *more] = start.plan.roots
+    step = start.plan.steps[first]
+    if more or step.step.concurrency is not None:
+        return None
+    queued = step.queued
+    return dispatcher.reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
 
 
-async def _submit_together(core: Core, starts: Sequence[Start]) -> list[Submitted]:
-    keys = {start.key for start in starts if start.key is not None}
-    async with _session(core, starts) as tx:
-        prepared = await prepare_submit(tx, len(starts), list(keys))
-        known = dict(prepared.known)
-        answers: list[Submitted] = []
-        new: list[tuple[NewExecution, Start]] = []
-        for start, id_ in zip(starts, prepared.ids, strict=True):
-            if start.key is not None and start.key in known:
-                answers.append(Submitted(known[start.key], created=False))
-                continue
-            if start.key is not None:
-                known[start.key] = id_
-            answers.append(Submitted(id_, created=True))
-            new.append((_new_execution(id_, start), start))
-        inserted = await _insert(tx, core, prepared.now, new)
-        if taken := {execution.id for execution, _ in new} - inserted:
-            answers = await _settle_races(tx, starts, answers, taken)
-    return answers
+async def _hand_over(dispatcher: Dispatcher, parked: Parked, leased: LeasedItem) -> None:
+    try:
+        await dispatcher.hand_over(parked, leased)
+    except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
+        _log.exception(
+            "what was leased as it was submitted could not be handed over", execution_id=leased.execution_id
+        )
+
+
+async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], datetime]:
+    """Returns the number of each execution, and the time: ids and the time are asked for only where something depends on them."""
+    are_plain = [_is_plain(start) for start in starts]
+    if all(are_plain):
+        return [-n for n in range(1, len(starts) + 1)], NO_TIME
+    prepared = await prepare_submit(tx, are_plain.count(False), [])
+    ids = iter(prepared.ids)
+    return [-n if plain else next(ids) for n, plain in enumerate(are_plain, 1)], prepared.now
+
+
+async def _known_keys(
+    tx: Connection, numbers: Sequence[int], starts: Sequence[Start], inserted: Mapping[int, Inserted]
+) -> dict[str, int]:
+    """Finds the executions that have the keys which were taken."""
+    taken = [start.key for number, start in zip(numbers, starts, strict=True) if number not in inserted]
+    return (await prepare_submit(tx, 0, taken)).known if taken else {}
 
 
 async def insert_child(tx: Connection, core: Core, now: datetime, start: Start) -> int:
-    """A child execution, in the transaction that starts it. Started again, it is the same one."""
+    """Inserts a child execution, in the transaction that starts it. Started again, it is the same one."""
     prepared = await prepare_submit(tx, 1, [start.key])
     if prepared.known:
         return next(iter(prepared.known.values()))
-    [id_] = prepared.ids
-    await _insert(tx, core, now, [(_new_execution(id_, start), start)])
-    return id_
+    await _insert(tx, core, now, [(prepared.ids[0], start)])
+    return prepared.ids[0]
 
 
-def _new_execution(id_: int, start: Start) -> NewExecution:
+async def _insert(
+    tx: Connection,
+    core: Core,
+    now: datetime,
+    new: Sequence[tuple[int, Start]],
+    parked: Parked | None = None,
+) -> dict[int, Inserted]:
+    """Writes the executions. Returns those that were written by their numbers: the keys of the others are taken.
+
+    `parked`: the request that the only item goes to.
+    """
+    journal = Journal(now)
+    rows: list[NewExecution] = []
+    for number, start in new:
+        parent = start.parent
+        row = ExecutionRow(
+            number, start.plan_id, "running", len(start.plan.steps), start.base_dir, start.retry_of,
+            start.original_execution, now, None, parent.execution_id if parent is not None else None,
+            lane=parent.lane if parent is not None else 0, input=start.input,
+        )  # fmt: skip
+        await _begin(tx, journal, row, start)
+        rows.append(_new_execution(row, start))
+    if parked is not None:
+        _lease_at_once(journal, parked.request)
+    inserted = await journal.insert(tx, rows, core.terms)
+    core.inputs.note({one.id: one.input for one in inserted.values()})
+    for number, start in new:
+        fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
+        if fans and start.retry_of is not None and number in inserted:
+            await copy_item_results(tx, number, start.retry_of, fans)
+    failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
+    if failing:  # nothing has run, so there is nothing to undo; but they must end
+        await write(tx, core, Journal(now, failing=failing))
+    return inserted
+
+
+def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
     return NewExecution(
-        id=id_,
+        number=row.id,
         plan_id=start.plan_id,
-        open_steps=len(start.plan.steps),
+        open_steps=row.open_steps,
         submit_key=start.key,
         input=encode(start.input) if start.input else None,
         base_dir=start.base_dir,
@@ -186,43 +209,15 @@ def _new_execution(id_: int, start: Start) -> NewExecution:
     )
 
 
-async def _insert(
-    tx: Connection, core: Core, now: datetime, new: Sequence[tuple[NewExecution, Start]]
-) -> set[int]:
-    """Writes the executions. Returns those that were written: someone else may just have used the key of another."""
-    if not new:
-        return set()
-    journal = Journal(now)
-    rows: list[NewExecution] = []
-    for execution, start in new:
-        row = ExecutionRow(
-            execution.id, execution.plan_id, "running", execution.open_steps, execution.base_dir,
-            execution.retry_of, execution.original_execution, now, None,
-            execution.parent.execution_id if execution.parent is not None else None,
-            lane=execution.parent.lane if execution.parent is not None else 0,
-            input=start.input,
-        )  # fmt: skip
-        await _begin(tx, journal, row, start)
-        rows.append(
-            execution
-            if row.open_steps == execution.open_steps
-            else _with_open_steps(execution, row.open_steps)
-        )
-    inserted = await journal.insert(tx, rows)
-    core.inputs.note(inserted)
-    for execution, start in new:
-        fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
-        if fans and start.retry_of is not None and execution.id in inserted:
-            await copy_item_results(tx, execution.id, start.retry_of, fans)
-    failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
-    if failing:  # nothing has run, so there is nothing to undo; but they must end
-        await write(tx, core, Journal(now, failing=failing))
-    return set(inserted)
-
-
-def _with_open_steps(execution: NewExecution, open_steps: int) -> NewExecution:
-    values = {name: getattr(execution, name) for name in NewExecution.__slots__}
-    return NewExecution(**{**values, "open_steps": open_steps})
+def _lease_at_once(journal: Journal, request: LeaseRequest) -> None:
+    """Leases the only new item to the request that waits for it, and logs what the lease of a queued item would log."""
+    [item] = journal.new_items
+    item.lease = NewLease(request.worker, request.grant, new_tokens(1)[0])
+    retry = {"attempt": 1, "max_attempts": item.max_attempts, "is_retry": False}
+    data: dict[str, Any] = {"worker": request.worker, "retry": retry}
+    if item.vary is not None:
+        data["vary"] = decode(item.vary)
+    journal.log(item.execution_id, event("action_started", item.step, attempt=1, data=data))
 
 
 def _started(start: Start) -> dict[str, Any]:
@@ -272,14 +267,3 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
 def _item_counts(fan_out: StepRow) -> dict[str, int]:
     total, failed = len(fan_out.result), len(fan_out.failures or ())
     return {"total": total, "failed": failed, "succeeded": total - failed}
-
-
-async def _settle_races(
-    tx: Connection, starts: Sequence[Start], answers: Sequence[Submitted], taken: set[int]
-) -> list[Submitted]:
-    keys = [start.key for start, answer in zip(starts, answers, strict=True) if answer.id in taken]
-    known = (await prepare_submit(tx, 0, keys)).known
-    return [
-        Submitted(known[start.key or ""], created=False) if answer.id in taken else answer
-        for start, answer in zip(starts, answers, strict=True)
-    ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
-from tenax.engine.records import EndedAttempt
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import event
 from tenax.model.findings import suggest
 from tenax.model.outcome import Facts, Outcome
+from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.store import queue, signals
 from tenax.store.connect import Connection

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, NoReturn
 import orjson
 
 from tenax.errors import Unreachable
+from tenax.model.changes import Loss, Run
 from tenax.store.connect import Database
 from tenax.store.journal import Journal
 from tenax.store.notify import listen, notify
-from tenax.store.rows import Loss, Run
 
 QUIET = 0.02
 """Seconds between two notifications to the other servers at heavy load; at light load they go out at once."""

@@ -74,7 +74,6 @@ ATTEMPT_ENDS: frozenset[str] = frozenset(
 def event(
     type: EventType,  # noqa: A002 -- the word of the contract
     step: str | None = None,
-    *,
     item: int | None = None,
     attempt: int | None = None,
     token: str | None = None,

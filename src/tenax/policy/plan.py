@@ -15,6 +15,7 @@ from tenax.model.vary import merge_override
 from tenax.policy.conditions import strip_braces
 from tenax.policy.expressions import Expression, compile_expression
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
+from tenax.policy.queued_action import QueuedAction, queued_action
 from tenax.policy.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
 from tenax.policy.stride import Stride, strides_of
 from tenax.policy.templates import TEMPLATE_VARIABLES, WHEN_VARIABLES, Template, compile_template
@@ -39,6 +40,8 @@ class PlannedAction:
     """The steps whose results its inputs read."""
     reads_input: bool
     until: CompiledUntil | None
+    queued: QueuedAction
+    """What a new item of it is queued with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +229,7 @@ def _planned(
         reads=action.reads,
         reads_input=action.reads_input,
         until=action.until,
+        queued=action.queued,
         when=when,
         when_reads=_steps_read(when.reads) if when is not None else (),
         dependents=dependents,
@@ -254,6 +258,7 @@ def _action(step: Step, policy: Policy) -> PlannedAction:
         reads=_steps_read(reads),
         reads_input=any(path[0] == "input" for path in reads),
         until=compile_until(step.until) if step.until is not None else None,
+        queued=queued_action(step, policy),
     )
 
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+from tenax.model.json_text import decode
 from tenax.store.arrays import column, lines
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode
 from tenax.store.rows import LeasedItem
 from tenax.store.statements import sql
 

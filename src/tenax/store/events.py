@@ -9,8 +9,8 @@ import asyncpg
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
+from tenax.model.json_text import decode
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 

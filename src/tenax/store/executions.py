@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from tenax.store.claims import Terms, new_tokens
+from tenax.model.json_text import decode
 from tenax.store.connect import Connection
-from tenax.store.finish import QueuedAction
-from tenax.store.json_text import decode
-from tenax.store.rows import LeasedItem, NewExecution
 from tenax.store.statements import sql
 
 _JSON = ("input", "result", "failure", "waiting")
@@ -31,56 +28,6 @@ async def prepare_submit(tx: Connection, count: int, keys: Sequence[str | None])
     row = await tx.fetchrow(sql("prepare_submit"), count, keys)
     known = dict(zip(row["known_keys"], row["known_ids"], strict=True))
     return Prepared(row["now"], row["ids"], known)
-
-
-class Inserted(NamedTuple):
-    id: int
-    input: str | None
-    """Where it is small."""
-    leased: LeasedItem | None
-
-
-async def insert_execution(
-    tx: Connection,
-    execution: NewExecution,
-    action: QueuedAction,
-    events: str,
-    slot: tuple[str, str] | None,
-    terms: Terms,
-) -> Inserted:
-    """A new execution that begins with one step. That is leased at once, where there is a slot for it (a worker and its grant)."""
-    e, [token] = execution, new_tokens(1)
-    lease = (*slot, token, terms.lease, terms.grace) if slot is not None else (None,) * 5
-    first = (e.plan_id, e.open_steps, e.input, e.base_dir, e.deadline, events)
-    row = await tx.fetchrow(sql("insert_execution"), *first, *action, *lease)
-    leased = None
-    if slot is not None:
-        leased = LeasedItem(
-            slot=1,
-            id=row["item_id"],
-            execution_id=row["id"],
-            plan_id=e.plan_id,
-            step=action.step,
-            attempt=1,
-            max_attempts=action.max_attempts,
-            timeout=row["timeout"],
-            base_dir=e.base_dir,
-            item_no=None,
-            started_at=row["started_at"],
-            compensates=False,
-            fresh=True,
-            is_retry=False,
-            element=None,
-            previous=None,
-            vary=row["vary"],
-            lane=0,
-            ledger=None,
-            created=row["created"],
-            worker=slot[0],
-            grant=slot[1],
-            token=token,
-        )
-    return Inserted(row["id"], row["input"], leased)
 
 
 async def get_execution(tx: Connection, execution_id: int) -> dict[str, Any] | None:

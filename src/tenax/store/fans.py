@@ -10,8 +10,8 @@ from typing import Any
 import asyncpg
 
 from tenax.errors import TooLarge
+from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode, encode
 from tenax.store.rows import FanRow, NewItem
 from tenax.store.statements import sql
 from tenax.store.steps import StepKey

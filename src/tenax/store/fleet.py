@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
-from tenax.store.journal import SERVER_QUEUE
 from tenax.store.statements import sql
 
 

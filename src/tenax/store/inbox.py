@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from tenax.model.json_text import decode
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 

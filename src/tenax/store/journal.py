@@ -1,38 +1,115 @@
-"""What a batch of decisions writes: collected by the engine, written by one statement."""
+"""The changes of one transaction: collected by the engine, written by one statement."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
 
 import asyncpg
 import structlog
 
-from tenax.store.arrays import columns
+from tenax.model.changes import ItemAgain, ItemResult, Loss, Run, StepRow
+from tenax.model.json_text import encode
+from tenax.policy.queued_action import SERVER_QUEUE, QueuedAction
+from tenax.policy.transition import Transition
+from tenax.store.arrays import column, columns, lines
+from tenax.store.claims import Terms
 from tenax.store.connect import Connection
-from tenax.store.json_text import encode
 from tenax.store.rows import (
     Accepted,
     ExecutionRow,
     Explosion,
     FanRow,
-    ItemAgain,
-    ItemResult,
-    Loss,
+    LeasedItem,
     NewExecution,
     NewItem,
-    Run,
-    StepRow,
+    NewLease,
 )
-from tenax.store.statements import sql
+from tenax.store.statements import named, sql
 
-SERVER_QUEUE = "tenax:server"
-"""Where items of the server's own steps wait. No queue of a definition has such a name."""
 _log = structlog.get_logger("tenax.journal")
+NO_TIME = datetime.min.replace(tzinfo=UTC)
+"""The time of a journal of new executions for which the database takes the time as it inserts them."""
 EVENTS_PER_ROW = 32
 """As many ids as the sequence leaves for one row of the log."""
+
+
+Expects = Literal["locked", "running", "last_step", "more_steps"]
+"""What must hold of an execution before a change of one of its items is applied: see `apply_transitions.sql`."""
+
+
+class Change(NamedTuple):
+    """A change of one item. The fields are columns of `apply_transitions`, in their order."""
+
+    item_id: int
+    token: str | None
+    """The lease that must still be the current one. None: the item is locked."""
+    execution_id: int
+    expects: Expects
+    state: str | None = None
+    """The state that the item goes to. None: the item is over."""
+    available_at: datetime | None = None
+    attempt: int | None = None
+    ledger: str | None = None
+    last_error: str | None = None
+    refused_by: str | None = None
+    placed: bool | None = None
+    previous: str | None = None
+    vary: str | None = None
+    keeps_step: bool | None = None
+    """The step is one of several, and has completed: its row is written."""
+    result: str | None = None
+    """The result of the step, where its row is written."""
+    whole: str | None = None
+    """The result of the execution, where that is complete."""
+    events: str | None = None
+    next: QueuedAction | None = None
+    """The only step that follows."""
+
+
+def locked_change(again: ItemAgain) -> Change:
+    """Makes the change of an item of a locked execution that goes back to the queue."""
+    refused = encode(again.refused_by) if again.refused_by else None
+    return Change(
+        again.id, None, again.execution_id, "locked", again.state, again.available_at, again.attempt, again.ledger,
+        again.last_error, refused, again.placed, again.previous, again.vary,
+    )  # fmt: skip
+
+
+_TEXT_LINES = {"token", "expects", "ledger", "refused_by", "previous", "vary", "result", "whole", "events"}
+"""Columns of a change that are sent as one text: no value of them has a line break."""
+_CHANGE = tuple(
+    (f"change_{name.removesuffix('_id')}", name in _TEXT_LINES) for name in Change._fields if name != "next"
+)
+
+
+def _change_parameters(
+    changes: Sequence[Change], actions: Mapping[QueuedAction, int]
+) -> dict[str, Sequence[str | None] | str | None]:
+    if not changes:
+        return dict.fromkeys([*(name for name, _ in _CHANGE), "change_next"])
+    *values, followers = zip(*changes, strict=True)
+    found = {
+        name: lines(one) if as_lines else column(one)
+        for (name, as_lines), one in zip(_CHANGE, values, strict=True)
+    }
+    return found | {"change_next": column([actions.get(one) for one in followers])}
+
+
+NEW_ITEM = (
+    "execution", "plan", "step", "queue", "runtime", "priority", "labels", "max_attempts", "timeout", "queue_ttl", "vary", "lane",
+    "limits", "base_dir", "paused",
+)  # fmt: skip
+STEP = ("execution", "step", "state", "waiting_for", "attempts", "result", "failure")
+
+
+def _parameters(
+    prefix: str, names: Sequence[str], values: Iterable[Sequence[Any]]
+) -> dict[str, Sequence[str | None] | str | None]:
+    found = dict.fromkeys(f"{prefix}_{name}" for name in names)
+    return found | {f"{prefix}_{name}": column(one) for name, one in zip(names, values, strict=False)}
 
 
 @dataclass(slots=True)
@@ -77,6 +154,8 @@ class Journal:
     """Items that run beside no other such item."""
     special: bool = False
     """Something goes back to the queue that not just any able worker may have."""
+    guarded: list[Change] = field(default_factory=list)
+    """Transitions of executions that are not locked: each is applied only if everything is as it expects."""
 
     def log(self, execution_id: int, event: dict[str, Any]) -> None:
         self.events.setdefault(execution_id, []).append(event)
@@ -91,7 +170,7 @@ class Journal:
     @property
     def ready(self) -> bool:
         """Something can be leased now."""
-        return bool(self.new_items or self.explosions or self.placed)
+        return bool(self.new_items or self.explosions or self.placed) or any(c.next for c in self.guarded)
 
     @property
     def out_of_the_common(self) -> bool:
@@ -109,7 +188,9 @@ class Journal:
     def queue_times(self) -> list[float]:
         """Seconds that new items may wait in the queue, where there is a limit."""
         fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
-        return [item.queue_ttl for item in fresh if item.queue_ttl is not None]
+        followers = (change.next for change in self.guarded if change.next is not None)
+        waits = (*(item.queue_ttl for item in fresh), *(action.queue_ttl for action in followers))
+        return [seconds for seconds in waits if seconds is not None]
 
     @property
     def messages(self) -> bool:
@@ -128,35 +209,67 @@ class Journal:
                 texts.append(encode(events[start:end]))
         return ids, texts
 
-    async def write(self, tx: Connection) -> None:
-        again, changed = self.items_again, list(self.executions.values())
+    def add(self, made: Transition) -> None:
+        """Adds a transition of an item whose execution is locked."""
+        item = made.item
+        self.events.setdefault(item.execution_id, []).extend(made.events)
+        self.freed_gates += item.held_limits
+        if made.run is not None:
+            self.runs.append(made.run)
+        if made.poison:
+            self.pardons.append(item.id)
+        if made.abandoned_child is not None:
+            self.cancels.append(made.abandoned_child)
+        if made.again is not None:
+            self.items_again.append(made.again)
+        else:
+            self.ended_items.append(item.id)
+        if made.held_until is not None:
+            self.holds[item.id] = made.held_until
+        if made.suspect:
+            self.suspects.append(item.id)
+            self.special = True
+        if made.recorded_step is not None:
+            self.step(made.recorded_step)
+        if made.item_result is not None:
+            self.item_results.append(made.item_result)
+
+    async def write(self, tx: Connection) -> set[int]:
+        """Writes everything. Returns the items of the guarded changes that were applied: the others are untouched."""
         await self.write_item_results(tx)
-        before = columns(
-            [item.id for item in again],
-            [item.state for item in again],
-            [item.available_at for item in again],
-            [item.attempt for item in again],
-            [item.ledger for item in again],
-            [item.last_error for item in again],
-            ["\n".join(item.refused_by) for item in again],
-            [item.placed for item in again],
-            [item.previous for item in again],
-            [item.vary for item in again],
-        )
-        after = columns(
-            *item_columns(self.new_items),
-            [item.paused for item in self.new_items],
-            *_step_columns(self.steps.values()),
-            [row.id for row, _, _ in changed],
-            [row.state for row, _, _ in changed],
-            [row.open_steps for row, _, _ in changed],
-            [_encoded(result) for _, result, _ in changed],
-            [_encoded(failure) for _, _, failure in changed],
-            [row.compensation for row, _, _ in changed],
-            *self.rows(),
-        )
-        await tx.execute(sql("write_journal"), self.ended_items, *before, self.now, *after)
-        await self._write_the_rest(tx, [row.id for row, _, _ in changed if row.parent_id is not None])
+        statement = named("apply_transitions")
+        applied = await tx.fetch(statement.text, *statement.arguments(self._parameters()))
+        children = [row.id for row, _, _ in self.executions.values() if row.parent_id is not None]
+        await self._write_the_rest(tx, children)
+        if not self.guarded:
+            return set()
+        done = {row["id"] for row in applied}
+        self.guarded = [change for change in self.guarded if change.item_id in done]
+        return {change.item_id for change in self.guarded}
+
+    def _parameters(self) -> dict[str, Any]:
+        """The parameters of `apply_transitions`."""
+        executions = list(self.executions.values())
+        log_execution, log_events = self.rows()
+        actions = {action: n for n, action in enumerate({c.next: None for c in self.guarded if c.next}, 1)}
+        return {
+            "now": self.now,
+            "ended_items": self.ended_items,
+            **_change_parameters([*self.guarded, *map(locked_change, self.items_again)], actions),
+            **_parameters("action", QueuedAction._fields, zip(*actions, strict=True)),
+            **_parameters(
+                "new", NEW_ITEM, (*item_columns(self.new_items), [i.paused for i in self.new_items])
+            ),
+            **_parameters("step", STEP, _step_columns(self.steps.values())),
+            "execution_id": column([row.id for row, _, _ in executions]),
+            "execution_state": column([row.state for row, _, _ in executions]),
+            "execution_open_steps": column([row.open_steps for row, _, _ in executions]),
+            "execution_result": column([_encoded(result) for _, result, _ in executions]),
+            "execution_failure": column([_encoded(failure) for _, _, failure in executions]),
+            "execution_compensation": column([row.compensation for row, _, _ in executions]),
+            "log_execution": column(log_execution),
+            "log_events": column(log_events),
+        }
 
     async def write_item_results(self, tx: Connection) -> None:
         """Before their items are gone, and before a step's result is put together from them."""
@@ -205,35 +318,90 @@ class Journal:
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
 
-    async def insert(self, tx: Connection, executions: Sequence[NewExecution]) -> dict[int, str | None]:
-        """Writes new executions with all that belongs to them. Returns the ids that went in, for a key may be taken, and their
-        inputs, as far as they are small."""
-        states = [self.executions.get(e.id) for e in executions]
-        written = columns(
-            [e.id for e in executions],
-            [e.plan_id for e in executions],
-            [e.open_steps for e in executions],
-            [e.submit_key for e in executions],
-            [e.input for e in executions],
-            [e.base_dir for e in executions],
-            [e.retry_of for e in executions],
-            [e.original_execution for e in executions],
-            [e.deadline for e in executions],
-            ["running" if state is None else state[0].state for state in states],
-            [None if state is None else _encoded(state[1]) for state in states],
-            [None if state is None else _encoded(state[2]) for state in states],
-            [None if e.parent is None else encode(asdict(e.parent)) for e in executions],
-            *item_columns(self.new_items),
-            *_step_columns(self.steps.values()),
-            [_encoded(row.failures) for row in self.steps.values()],
-            *self.rows(),
-        )
-        inserted = await tx.fetch(sql("insert_executions"), self.now, *written)
-        there: dict[int, str | None] = {row["id"]: row["input"] for row in inserted}
+    async def insert(
+        self, tx: Connection, executions: Sequence[NewExecution], terms: Terms
+    ) -> dict[int, Inserted]:
+        """Writes new executions with all that belongs to them. Returns those that went in by their numbers: a key may be taken."""
+        statement = named("insert_executions")
+        parameters = self._insert_parameters(executions, terms)
+        rows = await tx.fetch(statement.text, *statement.arguments(parameters))
+        leases = {item.execution_id: item for item in self.new_items if item.lease is not None}
+        there = {row["number"]: _inserted(row, leases.get(row["number"])) for row in rows}
         self.explosions = [e for e in self.explosions if e.item.execution_id in there]
-        ended = [e.id for e in executions if e.parent is not None and e.id in self.executions]
+        ended = [e.number for e in executions if e.parent is not None and e.number in self.executions]
         await self._write_the_rest(tx, ended)
         return there
+
+    def _insert_parameters(self, executions: Sequence[NewExecution], terms: Terms) -> dict[str, Any]:
+        states = [self.executions.get(e.number) for e in executions]
+        leases = [item.lease or (None, None, None) for item in self.new_items]
+        log_execution, log_events = self.rows()
+        steps = list(self.steps.values())
+        return {
+            "now": None if self.now is NO_TIME else self.now,
+            "lease_seconds": terms.lease,
+            "lease_grace": terms.grace,
+            "execution_number": column([e.number for e in executions]),
+            "execution_plan": column([e.plan_id for e in executions]),
+            "execution_open_steps": column([e.open_steps for e in executions]),
+            "execution_submit_key": column([e.submit_key for e in executions]),
+            "execution_input": column([e.input for e in executions]),
+            "execution_base_dir": column([e.base_dir for e in executions]),
+            "execution_retry_of": column([e.retry_of for e in executions]),
+            "execution_original": column([e.original_execution for e in executions]),
+            "execution_deadline": column([e.deadline for e in executions]),
+            "execution_state": column(["running" if state is None else state[0].state for state in states]),
+            "execution_result": column([None if state is None else _encoded(state[1]) for state in states]),
+            "execution_failure": column([None if state is None else _encoded(state[2]) for state in states]),
+            "execution_parent": column([e.parent and encode(asdict(e.parent)) for e in executions]),
+            **_parameters("item", NEW_ITEM[:-1], item_columns(self.new_items)),
+            **_parameters("item", NewLease._fields, zip(*leases, strict=True)),
+            **_parameters("step", STEP, _step_columns(steps)),
+            "step_failures": column([_encoded(row.failures) for row in steps]),
+            "log_execution": column(log_execution),
+            "log_events": column(log_events),
+        }
+
+
+class Inserted(NamedTuple):
+    """A new execution that went in."""
+
+    id: int
+    input: str | None
+    """As the database has it, where it is small."""
+    leased: LeasedItem | None
+    """Its first item, where that was leased at once."""
+
+
+def _inserted(row: Any, item: NewItem | None) -> Inserted:
+    if item is None or item.lease is None:
+        return Inserted(row["id"], row["input"], None)
+    leased = LeasedItem(
+        slot=1,
+        id=row["item_id"],
+        execution_id=row["id"],
+        plan_id=item.plan_id,
+        step=item.step,
+        attempt=1,
+        max_attempts=item.max_attempts,
+        timeout=row["timeout"],
+        base_dir=item.base_dir,
+        item_no=None,
+        started_at=row["started_at"],
+        compensates=False,
+        fresh=True,
+        is_retry=False,
+        element=None,
+        previous=None,
+        vary=row["vary"],
+        lane=0,
+        ledger=None,
+        created=row["created"],
+        worker=item.lease.worker,
+        grant=item.lease.grant,
+        token=item.lease.token,
+    )
+    return Inserted(row["id"], row["input"], leased)
 
 
 def _parts(events: Sequence[dict[str, Any]]) -> Iterator[tuple[int, int]]:

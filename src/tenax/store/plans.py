@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tenax.model.definition import Workflow
+from tenax.model.json_text import decode, encode
 from tenax.model.policy import Policy
 from tenax.policy.plan import Child, Plan, restore_plan
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode, encode
 from tenax.store.statements import sql
 
 

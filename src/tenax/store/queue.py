@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tenax.model.json_text import encode
+from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.arrays import columns
 from tenax.store.connect import Connection
-from tenax.store.journal import SERVER_QUEUE
-from tenax.store.json_text import encode
 from tenax.store.rows import (
     ExecutionRow,
     ExpiredItem,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from tenax.model.json_text import decode
+from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
-from tenax.store.journal import SERVER_QUEUE
-from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from tenax.model.changes import ItemAgain, ItemResult, Loss
 from tenax.model.decision import Ledger
+from tenax.model.json_text import encode
 from tenax.policy.transitions import check
-from tenax.store.json_text import encode
 
 
 @dataclass(slots=True)
@@ -76,8 +77,12 @@ class ItemRow:
     action_gate: str | None
     key_gate: str | None
 
+    def age(self, now: datetime) -> float:
+        """Returns the seconds since the item was first queued."""
+        return max(0.0, round(now.timestamp() - self.created_at.timestamp(), 6))
+
     @property
-    def held_gates(self) -> list[str]:
+    def held_limits(self) -> list[str]:
         """The limits that it counts against while it runs."""
         if self.state not in ("leased", "accepted"):
             return []
@@ -182,18 +187,20 @@ class LeasedItem:
     grant: str
     token: str
 
+    state: ClassVar[str] = "leased"
+    awaiting: ClassVar[None] = None
+    placed: ClassVar[bool] = True
+    """Nothing is leased that has no place."""
+    held_limits: ClassVar[list[str]] = []
+    """The memory of leases knows no limits: what is under one is read from its row."""
+
     def age(self, now: datetime) -> float:
-        """Seconds since it was first queued."""
+        """Returns the seconds since the item was first queued."""
         return max(0.0, round(now.timestamp() - self.created, 6))
 
     @property
     def lease_token(self) -> str:
         return self.token
-
-    @property
-    def placed(self) -> bool:
-        """Nothing is leased that has no place."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +209,14 @@ class RefusedItem:
 
     id: int
     execution_id: int
+
+
+class NewLease(NamedTuple):
+    """The lease of an item that is leased as it is inserted."""
+
+    worker: str
+    grant: str
+    token: str
 
 
 @dataclass(slots=True)
@@ -228,6 +243,8 @@ class NewItem:
     action_most: int | None = None
     key_gate: str | None = None
     key_most: int | None = None
+    lease: NewLease | None = None
+    """Set where a worker waits for the item: it is leased as it is inserted."""
 
     @property
     def common(self) -> bool:
@@ -275,65 +292,11 @@ class FanRow:
     placed: int
     closed: bool
 
-
-@dataclass(slots=True)
-class ItemResult:
-    """How an item of a fan-out ended."""
-
-    item_id: int
-    execution_id: int
-    step: str
-    item_no: int | None
-    state: str
-    attempts: int
-    result: Any
-    failure: dict[str, Any] | None
-    keep_element: bool
-
-
-@dataclass(slots=True)
-class ItemAgain:
-    """An item that goes back to the queue: a retry, a snooze, a hold, or a lease handed back. None: as it was."""
-
-    id: int
-    execution_id: int
-    step: str
-    item_no: int | None
-    state: str
-    available_at: datetime
-    attempt: int
-    ledger: str | None = None
-    last_error: str | None = None
-    refused_by: tuple[str, ...] = ()
-    placed: bool | None = None
-    previous: str | None = None
-    vary: str | None = None
-
-
-RunOutcome = Literal["sound", "failed", "lost", "released"]
-"""`sound`: whatever came of it, the worker did its part. `released`: handed back."""
-
-
-class Run(NamedTuple):
-    """What an attempt came to, as far as it speaks of its worker."""
-
-    worker: str
-    item_id: int
-    started_at: datetime | None
-    outcome: RunOutcome
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """A worker was lost over an item."""
-
-    worker: str
-    item_id: int
-    silent_since: datetime | None
-    """Its last heartbeat. None: it has started anew since, and was found to be lost then."""
-    version: str | None
-    able: int | None
-    """How many workers there are that could run the item; None where none is known."""
+    def count(self, ended: ItemResult) -> None:
+        """Counts an item that is over."""
+        self.ended += 1
+        self.attempts += ended.attempts
+        self.failed += ended.state == "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,21 +314,6 @@ class Accepted:
         return self.awaiting == "callback" or self.awaiting.startswith("child:")
 
 
-@dataclass(slots=True)
-class StepRow:
-    execution_id: int
-    step: str
-    state: str
-    waiting_for: int = 0
-    attempts: int = 0
-    result: Any = None
-    failure: dict[str, Any] | None = None
-    failures: Any = None
-    """Of a fan-out: what its failed items failed with."""
-    stored: bool = False
-    """It is in its table already: the result of a fan-out is put together there."""
-
-
 @dataclass(frozen=True, slots=True)
 class Parent:
     """Whose child an execution is: the item and attempt that started it."""
@@ -381,7 +329,10 @@ class Parent:
 
 @dataclass(slots=True)
 class NewExecution:
-    id: int
+    """An execution to be inserted."""
+
+    number: int
+    """Its id; or a negative number, where the statement that inserts it makes the id."""
     plan_id: int
     open_steps: int
     submit_key: str | None

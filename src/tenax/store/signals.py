@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode, encode
 from tenax.store.statements import sql
 
 

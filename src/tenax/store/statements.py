@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any, NamedTuple
+
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 
 @cache
 def sql(name: str) -> str:
+    """Returns a statement whose parameters have numbers ($1, $2, ...)."""
     return files("tenax").joinpath("sql", "queries", f"{name}.sql").read_text("utf-8")
+
+
+class NamedStatement(NamedTuple):
+    """A statement whose parameters have names (`:now`): as PostgreSQL takes it, and the names in the order of their numbers."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
+        return [values[name] for name in self.names]
+
+
+@cache
+def named(name: str) -> NamedStatement:
+    """Reads a statement whose parameters have names."""
+    source = "\n".join(line.partition("--")[0].rstrip() for line in sql(name).splitlines())
+    names = tuple(dict.fromkeys(_PARAMETER.findall(source)))
+    numbers = {parameter: number for number, parameter in enumerate(names, 1)}
+    return NamedStatement(_PARAMETER.sub(lambda found: f"${numbers[found[1]]}", source), names)

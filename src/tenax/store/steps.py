@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
+from tenax.model.changes import StepRow
+from tenax.model.json_text import decode
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode
-from tenax.store.rows import StepRow
 from tenax.store.statements import sql
 
 StepKey = tuple[int, str]

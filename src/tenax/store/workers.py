@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from tenax.model.changes import Loss, Run
 from tenax.model.health import Health, WorkerState
+from tenax.model.json_text import decode, encode
 from tenax.model.wire import Heartbeat, Registration
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode, encode
-from tenax.store.rows import Loss, Run
 from tenax.store.statements import sql
 
 BUCKETS = 10

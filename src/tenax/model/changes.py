@@ -1,0 +1,89 @@
+"""What a transition changes: the values that the engine hands to the store.
+
+They are not frozen: that would triple the cost of making one, and there are several for each attempt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+RunOutcome = Literal["sound", "failed", "lost", "released"]
+"""`sound`: the worker did its part, whatever came of the attempt. `released`: the lease was handed back."""
+
+
+@dataclass(slots=True)
+class ItemResult:
+    """How an item of a fan-out ended."""
+
+    item_id: int
+    execution_id: int
+    step: str
+    item_no: int | None
+    state: str
+    attempts: int
+    result: Any
+    failure: dict[str, Any] | None
+    keep_element: bool
+
+
+@dataclass(slots=True)
+class ItemAgain:
+    """An item that goes back to the queue: a retry, a snooze, a hold, or a lease handed back.
+
+    A field that is None leaves its column unchanged.
+    """
+
+    id: int
+    execution_id: int
+    step: str
+    item_no: int | None
+    state: str
+    available_at: datetime
+    attempt: int
+    ledger: str | None = None
+    last_error: str | None = None
+    refused_by: tuple[str, ...] = ()
+    placed: bool | None = None
+    previous: str | None = None
+    vary: str | None = None
+
+
+class Run(NamedTuple):
+    """What an attempt came to, as far as it speaks of its worker."""
+
+    worker: str
+    item_id: int
+    started_at: datetime | None
+    outcome: RunOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A worker was lost over an item."""
+
+    worker: str
+    item_id: int
+    silent_since: datetime | None
+    """Its last heartbeat. None: it has started anew since, and was found to be lost then."""
+    version: str | None
+    able: int | None
+    """How many workers there are that could run the item; None where none is known."""
+
+
+@dataclass(slots=True)
+class StepRow:
+    """The state of a step of a graph, as its table has it."""
+
+    execution_id: int
+    step: str
+    state: str
+    waiting_for: int = 0
+    attempts: int = 0
+    result: Any = None
+    failure: dict[str, Any] | None = None
+    failures: Any = None
+    """Of a fan-out: what its failed items failed with."""
+    stored: bool = False
+    """It is in its table already: the result of a fan-out is put together there."""

@@ -1,0 +1,50 @@
+"""What the item of an action is queued with, whatever its execution."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tenax.model.decision import Ledger
+from tenax.model.definition import SERVER_TYPES, Step
+from tenax.model.json_text import encode
+from tenax.model.policy import Policy
+from tenax.policy.vary import varied
+
+SERVER_QUEUE = "tenax:server"
+"""The queue of items that the server carries out itself. No queue of a definition has such a name."""
+
+
+class QueuedAction(NamedTuple):
+    """The columns of a new item that depend on its action alone."""
+
+    step: str
+    queue: str
+    runtime: str
+    priority: int
+    labels: str | None
+    max_attempts: int | None
+    timeout: float | None
+    queue_ttl: float | None
+    vary: str | None
+
+
+def queued_action(step: Step, policy: Policy) -> QueuedAction:
+    return QueuedAction(
+        step=step.name,
+        queue=SERVER_QUEUE if step.type in SERVER_TYPES else step.queue,
+        runtime=step.type,
+        priority=step.priority,
+        labels=encode(dict(step.labels)) if step.labels else None,
+        max_attempts=policy.max_attempts,
+        timeout=step.timeout,
+        queue_ttl=step.queue_ttl,
+        vary=vary_after(policy, Ledger()),
+    )
+
+
+def vary_after(policy: Policy, ledger: Ledger) -> str | None:
+    """Returns what the next attempt has otherwise, after those of this ledger."""
+    if not policy.vary:
+        return None
+    changes = varied(policy, ledger)
+    return encode(changes) if changes is not None and changes["override"] else None

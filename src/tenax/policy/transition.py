@@ -1,0 +1,366 @@
+"""The one transition of a work item: what is known of it and what happened to it, in; all that follows for it, out.
+
+The function is pure. It is the same for a report, a lost lease, a timeout, an expired wait in the queue, a callback, a signal and the
+end of a child; and the same whether the facts come from the memory of the server that leased the item, or from its locked row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, Protocol, assert_never
+
+from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
+from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Controls, Decision, Ledger
+from tenax.model.json_text import decode, encode, plain
+from tenax.model.outcome import Failure
+from tenax.policy.blame import speaks_of_worker
+from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
+from tenax.policy.outcome_events import (
+    EndedAttempt,
+    Event,
+    Item,
+    brief,
+    decision_record,
+    exhausted_events,
+    item_event,
+    outcome_event,
+    step_completed_event,
+    wait_event,
+)
+from tenax.policy.plan import Plan, PlannedAction
+from tenax.policy.quarantine import is_poison, is_suspect
+from tenax.policy.transitions import check
+from tenax.policy.until import Poll, poll
+from tenax.policy.vary import varied
+
+ERROR_SHOWN = 500
+"""Characters of an error's message that the item's row keeps; the log has all of it."""
+STEP_OF: Mapping[str, str] = {
+    "queued": "queued",
+    "leased": "running",
+    "accepted": "running",
+    "retrying": "retrying",
+    "held": "held",
+}
+"""The state of a step whose only item is in this state."""
+
+
+class ServerRules(NamedTuple):
+    """The settings that a transition depends on."""
+
+    retries_enabled: bool
+    poison_after: int
+    max_hold: float
+
+
+class FanOut(Protocol):
+    """The fan-out that an item is part of."""
+
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def tolerated(self) -> int: ...
+    @property
+    def parallelism(self) -> int | None: ...
+
+
+@dataclass(slots=True)
+class Transition:
+    """What one ended attempt leads to."""
+
+    item: Item
+    decision: Decision
+    events: list[Event]
+    again: ItemAgain | None = None
+    """The item as it goes back to the queue. None: the item is over."""
+    ended_step: StepRow | None = None
+    """The step, where it has ended with the item: the graph goes on from there."""
+    recorded_step: StepRow | None = None
+    """The step, where its execution was over before: nothing follows."""
+    item_result: ItemResult | None = None
+    """How an item of a fan-out ended."""
+    run: Run | None = None
+    """What the attempt came to, as far as it speaks of its worker."""
+    held_until: datetime | None = None
+    suspect: bool = False
+    """One more lost lease may quarantine the item: it runs beside no other such item."""
+    poison: bool = False
+    """The item kills whatever runs it: its workers are not to blame."""
+    abandoned_child: int | None = None
+    """The child that the item no longer waits for."""
+
+
+def transition(
+    plan: Plan,
+    ended: EndedAttempt,
+    *,
+    execution_open: bool,
+    fan_out: FanOut | None,
+    rules: ServerRules,
+    now: datetime,
+    roll: float,
+) -> Transition:
+    """Decides on an ended attempt, and says everything that follows for its item and its step.
+
+    `execution_open`: the execution still goes on with this item. `roll`: one random number in [0, 1).
+    """
+    item = ended.item
+    action = plan.action(item.step, compensates=item.compensates)
+    failure, undone = None, False
+    if _is_first_success(ended, action, fan_out) and execution_open:
+        decision = SUCCESS_AT_ONCE
+    else:
+        controls = _controls(ended, fan_out, rules, execution_open=execution_open)
+        decision, failure, polled = _decide(action, ended, controls, now, roll)
+        undone = polled is not None and not polled.done and failure is None
+    record = decision_record(decision)
+    made = Transition(item, decision, [])
+    if ended.how != "hold_expired":
+        own = record if decision.verdict in ("complete", "stop") else None
+        made.events.append(outcome_event(ended, decision, failure, own, now, undone=undone))
+    made.run = _run(ended, action, failure)
+    if ended.how != "reported":
+        made.poison = is_poison(decision.after, decision.controls)
+        made.abandoned_child = _abandoned_child(ended)
+    match decision.verdict:
+        case "complete":
+            _complete(made, plan, fan_out, ended.outcome.result)
+        case "retry" | "hold":
+            _wait(made, action, fan_out, ended, record, failure, rules, now)
+        case "fail":
+            assert failure is not None
+            _fail(made, plan, fan_out, record, failure)
+        case "stop":
+            _stop(made, plan, fan_out, ended, failure, undone=undone)
+        case _:
+            assert_never(decision.verdict)
+    return made
+
+
+def _is_first_success(ended: EndedAttempt, action: PlannedAction, fan_out: FanOut | None) -> bool:
+    """Whether the success of an item with nothing behind it leaves nothing to decide."""
+    return (
+        ended.outcome.status == "succeeded"
+        and ended.item.ledger is None
+        and action.until is None
+        and (fan_out is None or not fan_out.closed)
+    )
+
+
+def _controls(
+    ended: EndedAttempt, fan_out: FanOut | None, rules: ServerRules, *, execution_open: bool
+) -> Controls:
+    step_open = fan_out is None or not fan_out.closed
+    if execution_open and step_open and ended.lost is None and ended.how != "hold_expired":
+        return NO_CONTROLS if rules.retries_enabled else NO_RETRIES
+    return Controls(
+        execution_open=execution_open,
+        step_open=step_open,
+        retries_enabled=rules.retries_enabled,
+        lost_worker=ended.lost.worker if ended.lost is not None else None,
+        poison_after=rules.poison_after if ended.lost is not None else 0,
+        able=ended.lost.able if ended.lost is not None else None,
+        held_for=rules.max_hold if ended.how == "hold_expired" else None,
+    )
+
+
+def _decide(
+    action: PlannedAction, ended: EndedAttempt, controls: Controls, now: datetime, roll: float
+) -> tuple[Decision, Failure | None, Poll | None]:
+    item, outcome = ended.item, ended.outcome
+    elapsed = item.age(now)
+    ledger = read_ledger(item.ledger, elapsed)
+    inputs: dict[str, Any] = {
+        "attempt": ended.number,
+        "execution_id": item.execution_id,
+        "node_id": item.step,
+        "elapsed": elapsed,
+    }
+    polled = (
+        poll(action.until, outcome, polls=ledger.polls, **inputs)
+        if outcome.status == "succeeded" and action.until is not None
+        else None
+    )
+    failure = polled.failure if polled is not None else read_failure(action.policy, ledger, outcome)
+    decision = decide(
+        action.policy,
+        ledger,
+        outcome,
+        **inputs,
+        controls=controls,
+        roll=roll,
+        failure=failure,
+        polled=polled,
+    )
+    return decision, failure, polled
+
+
+def read_ledger(text: str | None, elapsed: float) -> Ledger:
+    """Reads a stored ledger. An item with nothing behind it has none."""
+    return Ledger(elapsed=elapsed) if text is None else Ledger.from_dict(decode(text), elapsed=elapsed)
+
+
+def _run(ended: EndedAttempt, action: PlannedAction, failure: Failure | None) -> Run | None:
+    item = ended.item
+    if item.state != "leased" or item.worker is None:
+        return None
+    outcome: RunOutcome = "sound"
+    if ended.lost is not None:
+        outcome = "lost"
+    elif failure is not None:
+        step = action.step
+        if speaks_of_worker(failure, runtime=step.type, dependency=step.dependency):
+            outcome = "failed"
+    return Run(item.worker, item.id, item.started_at, outcome)
+
+
+def _abandoned_child(ended: EndedAttempt) -> int | None:
+    awaiting = ended.item.awaiting
+    if awaiting is None or ended.how != "timed_out" or not awaiting.startswith("child:"):
+        return None
+    return int(awaiting.removeprefix("child:"))
+
+
+# -- what follows from each verdict
+
+
+def _complete(made: Transition, plan: Plan, fan_out: FanOut | None, result: Any) -> None:
+    item = made.item
+    check("item", item.state, "succeeded")
+    if item.compensates:
+        return
+    if fan_out is not None:
+        made.events.append(item_event("item_completed", item, {"attempts": item.attempt}))
+        made.item_result = _item_result(plan, item, result, None)
+        return
+    check("step", STEP_OF[item.state], "completed")
+    made.events.append(step_completed_event(item))
+    made.ended_step = StepRow(item.execution_id, item.step, "completed", 0, item.attempt, result)
+
+
+def _wait(
+    made: Transition,
+    action: PlannedAction,
+    fan_out: FanOut | None,
+    ended: EndedAttempt,
+    record: dict[str, Any],
+    failure: Failure | None,
+    rules: ServerRules,
+    now: datetime,
+) -> None:
+    item, decision, policy = made.item, made.decision, action.policy.policy
+    delay = decision.delay.delay if decision.delay is not None else 0.0
+    available_at = now + timedelta(seconds=delay)
+    error = failure.message if failure is not None else None
+    held = decision.verdict == "hold"
+    state = "held" if held else "retrying"
+    check("item", item.state, state)
+    made.events.append(wait_event(item, decision, record, error, available_at))
+    if held:
+        made.held_until = now + timedelta(seconds=rules.max_hold)
+    made.suspect = is_suspect(decision.after, rules.poison_after)
+    made.again = ItemAgain(
+        item.id,
+        item.execution_id,
+        item.step,
+        item.item_no,
+        state,
+        available_at,
+        item.attempt,
+        encode(record["after"]),
+        plain(error[:ERROR_SHOWN]) if error is not None else None,
+        (),
+        False if fan_out is not None and fan_out.parallelism is not None else None,
+        encode(ended.outcome.result) if decision.rule == "until" else None,
+        encode(varied(policy, decision.after)) if policy.vary else None,
+    )
+
+
+def _fail(
+    made: Transition, plan: Plan, fan_out: FanOut | None, record: dict[str, Any], failure: Failure
+) -> None:
+    item, decision = made.item, made.decision
+    check("item", item.state, "failed")
+    made.events += exhausted_events(item, decision, failure)
+    data: dict[str, Any] = {
+        "attempts": item.attempt,
+        "reason": decision.reason,
+        "failure": failure.as_dict(),
+        "decision": record,
+    }
+    if item.compensates:
+        made.events.append(item_event("compensation_failed", item, data, attempt=item.attempt))
+        return
+    failed = brief(failure, item.attempt)
+    if fan_out is not None:
+        data["tolerated"] = fan_out.failed < fan_out.tolerated
+        made.events.append(item_event("item_failed", item, data, attempt=item.attempt))
+        made.item_result = _item_result(plan, item, None, failed)
+        return
+    check("step", STEP_OF[item.state], "failed")
+    on_failure = plan.steps[item.step].step.on_failure
+    if on_failure is not None:
+        data["on_failure"] = on_failure.action
+    made.events.append(item_event("step_failed_terminal", item, data, attempt=item.attempt))
+    made.ended_step = StepRow(item.execution_id, item.step, "failed", 0, item.attempt, None, failed)
+
+
+def _stop(
+    made: Transition,
+    plan: Plan,
+    fan_out: FanOut | None,
+    ended: EndedAttempt,
+    failure: Failure | None,
+    *,
+    undone: bool,
+) -> None:
+    """The execution is over, or the step is. What still ran is recorded, and nothing follows from it."""
+    item, outcome = made.item, ended.outcome
+    failed = brief(failure, item.attempt) if failure is not None else None
+    if failed is None and (undone or outcome.status != "succeeded"):
+        failed = _unfinished(item)
+    check("item", item.state, "succeeded" if failed is None else "failed")
+    if item.compensates:
+        return
+    if fan_out is not None:
+        if failed is None:
+            made.events.append(item_event("item_completed", item, {"attempts": item.attempt}))
+        else:
+            data = {"attempts": item.attempt, "reason": "the step is over", "failure": failed}
+            made.events.append(item_event("item_failed", item, data, attempt=item.attempt))
+        made.item_result = _item_result(plan, item, outcome.result, failed)
+        return
+    if failed is None:
+        made.events.append(step_completed_event(item))
+    else:
+        data = {"attempts": item.attempt, "reason": "the execution is over", "failure": failed}
+        made.events.append(item_event("step_failed_terminal", item, data, attempt=item.attempt))
+    if not plan.single:
+        state = "completed" if failed is None else "failed"
+        check("step", STEP_OF[item.state], state)
+        result = outcome.result if failed is None else None
+        made.recorded_step = StepRow(item.execution_id, item.step, state, 0, item.attempt, result, failed)
+
+
+def _item_result(plan: Plan, item: Item, result: Any, failed: dict[str, Any] | None) -> ItemResult:
+    return ItemResult(
+        item_id=item.id,
+        execution_id=item.execution_id,
+        step=item.step,
+        item_no=item.item_no,
+        state="succeeded" if failed is None else "failed",
+        attempts=item.attempt,
+        result=result if failed is None else None,
+        failure=failed,
+        keep_element=plan.steps[item.step].compensation is not None,
+    )
+
+
+def _unfinished(item: Item) -> dict[str, Any]:
+    """A snooze or a poll that will not be followed up: neither done nor failed by itself."""
+    message = "it was not done when the execution ended"
+    return {"class": "cancelled", "reason": "execution_ended", "message": message, "attempts": item.attempt}

@@ -1,0 +1,124 @@
+-- Applies a batch of transitions: changes of items, new items, steps, executions and events.
+--
+-- A change of an item says what it expects:
+--   locked      this transaction holds the lock of the execution, and the item is as it was read under that lock
+--   running     the execution is running and the item's lease has this token
+--   last_step   the same, and this is the last open step of an execution that has no parent
+--   more_steps  the same, and other steps are open, none of them carried over from another execution
+-- Whatever is not as expected, or is locked by another transaction, is left out entirely: it is not in the answer, and its caller
+-- decides on it anew under lock. Nobody is waited for here, so no order of locks can clash.
+--
+-- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects `last_step` completes the execution with the result `whole`; one
+-- that expects `more_steps` queues the action of this number (`next`). The lists `new_*`, `step_*`, `execution_*` and `log_*`
+-- belong to executions that are locked, and are always written.
+with told as materialized (
+    select u.*
+      from unnest(:change_item::text::bigint[], string_to_array(:change_token::text, E'\n', '')::uuid[],
+                  :change_execution::text::bigint[], string_to_array(:change_expects::text, E'\n'),
+                  :change_state::text[], :change_available_at::text::timestamptz[], :change_attempt::text::integer[],
+                  string_to_array(:change_ledger::text, E'\n', '')::jsonb[], :change_last_error::text[],
+                  string_to_array(:change_refused_by::text, E'\n', '')::jsonb[], :change_placed::text::boolean[],
+                  string_to_array(:change_previous::text, E'\n', '')::jsonb[],
+                  string_to_array(:change_vary::text, E'\n', '')::jsonb[], :change_keeps_step::text::boolean[],
+                  string_to_array(:change_result::text, E'\n', '')::jsonb[], string_to_array(:change_whole::text, E'\n', '')::jsonb[],
+                  string_to_array(:change_events::text, E'\n', ''), :change_next::text::bigint[])
+        as u (item_id, token, execution_id, expects, state, available_at, attempt, ledger, last_error, refused_by, placed, previous,
+              vary, keeps_step, result, whole, events, next)
+     cross join lateral (
+        -- One by one, by the index: a join of what is locked with what is told would be quadratic.
+        select
+          from tenax.execution e
+         where e.id = u.execution_id
+           and (u.expects = 'locked'
+                or e.state = 'running' and e.compensation is null
+                   and case u.expects when 'last_step' then e.open_steps = 1 and e.parent_id is null
+                                      when 'more_steps' then e.open_steps > 1 and e.retry_of is null
+                                      else true end)
+           for update skip locked
+     ) as locked
+), ended as (
+    -- An array, and not a text: the plan may be made before the table is known to be large, and must not search in a list row by row.
+    delete from tenax.item where id = any(:ended_items::bigint[])
+), gone as (
+    delete from tenax.item i
+     using told t
+     where t.state is null and i.id = t.item_id and (t.token is null or i.lease_token = t.token)
+    returning i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.base_dir, i.lane,
+              t.expects, t.keeps_step, t.result, t.whole, t.events, t.next
+), again as (
+    update tenax.item i
+       set state = t.state, available_at = t.available_at, attempt = coalesce(t.attempt, i.attempt),
+           ledger = coalesce(t.ledger, i.ledger), last_error = coalesce(t.last_error, i.last_error),
+           refused_by = case when t.refused_by is not null then array(select jsonb_array_elements_text(t.refused_by)) end,
+           queue_deadline = case when coalesce(t.placed, i.placed) and not i.paused
+                                 then t.available_at + make_interval(secs => i.queue_ttl) end,
+           worker = null, lease_grant = null, lease_token = null, lease_until = null, timeout_at = null, started_at = null,
+           awaiting = null, placed = coalesce(t.placed, i.placed), previous = coalesce(t.previous, i.previous),
+           vary = coalesce(t.vary, i.vary)
+      from told t
+     where t.state is not null and i.id = t.item_id and (t.token is null or i.lease_token = t.token)
+    returning i.id, i.execution_id, t.events
+), fresh as (
+    insert into tenax.item
+           (execution_id, plan_id, step, state, queue, runtime, priority, labels, available_at, queue_deadline,
+            created_at, max_attempts, timeout, queue_ttl, vary, paused, lane, action_gate, action_most, key_gate, key_most,
+            base_dir)
+    select x.execution_id, x.plan_id, x.step, 'queued', x.queue, x.runtime, x.priority, x.labels, :now::timestamptz,
+           case when not x.paused then :now + make_interval(secs => x.queue_ttl) end,
+           :now, x.max_attempts, x.timeout, x.queue_ttl, x.vary, x.paused, x.lane, x.gates ->> 'action',
+           (x.gates ->> 'action_most')::integer, x.gates ->> 'key', (x.gates ->> 'key_most')::integer,
+           x.base_dir
+      from (select u.*
+              from unnest(:new_execution::text::bigint[], :new_plan::text::bigint[], :new_step::text[], :new_queue::text[],
+                          :new_runtime::text[], :new_priority::text::smallint[], :new_labels::jsonb[],
+                          :new_max_attempts::text::integer[], :new_timeout::text::double precision[],
+                          :new_queue_ttl::text::double precision[], :new_vary::jsonb[], :new_lane::text::bigint[],
+                          :new_limits::jsonb[], :new_base_dir::text[], :new_paused::text::boolean[])
+                as u (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane,
+                      gates, base_dir, paused)
+            union all
+            select g.execution_id, g.plan_id, a.step, a.queue, a.runtime, a.priority, a.labels, a.max_attempts, a.timeout,
+                   a.queue_ttl, a.vary, g.lane, null, g.base_dir, false
+              from unnest(:action_step::text[], :action_queue::text[], :action_runtime::text[], :action_priority::text::smallint[],
+                          :action_labels::jsonb[], :action_max_attempts::text::integer[],
+                          :action_timeout::text::double precision[], :action_queue_ttl::text::double precision[],
+                          :action_vary::jsonb[])
+                   with ordinality as a (step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, n)
+              join gone g on g.next = a.n) as x
+), stepped as (
+    insert into tenax.step as s (execution_id, step, state, waiting_for, attempts, result, failure)
+    select g.execution_id, g.step, 'completed', 0, g.attempt, g.result, null from gone g where g.keeps_step
+    union all
+    select x.execution_id, x.step, x.state, x.waiting_for, x.attempts, x.result, x.failure
+      from unnest(:step_execution::text::bigint[], :step_step::text[], :step_state::text[], :step_waiting_for::text::integer[],
+                  :step_attempts::text::integer[], :step_result::jsonb[], :step_failure::jsonb[])
+        as x (execution_id, step, state, waiting_for, attempts, result, failure)
+        on conflict (execution_id, step) do update
+       set state = excluded.state, waiting_for = excluded.waiting_for, attempts = excluded.attempts,
+           result = excluded.result, failure = excluded.failure
+), closed as (
+    update tenax.execution e
+       set state = x.state, open_steps = coalesce(x.open_steps, e.open_steps - 1), result = x.result,
+           failure = coalesce(x.failure, e.failure), compensation = x.compensation,
+           deadline_at = case when x.compensation is null then e.deadline_at end,
+           finished_at = case when x.state in ('running', 'paused') then null else :now end
+      from (select g.execution_id as id, case g.expects when 'last_step' then 'completed' else 'running' end as state,
+                   null::integer as open_steps, g.whole as result, null::jsonb as failure, null::text as compensation
+              from gone g
+             where g.expects in ('last_step', 'more_steps')
+            union all
+            select u.*
+              from unnest(:execution_id::text::bigint[], :execution_state::text[], :execution_open_steps::text::integer[],
+                          :execution_result::jsonb[], :execution_failure::jsonb[], :execution_compensation::text[])
+                as u (id, state, open_steps, result, failure, compensation)) as x
+     where e.id = x.id
+), logged as (
+    insert into tenax.log (execution_id, at, events)
+    select g.execution_id, :now, g.events from gone g where g.events is not null
+    union all
+    select a.execution_id, :now, a.events from again a where a.events is not null
+    union all
+    select x.execution_id, :now, x.events
+      from unnest(:log_execution::text::bigint[], :log_events::text[]) as x (execution_id, events)
+)
+select id from gone union all select id from again

@@ -1,0 +1,62 @@
+"""Two sources of facts, one engine: what the server remembers of its leases, and the rows of the database.
+
+A report on a lease that this server granted is decided on from memory. A report on a lease of another server is decided on from the
+rows. Random scenarios are played both ways; every answer, every column of every table and every event must be equal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from scenarios import scenarios
+from stage import Stage, stage_on
+
+EXAMPLES = 40
+
+
+@pytest.fixture(scope="module")
+def stage(
+    embedded_server: str, new_database, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[asyncio.Runner, Stage]]:
+    """A stage on a database of its own, kept for all examples of this file."""
+    home = tmp_path_factory.mktemp("home")
+    with asyncio.Runner() as runner:
+        opened = stage_on(new_database(embedded_server), Path(home))
+        yield runner, runner.run(opened.__aenter__())
+        runner.run(opened.__aexit__(None, None, None))
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(scenario=scenarios())
+def test_memory_and_rows_lead_to_the_same(stage, scenario):
+    runner, on_stage = stage
+    from_memory = runner.run(on_stage.play(scenario))
+    from_rows = runner.run(on_stage.play(scenario, forgetful=True))
+    assert_equal(scenario, from_memory, from_rows)
+
+
+def assert_equal(scenario: dict[str, Any], one: list[Any], other: list[Any]) -> None:
+    for number, (left, right) in enumerate(zip(one, other, strict=True)):
+        if left != right:
+            note("\n".join(scenario["workflows"]))
+            note(json.dumps(scenario["moves"]))
+            raise AssertionError(f"they differ at {number}: {first_difference(left, right)}")
+
+
+def first_difference(left: Any, right: Any, path: str = "") -> str:
+    if isinstance(left, dict) and isinstance(right, dict):
+        for name in {**left, **right}:
+            if left.get(name) != right.get(name):
+                return first_difference(left.get(name), right.get(name), f"{path}.{name}")
+    if isinstance(left, list) and isinstance(right, list):
+        for n, (one, other) in enumerate(zip(left, right, strict=False)):
+            if one != other:
+                return first_difference(one, other, f"{path}[{n}]")
+        return f"{path}: {len(left)} entries and {len(right)}: {left[len(right) :] or right[len(left) :]}"
+    return f"{path}: {left!r} and {right!r}"
