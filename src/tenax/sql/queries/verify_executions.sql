@@ -13,7 +13,7 @@ select e.id, e.plan_id, e.state, e.open_steps, e.created_at, e.finished_at, e.in
   join tenax.plan p on p.id = e.plan_id
   join tenax.workflow w on w.id = p.workflow_id
  cross join lateral (
-    select w.body -> 'outputs' is null and exists (select from tenax.fan f where f.execution_id = e.id) as so
+    select coalesce(w.body -> 'outputs', 'null'::jsonb) = 'null'::jsonb and exists (select from tenax.fan f where f.execution_id = e.id) as so
  ) as gathered
  where e.id > $1::bigint
    and ($2::timestamptz is null or e.finished_at is null or e.finished_at >= $2)
