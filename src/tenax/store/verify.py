@@ -23,7 +23,7 @@ Key = Any
 Row = Mapping[str, Any]
 T = TypeVar("T")
 
-ROWS_AT_ONCE = 50
+ROWS_AT_ONCE = 200
 """Rows that a cursor fetches together."""
 ALL_IDS = 2**63 - 1
 _JSON = frozenset({"input", "result", "failure", "ledger", "previous", "vary"})
