@@ -26,7 +26,7 @@ PATIENCE = 180.0
 """Seconds in which all that was submitted must have ended, once nothing is killed any more."""
 SERVERS = 2
 WORKERS = 3
-FEEDERS = 3
+FEEDERS = 2
 BATCH = 4
 
 PLAIN = """
@@ -72,6 +72,10 @@ workflow:
   - {step: call, type: workflow, file: flaky.yaml, needs: [nap], retry: {max_attempts: 3, retry_on: [child_failed]}}
 """
 FILES = {"flaky.yaml": FLAKY}
+BLOWS = (
+    "kill_worker", "kill_worker", "stop_worker", "drain_worker", "kill_server", "stop_server",
+    "kill_postgres", "stop_postgres", "end_postgres",
+)  # fmt: skip
 MIX = (PLAIN, PLAIN, FLAKY, FAILING, FAN_OUT, UNDONE, PARENT)
 
 
@@ -87,6 +91,7 @@ class Chaos(Household):
         )
         self.servers: list[Any] = []
         self.workers: list[Any] = []
+        self._blows: list[str] = []
         self.done: Counter[str] = Counter()
         """What was done to whom, and how often."""
 
@@ -100,21 +105,16 @@ class Chaos(Household):
         return self.worker("--name", f"w{number}", "--slots", "4")
 
     def rage(self, seconds: float) -> None:
-        """One blow after the other."""
-        blows = (
-            self.kill_worker, self.kill_worker, self.stop_worker, self.drain_worker,
-            self.kill_server, self.stop_server, self.kill_postgres, self.stop_postgres, self.end_postgres,
-        )  # fmt: skip
-        order = list(blows)  # every blow is dealt once before any comes again
-        self.dice.shuffle(order)
+        """Deals one blow after the other. Each is dealt once before any comes again."""
         deadline = time.monotonic() + seconds
-        for number in count():
-            if time.monotonic() > deadline and number >= len(order):
-                return
-            blow = order[number] if number < len(order) else self.dice.choice(blows)
-            self.done[blow.__name__] += 1
-            blow()
-            _pause(self.dice.uniform(0.2, 1.5))
+        while time.monotonic() < deadline:
+            if not self._blows:
+                self._blows = list(BLOWS)
+                self.dice.shuffle(self._blows)
+            blow = self._blows.pop()
+            self.done[blow] += 1
+            getattr(self, blow)()
+            _pause(self.dice.uniform(0.2, 1.0))
 
     def kill_worker(self) -> None:
         number = self.dice.randrange(WORKERS)
@@ -220,7 +220,7 @@ class Feeders:
                     client,
                     [Submission(source=s, key=k, files=FILES) for s, k in zip(sources, keys, strict=True)],
                 )
-                self.over.wait(dice.uniform(0.05, 0.4))
+                self.over.wait(dice.uniform(0.4, 1.2))
 
     def _submit(self, client: SyncClient, submissions: list[Submission]) -> None:
         """By keys, so that a second try after an answer that never came submits nothing twice."""

@@ -114,7 +114,7 @@ CASES: dict[str, tuple[Make, Break]] = {
     "end-not-before-start": (one_retry, lambda h: h.change("action_completed", at=DAWN)),
     "report-names-current-token": (one_retry, lambda h: h.change("action_completed", token="token-1")),
     "outcome-decided-at-once": (one_retry, lambda h: h.change("step_retry", transaction=1)),
-    "work-begins-once": (one_retry, retried_after_end),
+    "work-ends-once": (one_retry, retried_after_end),
     "decision-replays": (one_retry, lambda h: h.change_decision("step_retry", reason="because")),
     "decisions-go-on": (one_retry, lambda h: h.change_decision("step_retry", elapsed=99.0)),
     "verdict-obeyed": (one_retry, swap_verdict),

@@ -149,8 +149,8 @@ def outcome_decided_at_once(work: Work, event: LoggedEvent) -> Breach | None:
     )
 
 
-@law("work-begins-once", "Nothing of a work item is queued, retried or ended again after its end.")
-def work_begins_once(work: Work, event: LoggedEvent) -> Breach | None:
+@law("work-ends-once", "Nothing of a work item is queued or retried after its end.")
+def work_ends_once(work: Work, event: LoggedEvent) -> Breach | None:
     if work.status not in ("completed", "failed", "cancelled", "stopped"):
         return None
     if event.kind in ("step_enqueued", "step_retry", "retry_held", "retry_released", "retry_rescheduled"):
@@ -180,5 +180,5 @@ ATTEMPT_LAWS: tuple[Law, ...] = (
     end_not_before_start,
     report_names_current_token,
     outcome_decided_at_once,
-    work_begins_once,
+    work_ends_once,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenax.policy.laws.facts import ENDS, LoggedEvent
-from tenax.policy.laws.fold import FINAL, STEP_ENDS, Fold
+from tenax.policy.laws.fold import STEP_ENDS, Fold
 from tenax.policy.laws.law import Breach, Law, law
 
 _AFTER_FAILURE = frozenset(
@@ -127,11 +127,6 @@ def one_compensation_at_a_time(fold: Fold, event: LoggedEvent) -> Breach | None:
     return Breach(f"the compensation of {event.step} began before another one had ended", (event.id,))
 
 
-def unfinished(fold: Fold) -> Breach | None:
-    """Of an open execution without events: the law `begins_once`, once there are no more events."""
-    return Breach("it has no events") if fold.first is None else None
-
-
 HISTORY_LAWS: tuple[Law, ...] = (
     begins_once,
     order_and_time,
@@ -144,4 +139,3 @@ HISTORY_LAWS: tuple[Law, ...] = (
     parallelism_kept,
     one_compensation_at_a_time,
 )
-__all__ = ["FINAL", "HISTORY_LAWS", "unfinished"]
