@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -15,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 from processes import Household, free_port
 from waiting import eventually
 
@@ -179,6 +181,18 @@ class Chaos(Household):
         for number, worker in enumerate(self.workers):
             if worker.poll() is not None:
                 self.workers[number] = self._work(number)
+
+    def count(self, query: str) -> int:
+        """What a statement counts in the database itself."""
+
+        async def ask() -> int:
+            connection = await asyncpg.connect(self.run("db", "url").stdout.strip())
+            try:
+                return int(await connection.fetchval(query))
+            finally:
+                await connection.close()
+
+        return asyncio.run(ask())
 
     def verify(self) -> dict[str, Any] | None:
         """The report of `tenax verify`, from the database itself. None: it could not be reached."""

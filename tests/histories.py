@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tenax.model.decision import NO_CONTROLS, Ledger
+from tenax.model.decision import DECIDER_VERSION, NO_CONTROLS, Ledger
 from tenax.model.events import timestamp
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.parse import parse_workflow
@@ -27,7 +27,7 @@ from tenax.policy.plan import Plan, make_plan
 
 DAWN = datetime(2026, 1, 1, tzinfo=UTC)
 EXECUTION = 7
-PLAIN = {"verdict": "complete", "rule": "succeeded", "version": 3}
+PLAIN = {"verdict": "complete", "rule": "succeeded", "version": DECIDER_VERSION}
 
 ONE = """
 name: one
@@ -200,7 +200,7 @@ def waiting_retry() -> History:
     retry = history.events[-1]
     due = retry.at + timedelta(seconds=1)
     row = ItemFacts(
-        id=1, plan_id=1, step="a", item=None, undoes=False, state="retrying", available_at=due,
+        step="a", item=None, undoes=False, state="retrying", available_at=due,
         created_at=history.events[1].at, attempt=1, max_attempts=3, ledger=(retry.decision or {})["after"],
         last_error=retry.data["last_error"],
     )  # fmt: skip

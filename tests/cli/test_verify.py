@@ -16,6 +16,8 @@ import asyncpg
 import pytest
 from hand import Hand, hand_on
 
+from tenax.model.decision import DECIDER_VERSION
+
 CHANGE = "update tenax.execution set result = '{\"only\": 9}' where id = 1"
 
 
@@ -105,8 +107,15 @@ def test_since(verify, history):
     assert (ended.code, "--since yesterday" in ended.err) == (2, True)
 
 
+def test_an_execution_and_a_time_exclude_each_other(verify):
+    ended = verify("1", "--since", "1h")
+    assert (ended.code, ended.out) == (2, "")
+    assert "exclude each other" in ended.err
+
+
 def test_other_versions_are_said(verify, history):
-    history("update tenax.log set events = replace(events, '\"version\":3', '\"version\":2')")
+    now = f'"version":{DECIDER_VERSION}'
+    history(f"update tenax.log set events = replace(events, '{now}', '\"version\":2')")
     ended = verify()
     assert ended.code == 0
     assert "not made again: 2 decisions of version 2 of the decider" in ended.out

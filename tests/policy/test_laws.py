@@ -218,7 +218,7 @@ def test_a_lease_is_compared_with_the_start_of_its_attempt() -> None:
     del history.events[6:]
     start, retry = history.events[5], history.events[4]
     row = ItemFacts(
-        id=1, plan_id=1, step="a", item=None, undoes=False, state="leased", attempt=2, max_attempts=3,
+        step="a", item=None, undoes=False, state="leased", attempt=2, max_attempts=3,
         available_at=retry.at + timedelta(seconds=1), created_at=history.events[1].at, started_at=start.at,
         ledger=(retry.decision or {})["after"], last_error=retry.data["last_error"], worker="w1", lease_token="t",
         lease_until=start.at, timeout_at=start.at,

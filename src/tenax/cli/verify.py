@@ -13,10 +13,9 @@ from tenax.cli.backend import open_backend, run_async
 from tenax.cli.executions import parse_since
 from tenax.cli.flags import ANYWHERE, Json, Where
 from tenax.cli.output import one_line, print_json, say
+from tenax.policy.laws.law import MOST_VIOLATIONS
 
 VIOLATED = 1
-MOST_VIOLATIONS = 1000
-"""Violations that are kept and printed. The others are only counted."""
 _CLEAR_LINE = "\r\x1b[K"
 
 Report = dict[str, Any]

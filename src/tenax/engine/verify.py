@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
+from tenax.errors import UsageError
 from tenax.policy.laws import ExecutionCheck, Tally, Violation
 from tenax.policy.laws.facts import ExecutionFacts, Rows
 from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
@@ -39,6 +40,8 @@ async def verify_page(
     core: Core, *, after: int = 0, since: datetime | None = None, only: int | None = None
 ) -> Page:
     """Checks the next executions: all of them, those that were open at some time since then, or only one."""
+    if only is not None and since is not None:
+        raise UsageError("one execution and a time since when exclude each other", remedy="name one of them")
     tally = Tally()
     async with core.snapshot() as tx:
         found = await store.load_executions(tx, after, since, only, EXECUTIONS_AT_ONCE)

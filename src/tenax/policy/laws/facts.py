@@ -105,8 +105,6 @@ class StepFacts:
 class ItemFacts:
     """A row of the table `item`."""
 
-    id: int
-    plan_id: int
     step: str
     item: int | None
     undoes: bool

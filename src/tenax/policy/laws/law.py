@@ -91,16 +91,6 @@ class Tally:
         else:
             self.not_shown += 1
 
-    def include(self, other: Tally) -> None:
-        """Adds what another check has found."""
-        self.executions += other.executions
-        self.events += other.events
-        self.decisions += other.decisions
-        self.other_versions += other.other_versions
-        self.not_shown += other.not_shown
-        for violation in other.violations:
-            self.add(violation)
-
     def as_dict(self) -> dict[str, Any]:
         """The report as `tenax verify --json` prints it."""
         return {

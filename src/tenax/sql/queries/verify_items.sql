@@ -1,6 +1,6 @@
 -- The work items of these executions: those of fan-outs ($2), or all others. With each that waits for a child, whether it will hear of
 -- the child's end.
-select i.execution_id, i.id, i.plan_id, i.step, i.item_no as item, i.compensates as undoes, i.state, i.available_at, i.created_at, i.attempt,
+select i.execution_id, i.step, i.item_no as item, i.compensates as undoes, i.state, i.available_at, i.created_at, i.attempt,
        i.max_attempts, i.ledger, i.last_error, i.worker, i.lease_token::text as lease_token, i.lease_until, i.timeout_at, i.started_at,
        i.previous, i.vary, i.awaiting, i.placed, i.paused, i.blocked, (i.action_gate is not null or i.key_gate is not null) as limited,
        coalesce(i.awaiting not like 'child:%', true)
