@@ -139,8 +139,11 @@ def report_names_current_token(work: Work, event: LoggedEvent) -> Breach | None:
 )
 def outcome_decided_at_once(work: Work, event: LoggedEvent) -> Breach | None:
     outcome = work.outcome
-    if outcome is None or event.type == "late_result":
+    if event.type == "late_result":
         return None
+    if outcome is None:
+        decides = event.kind in ("step_retry", "retry_held")
+        return Breach(f"{event.type}, but no attempt has ended", _both(work, event)) if decides else None
     if event.kind in _DECIDES and event.transaction == outcome.transaction:
         return None
     words = "another transaction" if event.kind in _DECIDES else f"{event.type}, not by a decision"
