@@ -6,7 +6,7 @@ RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test check format docs bench lock clean
+.PHONY: help install demo up test chaos check format docs bench lock clean
 
 help: ## the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ up: $(RUN_STAMP) ## server, workers and database, until Ctrl-C
 
 test: $(DEV_STAMP) ## all tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+chaos: $(DEV_STAMP) ## kills servers, workers and PostgreSQL under load, a minute each, three runs; then tenax verify
+	@TENAX_CHAOS_SECONDS=$${SECONDS_EACH:-60} TENAX_CHAOS_RUNS=$${RUNS:-3} $(BIN)/python -m pytest -s tests/e2e/test_chaos.py
 
 check: $(DEV_STAMP) ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

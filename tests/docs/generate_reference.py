@@ -25,6 +25,7 @@ from tenax.model.step_keys import (
 from tenax.model.step_types import LATER_TYPES, SPEC_KEYS
 from tenax.policy.conditions import CONDITION_VARIABLES
 from tenax.policy.expressions import DEPTH, NESTING, NODES, TEXT_LENGTH
+from tenax.policy.laws import LAWS
 from tenax.policy.templates import (
     COMPENSATE_VARIABLES,
     FAN_OUT_VARIABLES,
@@ -330,7 +331,12 @@ def _tree(kind: type[TenaxError]) -> Iterator[type[TenaxError]]:
         yield from _tree(child)
 
 
+def laws() -> str:
+    return table(("law", ""), [(code(law.name), law.sentence) for law in LAWS.values()])
+
+
 BLOCKS = {
+    "laws": laws,
     "events": events,
     "reserved-events": reserved_events,
     "states-execution": lambda: _states("execution"),

@@ -11,7 +11,7 @@ app = App(
     help="Durable workflows and tasks on PostgreSQL, whose heart is the retry.",
     version=f"tenax {__version__}",
     help_format="plaintext",
-    help_epilogue="Exit codes: 0 done; 1 the execution failed; 2 wrong usage or an invalid file; 3 cannot reach what it needs.",
+    help_epilogue="Exit codes: 0 done; 1 the execution failed, or history breaks a law; 2 wrong usage or an invalid file; 3 cannot reach what it needs.",
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
@@ -63,6 +63,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("decide", "decide:decide", _DEFINITIONS, "Ask the decision function: what if this failed so, now?"),
     ("store", "catalogue:store", _DEFINITIONS, "Store a workflow file, for others to start it by its name."),
     ("workflows", "catalogue:workflows", _DEFINITIONS, "List the workflows that are stored."),
+    ("verify", "verify:verify", _ADMINISTRATION, "Check history: decisions, rows, and every rule they obey."),
     ("version", "version:version", _ADMINISTRATION, "Print the version."),
 )
 

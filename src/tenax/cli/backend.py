@@ -63,6 +63,10 @@ class Backend(Protocol):
         """Of a fan-out, in the order of its list."""
         ...
 
+    async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
+        """Checks the next executions after this one, or the one that is named."""
+        ...
+
     async def tree(self, execution_id: int) -> dict[str, Any]:
         """An execution with its children, and theirs."""
         ...

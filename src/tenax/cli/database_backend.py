@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from tenax.cli.backend import Wanted, check_id, user_name
@@ -59,6 +60,10 @@ class DatabaseBackend:
         return await self._engine.items(
             check_id(execution_id), step, states=list(states) or None, after=after, limit=limit
         )
+
+    async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
+        only = None if execution_id is None else check_id(execution_id)
+        return await self._engine.verify(after=after, since=since, only=only)
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
         return await self._engine.tree(check_id(execution_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from tenax.cli.backend import Wanted, check_id
@@ -58,6 +59,10 @@ class ServerBackend:
             check_id(execution_id), step, status=status, after=after if after >= 0 else None, limit=limit
         )
         return list(found)
+
+    async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
+        only = None if execution_id is None else check_id(execution_id)
+        return await self._client.verify(only, after=after, since=since.isoformat() if since else None)
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
         return dict(await self._client.tree(check_id(execution_id)))

@@ -21,7 +21,7 @@ from tenax.settings import Settings
 from tenax.store import plans
 from tenax.store.claims import Terms
 from tenax.store.connect import Connection, Database
-from tenax.store.session import session, transaction
+from tenax.store.session import session, snapshot, transaction
 from tenax.store.steps import ResultCache
 
 PLANS_IN_MEMORY = 512
@@ -119,6 +119,10 @@ class Core:
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
         return transaction(self.database)
+
+    def snapshot(self) -> AbstractAsyncContextManager[Connection]:
+        """A transaction that only reads, and sees the database as it is now until it ends."""
+        return snapshot(self.database)
 
     def statements(self) -> AbstractAsyncContextManager[Connection]:
         """A straight session on which each statement is a transaction of its own."""

@@ -24,6 +24,7 @@ from tenax.engine.report import report
 from tenax.engine.server_steps import ServerSteps
 from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
+from tenax.engine.verify import verify_page
 from tenax.errors import UsageError
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
@@ -179,6 +180,12 @@ class Engine:
         item: int | None = None,
     ) -> Sequence[dict[str, Any]]:
         return await views.explain(self.core, execution_id, step=step, attempt=attempt, item=item)
+
+    async def verify(
+        self, *, after: int = 0, since: datetime | None = None, only: int | None = None
+    ) -> dict[str, Any]:
+        """Checks the next executions after this one against all laws. `next` is where to go on, None at the end."""
+        return (await verify_page(self.core, after=after, since=since, only=only)).as_dict()
 
     async def items(
         self,

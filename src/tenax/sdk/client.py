@@ -28,6 +28,8 @@ T = TypeVar("T")
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 PARK_SECONDS = 20.0
 """How long one request for events waits in the server for the next one."""
+VERIFY_SECONDS = 600.0
+"""How long one request to check executions may take: a page ends after seconds, but one execution may be huge."""
 VERSION_HEADER = "tenax-version"
 """Every answer of a Tenax server has it."""
 
@@ -115,6 +117,14 @@ class Client:
     ) -> Any:
         query = {"step": step, "item": item, "attempt": attempt}
         return await self._call("GET", f"/v1/executions/{execution_id}/explain", query=query)
+
+    async def verify(
+        self, execution_id: int | None = None, *, after: int = 0, since: str | None = None
+    ) -> dict[str, Any]:
+        """Checks the next executions after `after` against all laws. Go on with the answer's `next`, until that is None."""
+        query = {"execution": execution_id, "since": since, "after": after}
+        answer = await self._call("GET", "/v1/verify", query=query, timeout=VERIFY_SECONDS)
+        return cast("dict[str, Any]", answer)
 
     async def items(
         self,

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server import callbacks, executions, fleet, health, steps, tokens, workers, workflows
+from tenax.server import callbacks, executions, fleet, health, steps, tokens, verify, workers, workflows
 from tenax.server.auth import Doorkeeper, is_loopback
 from tenax.server.describe import describe
 from tenax.server.gate import Gate
@@ -45,7 +45,7 @@ COLLECT_AFTER = 50_000
 """New objects between two looks for cycles. A batch makes thousands, and hardly a cycle: Python's 700 cost a fifth of the time."""
 
 
-API = (executions, steps, workflows, callbacks, fleet, workers, tokens, health)
+API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health)
 HOT: dict[str, Endpoint] = {
     "/v1/worker/lease": workers.lease,
     "/v1/worker/report": workers.report,

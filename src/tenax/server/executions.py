@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, get_args
 
 from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.errors import UsageError
-from tenax.model.durations import parse_duration
 from tenax.server import answers, bodies
 from tenax.server.answers import Compensation, ExecutionStatus, answer
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
-from tenax.server.parameters import ExecutionId, Plain, one_of, refuse_unknown_parameters
+from tenax.server.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
 from tenax.server.read_body import read_body
 from tenax.server.services import actor, engine, services
 from tenax.store.tokens import LARGEST_ID
@@ -62,7 +60,7 @@ async def list_executions(
     found = await engine(request).list(
         states=one_of(STATUSES, status),
         workflow=workflow,
-        since=None if since is None else _moment(since, datetime.now(UTC)),
+        since=None if since is None else moment_of(since, datetime.now(UTC)),
         before=before,
         limit=limit,
         top=top,
@@ -164,19 +162,3 @@ async def retry(request: Request, execution_id: ExecutionId) -> Response:
         execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed
     )
     return answer(answers.RetryAnswer(**done))
-
-
-def _moment(text: str, now: datetime) -> datetime:
-    """A time as RFC 3339 has it (UTC where it names no zone), or how long ago."""
-    try:
-        return now - timedelta(seconds=parse_duration(text))
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"since: {text!r} is neither a time nor a duration",
-            remedy="write 2026-01-31T12:00:00Z, or how long ago: 30m, 1h, 7d",
-        ) from None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import Path, Query
 from starlette.requests import Request
 
 from tenax.errors import UsageError
+from tenax.model.durations import parse_duration
 from tenax.model.findings import nearest
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.store.tokens import LARGEST_ID
@@ -46,3 +48,19 @@ def one_of(statuses: Sequence[str], given: Sequence[str] | None) -> list[str] | 
                 f"there is no status {name[:100]!r}{hint}", remedy=f"the statuses are {', '.join(statuses)}"
             )
     return names or None
+
+
+def moment_of(text: str, now: datetime) -> datetime:
+    """A time as RFC 3339 has it (UTC where it names no zone), or how long ago."""
+    try:
+        return now - timedelta(seconds=parse_duration(text))
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"since: {text!r} is neither a time nor a duration",
+            remedy="write 2026-01-31T12:00:00Z, or how long ago: 30m, 1h, 7d",
+        ) from None

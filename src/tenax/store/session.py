@@ -30,6 +30,16 @@ async def transaction(database: Database, *, straight: bool = False) -> AsyncIte
 
 
 @asynccontextmanager
+async def snapshot(database: Database) -> AsyncIterator[Connection]:
+    """A transaction that only reads, and in which every statement sees the database as the first one did."""
+    async with (
+        session(database, straight=False) as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        yield connection
+
+
+@asynccontextmanager
 async def session(database: Database, *, straight: bool = True) -> AsyncIterator[Connection]:
     """A connection on which each statement is a transaction of its own: where there is but one, that saves two round trips. What
     goes wrong means the same as in a transaction."""

@@ -1,0 +1,181 @@
+"""Laws on decisions: each is made again from its stored inputs, goes on from the one before, and is obeyed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from tenax.model.decision import DECIDER_VERSION
+from tenax.model.outcome import Failure, Outcome, OutcomeStatus, Usage
+from tenax.policy.decide import SUCCESS_AT_ONCE, replay
+from tenax.policy.laws.facts import ENDS, LoggedEvent, moment
+from tenax.policy.laws.law import Breach, Law, law
+from tenax.policy.laws.work import Work
+
+_STATUS: Mapping[str, OutcomeStatus] = {
+    "action_completed": "succeeded",
+    "action_polled": "succeeded",
+    "action_not_completed": "not_completed",
+    "action_snoozed": "snoozed",
+}
+"""What attempts came to, by the event of their end. All others failed."""
+_VERDICTS: Mapping[str, tuple[str, ...]] = {
+    "step_retry": ("retry",),
+    "retry_held": ("hold",),
+    "step_failed_terminal": ("fail",),
+    "item_failed": ("fail",),
+    "action_completed": ("complete", "stop"),
+}
+_PRECISION = 0.001
+"""Seconds by which two ways to measure the age of an item may differ."""
+
+
+@law(
+    "decision-replays",
+    "Every decision, made again from its stored inputs by the same version of the decider, is identical.",
+)
+def decision_replays(work: Work, event: LoggedEvent) -> Breach | None:
+    record = event.decision
+    if record is None or record.get("version") != DECIDER_VERSION:
+        return None
+    if "checks" not in record:
+        return _plain_success(work, event, record)
+    ended = event if event.kind in ENDS or work.outcome is None else work.outcome
+    if wrong := _wrong_inputs(work, ended, record):
+        return Breach(wrong, _ids(ended, event))
+    try:
+        again = replay(work.action.policy, *_reported(ended, record), record, work.action.until).as_dict()
+    except Exception as error:  # noqa: BLE001 -- whatever is wrong with the record, it is this one's
+        return Breach(f"it cannot be made again: {type(error).__name__}: {error}", _ids(ended, event))
+    if again == record:
+        return None
+    names = sorted(name for name in {*again, *record} if again.get(name) != record.get(name))
+    words = f"made again it is `{again['verdict']}` by the rule `{again['rule']}`, the record says "
+    words += f"`{record.get('verdict')}` by `{record.get('rule')}`; they differ in {', '.join(names)}"
+    return Breach(words, _ids(ended, event))
+
+
+def _plain_success(work: Work, event: LoggedEvent, record: Mapping[str, Any]) -> Breach | None:
+    """Checks the short record of a first success: nothing lies behind the item, and nothing judges its success."""
+    plain = event.kind == "action_completed" and work.ledger is None and work.action.until is None
+    same = (record.get("verdict"), record.get("rule")) == (SUCCESS_AT_ONCE.verdict, SUCCESS_AT_ONCE.rule)
+    if plain and same:
+        return None
+    return Breach("the short record of a decision is only for a plain first success", (event.id,))
+
+
+def _wrong_inputs(work: Work, ended: LoggedEvent, record: Mapping[str, Any]) -> str | None:
+    """Says which input of the record is not that of the attempt."""
+    number = work.attempt if ended.attempt is None else ended.attempt
+    for name, value in (("execution_id", work.execution_id), ("node_id", work.step), ("attempt", number)):
+        if record.get(name) != value:
+            return f"its {name} is {record.get(name)!r}, the attempt's is {value!r}"
+    return None
+
+
+def _reported(ended: LoggedEvent, record: Mapping[str, Any]) -> tuple[Outcome, Failure | None]:
+    """The outcome and the failure that the decision was made on."""
+    data = ended.data
+    judged = any(check["rule"] == "until" for check in record["checks"])
+    outcome = Outcome(
+        "succeeded" if judged else _STATUS.get(ended.kind, "failed"),
+        data.get("result"),
+        after=data.get("after"),
+        usage=Usage(**data["usage"]) if "usage" in data else None,
+    )
+    failure = data.get("failure")
+    return outcome, Failure.from_dict(dict(failure)) if failure is not None else None
+
+
+@law(
+    "decisions-go-on",
+    "A decision starts from the ledger that the one before left, counts the attempts as they ended, and knows how old its item is.",
+)
+def decisions_go_on(work: Work, event: LoggedEvent) -> Breach | None:
+    record = event.decision
+    if record is None or record.get("version") != DECIDER_VERSION or "before" not in record:
+        return None
+    before = {name: value for name, value in record["before"].items() if name != "elapsed"}
+    left = {name: value for name, value in (work.ledger or {}).items() if name != "elapsed"}
+    if not work.old_version and before != (left or {"counted": 0, "exempted": 0}):
+        return Breach(f"its ledger begins with {before}, the one before left {left}", (work.last, event.id))
+    age = _age(work, event)
+    elapsed = record.get("elapsed", 0.0)
+    if age is None or abs(elapsed - age) <= _PRECISION:
+        return None
+    if elapsed < age and record.get("verdict") == "complete":
+        return None  # of a success the age is read first, and the time of the event as it is written
+    return Breach(f"it took its item for {elapsed:g} s old, and it was {age:g} s old", (event.id,))
+
+
+def _age(work: Work, event: LoggedEvent) -> float | None:
+    """Seconds since the item was queued. Returns None if the log does not say when that was."""
+    if work.enqueued_at is None or work.rebuilt:
+        return None
+    return max(0.0, (event.at - work.enqueued_at).total_seconds())
+
+
+@law(
+    "verdict-obeyed",
+    "What follows an attempt's end is what was decided: a retry, a hold, a failure or the end.",
+)
+def verdict_obeyed(_work: Work, event: LoggedEvent) -> Breach | None:
+    record = event.decision
+    if record is None:
+        needs = event.kind in ("step_retry", "retry_held", "action_completed")
+        return Breach(f"{event.type} without a decision", (event.id,)) if needs else None
+    allowed = _VERDICTS.get(event.kind, ("stop",) if event.kind in ENDS else ())
+    if record.get("verdict") in allowed:
+        return None
+    return Breach(f"{event.type}, though `{record.get('verdict')}` was decided", (event.id,))
+
+
+@law(
+    "retry-due-at-decision-time",
+    "A retry is due its delay after the decision, and the delay is the decision's.",
+)
+def retry_due_at_decision_time(_work: Work, event: LoggedEvent) -> Breach | None:
+    if event.kind not in ("step_retry", "retry_held") or event.decision is None:
+        return None
+    delay = event.data.get("delay_seconds")
+    decided = (event.decision.get("delay") or {}).get("delay", 0.0)
+    if delay != decided:
+        return Breach(f"the delay is {delay!r} s, decided were {decided!r} s", (event.id,))
+    due = event.at + timedelta(seconds=delay)
+    if moment(event.data.get("available_at")) == due:
+        return None
+    words = f"it is due at {event.data.get('available_at')}, decided was {due.isoformat()}"
+    return Breach(words, (event.id,))
+
+
+def miscounted(work: Work, event: LoggedEvent) -> Breach | None:
+    """The same law as `decisions_go_on`, on the work item after the event: the ledger counts as the attempts ended."""
+    record = event.decision
+    if (
+        record is None
+        or record.get("version") != DECIDER_VERSION
+        or "after" not in record
+        or work.old_version
+    ):
+        return None
+    if "held_for" in record.get("controls", {}):
+        return None  # a hold that ends is no attempt
+    after = record["after"]
+    if (after.get("counted"), after.get("exempted")) == (work.counted, work.exempted):
+        return None
+    words = f"its ledger has {after.get('counted')} counted and {after.get('exempted')} exempted attempts, "
+    words += f"the log has {work.counted} and {work.exempted}"
+    return Breach(words, (event.id,))
+
+
+def _ids(*events: LoggedEvent) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(event.id for event in events))
+
+
+DECISION_LAWS: tuple[Law, ...] = (
+    decision_replays,
+    decisions_go_on,
+    verdict_obeyed,
+    retry_due_at_decision_time,
+)

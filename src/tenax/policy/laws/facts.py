@@ -1,0 +1,197 @@
+"""The facts that laws look at: events and rows as the store reads them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from tenax.model.events import ATTEMPT_ENDS
+
+ENDS = ATTEMPT_ENDS
+_IN_A_STEP = {
+    "compensation_enqueued": "step_enqueued",
+    "compensation_started": "action_started",
+    "compensation_completed": "action_completed",
+    "compensation_failed": "step_failed_terminal",
+    "compensation_cancelled": "item_cancelled",
+}
+
+
+class LoggedEvent(NamedTuple):
+    """One event of the log."""
+
+    id: int
+    type: str
+    at: datetime
+    step: str | None = None
+    item: int | None = None
+    attempt: int | None = None
+    token: str | None = None
+    data: Mapping[str, Any] = {}
+    transaction: int = 0
+    """The transaction that wrote it."""
+
+    @property
+    def undoes(self) -> bool:
+        """Whether the event belongs to a compensation."""
+        return self.type.startswith("compensation_") or bool(self.data.get("compensation"))
+
+    @property
+    def kind(self) -> str:
+        """The type; of a compensation's event, the type that it would have in a step."""
+        if self.type == "compensation_retry":
+            return "retry_held" if self.data.get("held") else "step_retry"
+        if self.type == "compensation_error":
+            how = str(self.data.get("how", "action_error"))
+            return how if how in ENDS else "action_error"
+        return _IN_A_STEP.get(self.type, self.type)
+
+    @property
+    def decision(self) -> Mapping[str, Any] | None:
+        found = self.data.get("decision")
+        return found if isinstance(found, Mapping) else None
+
+    @property
+    def failure(self) -> Mapping[str, Any] | None:
+        found = self.data.get("failure")
+        return found if isinstance(found, Mapping) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFacts:
+    """A row of the table `execution`."""
+
+    id: int
+    plan_id: int
+    state: str
+    open_steps: int
+    created_at: datetime
+    finished_at: datetime | None = None
+    input: Any = None
+    result: Any = None
+    failure: Mapping[str, Any] | None = None
+    retry_of: int | None = None
+    original_execution: int | None = None
+    parent_id: int | None = None
+    parent_step: str | None = None
+    parent_item_no: int | None = None
+    parent_attempt: int | None = None
+    compensation: str | None = None
+    has_work: bool = True
+    """Whether it has any work item."""
+    result_gathered: bool | None = None
+    """Of an execution with fan-outs: whether its result is that of its steps. None: see `result`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFacts:
+    """A row of the table `step`."""
+
+    step: str
+    state: str
+    waiting_for: int = 0
+    attempts: int = 0
+    result: Any = None
+    failure: Mapping[str, Any] | None = None
+    gathered: bool | None = None
+    """Of a completed fan-out: whether results and failures are those of its items. None: it is no fan-out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFacts:
+    """A row of the table `item`."""
+
+    step: str
+    item: int | None
+    undoes: bool
+    state: str
+    available_at: datetime
+    created_at: datetime
+    attempt: int = 0
+    max_attempts: int | None = None
+    ledger: Mapping[str, Any] | None = None
+    last_error: str | None = None
+    worker: str | None = None
+    lease_token: str | None = None
+    lease_until: datetime | None = None
+    timeout_at: datetime | None = None
+    started_at: datetime | None = None
+    previous: Any = None
+    vary: Mapping[str, Any] | None = None
+    awaiting: str | None = None
+    placed: bool = True
+    paused: bool = False
+    blocked: bool = False
+    limited: bool = False
+    """Whether it is under a limit of concurrency."""
+    child_will_end: bool = True
+    """Of an item that waits for a child: whether that is open, or its end is in the inbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FanOutFacts:
+    """A row of the table `fan`, with how many work items it has now."""
+
+    step: str
+    total: int
+    ended: int
+    failed: int
+    attempts: int
+    tolerated: int
+    parallelism: int | None
+    placed: int
+    closed: bool
+    live: int = 0
+    live_placed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemResultFacts:
+    """A row of the table `item_result`."""
+
+    step: str
+    item: int
+    state: str
+    attempts: int
+    result: Any = None
+    failure: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of one execution, but for those of the items of its fan-outs."""
+
+    execution: ExecutionFacts
+    steps: dict[str, StepFacts] = field(default_factory=dict)
+    items: list[ItemFacts] = field(default_factory=list)
+    fan_outs: dict[str, FanOutFacts] = field(default_factory=dict)
+
+
+def fingerprint(value: Any) -> bytes:
+    """A short text that equal JSON values share. Whole floats are integers, as jsonb has them."""
+    text = json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case float():
+            return int(value) if value.is_integer() else value
+        case Mapping():
+            return {str(key): _plain(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [_plain(entry) for entry in value]
+        case _:
+            return value
+
+
+def moment(text: Any) -> datetime | None:
+    """A time of an event's data. Returns None if it is none."""
+    try:
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

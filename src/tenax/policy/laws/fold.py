@@ -1,0 +1,250 @@
+"""How far an execution has come, folded from its events in the order of the log. Of the items of fan-outs it keeps counts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tenax.policy.laws.attempts import ends_without_start
+from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint
+from tenax.policy.laws.work import Work
+from tenax.policy.plan import Plan
+
+STEP_ENDS = {
+    "step_completed": "completed",
+    "step_failed_terminal": "failed",
+    "step_skipped": "skipped",
+    "step_unreachable": "unreachable",
+}
+FINAL = {"execution_completed": "completed", "execution_failed": "failed", "execution_cancelled": "cancelled"}
+_UNDONE = ("compensation_completed", "compensation_failed", "compensation_cancelled")
+_NOTHING = fingerprint(None)
+
+
+@dataclass(slots=True)
+class StepFold:
+    """One step: how it ended, and what its row must say."""
+
+    status: str = "pending"
+    """`pending`, `started`, or how it ended."""
+    attempts: int = 0
+    result: bytes | None = _NOTHING
+    told: bool = False
+    """An event has the result whole: it is not put together from those of items."""
+    failure: Mapping[str, Any] | None = None
+    cause: str | None = None
+    carried: bool = False
+    has_row: bool = False
+    """It ended while the execution was open, or as an attempt that still ran: its row says so."""
+    in_graph: bool = False
+    """It ended while the execution was open: the graph went on from it."""
+    unforgiven: bool = False
+    """The value of its `on_failure` could not be had."""
+
+
+@dataclass(slots=True)
+class FanOutFold:
+    """The items of a step with `for_each`, counted."""
+
+    total: int
+    parallelism: int
+    running: int = 0
+    ended: int = 0
+    failed: int = 0
+    attempts: int = 0
+    cancelled: int = 0
+    closed: bool = False
+    retired: bool = False
+    """The execution was over before the step was."""
+    unborn: bool = False
+    """It was cancelled in the transaction that would have made its items."""
+
+
+@dataclass(slots=True)
+class Fold:
+    """One execution, as the events so far have it."""
+
+    execution_id: int
+    plan: Plan
+    state: str = "new"
+    closed: bool = False
+    """How it ends is settled: nothing of its steps starts any more."""
+    compensation: str | None = None
+    failure: Mapping[str, Any] | None = None
+    first: LoggedEvent | None = None
+    last: LoggedEvent | None = None
+    final: LoggedEvent | None = None
+    """The event that ended it."""
+    result: bytes | None = None
+    """Of an execution with `outputs`."""
+    steps: dict[str, StepFold] = field(default_factory=dict)
+    fan_outs: dict[str, FanOutFold] = field(default_factory=dict)
+    works: dict[tuple[str, bool], Work] = field(default_factory=dict)
+    """The work items of steps that are one item; and what undoes them (true)."""
+    undoing: int = 0
+    """Compensations that were queued and have not ended."""
+    repaired: bool = False
+    """Recovery has made work items of a fan-out anew."""
+    has_items: bool = False
+    """There are events of single items of fan-outs."""
+
+    def __post_init__(self) -> None:
+        self.steps = {name: StepFold() for name in self.plan.steps}
+
+    @property
+    def over(self) -> bool:
+        return self.final is not None
+
+    @property
+    def finished_at(self) -> datetime | None:
+        return self.final.at if self.final is not None else None
+
+    def is_fan_out(self, step: str) -> bool:
+        return self.plan.steps[step].for_each is not None
+
+    def is_met(self, step: str) -> bool:
+        """Whether a step that needs this one may start."""
+        found = self.steps[step]
+        forgiven = self.plan.steps[step].forgiven and not found.unforgiven
+        return found.status in ("completed", "skipped") or (found.status == "failed" and forgiven)
+
+    def work(self, step: str, *, undoes: bool) -> Work | None:
+        """The work item of a step that is one item. Returns None if the plan has no such action."""
+        key = (step, undoes)
+        if key not in self.works:
+            if undoes and self.plan.steps[step].compensation is None:
+                return None
+            action = self.plan.action(step, compensates=undoes)
+            self.works[key] = Work(self.execution_id, step, None, undoes, action)
+        return self.works[key]
+
+
+def apply(fold: Fold, event: LoggedEvent) -> None:
+    """Takes in the next event of the execution. Work items are folded by themselves, see `work`."""
+    fold.first = fold.first or event
+    fold.last = event
+    if event.step is None:
+        _apply_to_execution(fold, event)
+    elif event.step in fold.steps:
+        if event.undoes:
+            _apply_to_compensation(fold, event)
+        elif event.item is not None:
+            fold.has_items = True
+            _apply_to_items(fold, event)
+        else:
+            _apply_to_step(fold, event)
+
+
+def _apply_to_execution(fold: Fold, event: LoggedEvent) -> None:
+    match event.type:
+        case "execution_started":
+            fold.state = "running"
+        case "execution_paused":
+            fold.state = "paused"
+        case "execution_resumed":
+            fold.state = "running"
+        case "execution_compensating":
+            fold.compensation, fold.failure = "waiting", event.failure
+            _close(fold)
+        case "execution_compensated":
+            fold.compensation = "failed" if event.data.get("failed") else "completed"
+        case "execution_activated":
+            fold.repaired = fold.repaired or "restored" in event.data
+        case kind if kind in FINAL:
+            _finish(fold, event, FINAL[kind])
+
+
+def _finish(fold: Fold, event: LoggedEvent, state: str) -> None:
+    fold.state, fold.final = state, event
+    match state:
+        case "completed":
+            fold.result = fingerprint(event.data["result"]) if "result" in event.data else None
+        case "failed":
+            fold.failure = event.failure
+            _close(fold)
+        case _:
+            words = event.data.get("reason") or f"cancelled by {event.data.get('actor')}"
+            fold.failure = {"class": "cancelled", "reason": "cancelled_on_request", "message": words}
+            fold.compensation = "cancelled" if fold.compensation is not None else None
+            _close(fold)
+    fold.closed = True
+
+
+def _close(fold: Fold) -> None:
+    fold.closed = True
+    for found in fold.fan_outs.values():
+        found.retired = found.retired or not found.closed
+
+
+def _apply_to_compensation(fold: Fold, event: LoggedEvent) -> None:
+    fold.has_items = fold.has_items or event.item is not None
+    if event.type == "compensation_enqueued":
+        fold.undoing += 1
+        fold.compensation = "running"
+    elif event.type in _UNDONE and "count" not in event.data and event.data.get("was") != "waiting":
+        fold.undoing = max(0, fold.undoing - 1)
+
+
+def _apply_to_step(fold: Fold, event: LoggedEvent) -> None:
+    step, name = fold.steps[event.step or ""], event.step or ""
+    if event.type == "step_enqueued":
+        step.status = "started"
+        if "items" in event.data and name not in fold.fan_outs:
+            fold.fan_outs[name] = FanOutFold(event.data["items"], event.data.get("parallelism", 1))
+    elif event.type == "item_cancelled" and name in fold.fan_outs:
+        found = fold.fan_outs[name]
+        found.cancelled += event.data.get("count", 0)
+        found.unborn = found.unborn or "count" not in event.data
+    elif event.type in STEP_ENDS:
+        _end_step(fold, step, name, event)
+
+
+def _end_step(fold: Fold, step: StepFold, name: str, event: LoggedEvent) -> None:
+    data = event.data
+    step.unforgiven = step.status == "failed" and event.type == "step_failed_terminal"
+    step.status = STEP_ENDS[event.type]
+    step.has_row, step.in_graph = True, step.in_graph or not fold.closed
+    step.carried = "carried_from" in data
+    step.cause = data.get("cause")
+    if event.failure is not None:
+        step.failure = event.failure
+    if name in fold.fan_outs:
+        fold.fan_outs[name].closed = True
+        step.attempts = fold.fan_outs[name].attempts
+    elif not step.carried and (work := fold.works.get((name, False))) is not None:
+        step.attempts = work.attempt
+    if "result" in data:
+        step.result, step.told = fingerprint(data["result"]), True
+    elif event.type == "step_completed" and (work := fold.works.get((name, False))) is not None:
+        step.result = work.result
+    if step.status == "completed" and not fold.closed:
+        _lend(fold, name, step.result)
+
+
+def _lend(fold: Fold, name: str, result: bytes | None) -> None:
+    """The result of a fallback is also that of the step that it stands in for."""
+    failed = fold.plan.steps[name].fallback_of
+    while failed is not None:
+        fold.steps[failed].result, fold.steps[failed].told = result, name not in fold.fan_outs
+        failed = fold.plan.steps[failed].fallback_of
+
+
+def _apply_to_items(fold: Fold, event: LoggedEvent) -> None:
+    found = fold.fan_outs.get(event.step or "")
+    if found is None:
+        return
+    kind = event.kind
+    if kind == "action_started":
+        found.running += 1
+    elif kind == "lease_released" or (kind in ENDS and not ends_without_start(event)):
+        found.running = max(0, found.running - 1)
+    elif kind == "item_cancelled":
+        found.cancelled += 1
+        if event.data.get("was") in ("leased", "accepted"):
+            found.running = max(0, found.running - 1)
+    elif kind in ("item_completed", "item_failed"):
+        found.ended += 1
+        found.failed += kind == "item_failed"
+        found.attempts += event.data.get("attempts", 0) if event.attempt is None else event.attempt

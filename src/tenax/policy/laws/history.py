@@ -1,0 +1,141 @@
+"""Laws on the history of one execution as a whole. Each check is given the execution as it stood before an event, and the event."""
+
+from __future__ import annotations
+
+from tenax.policy.laws.facts import ENDS, LoggedEvent
+from tenax.policy.laws.fold import STEP_ENDS, Fold
+from tenax.policy.laws.law import Breach, Law, law
+
+_AFTER_FAILURE = frozenset(
+    {
+        *ENDS,
+        *STEP_ENDS,
+        "action_accepted",
+        "item_completed",
+        "item_failed",
+        "item_cancelled",
+        "step_retry_exhausted",
+    }
+)
+"""What still ran when an execution failed may end."""
+_ALWAYS = frozenset({"late_result", "operator_action"})
+_BEGINNINGS = frozenset({"action_started", "step_enqueued", "step_retry", "retry_held"})
+_STARTS = frozenset({"action_started", "compensation_started"})
+
+
+@law("begins-once", "The first event of an execution is `execution_started`, and there is no other.")
+def begins_once(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if (event.type == "execution_started") == (fold.first is None):
+        return None
+    if fold.first is None:
+        return Breach(f"its first event is {event.type}", (event.id,))
+    return Breach("it has started twice", (fold.first.id, event.id))
+
+
+@law("order-and-time", "The ids of events rise, and none is earlier than the start of its execution.")
+def order_and_time(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if fold.last is not None and event.id <= fold.last.id:
+        return Breach(f"event {event.id} comes after event {fold.last.id}", (fold.last.id, event.id))
+    if fold.first is not None and event.at < fold.first.at:
+        return Breach(f"{event.type} is earlier than the start of the execution", (fold.first.id, event.id))
+    return None
+
+
+@law("events-of-the-plan", "Every event of a step is of a step that the execution's plan has.")
+def events_of_the_plan(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if event.step is None or event.step in fold.steps:
+        return None
+    return Breach(f"the plan has no step `{event.step}`", (event.id,))
+
+
+@law(
+    "nothing-after-the-end",
+    "After its end nothing of an execution begins. What still ran when it failed may end; while it compensates, only compensations begin.",
+)
+def nothing_after_the_end(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if not fold.closed or event.type in _ALWAYS:
+        return None
+    if fold.final is None:
+        if event.type in _BEGINNINGS and not event.undoes:
+            return Breach(f"{event.type} while the execution compensates", (event.id,))
+        return None
+    if fold.state == "failed" and event.type in _AFTER_FAILURE:
+        return None
+    return Breach(f"{event.type} after {fold.final.type}", (fold.final.id, event.id))
+
+
+@law("nothing-starts-while-paused", "No attempt starts while its execution is paused.")
+def nothing_starts_while_paused(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if fold.state != "paused" or event.type not in _STARTS:
+        return None
+    return Breach(f"attempt {event.attempt} started while the execution was paused", (event.id,))
+
+
+@law(
+    "needs-met",
+    "A step is queued only once every step that it needs has completed, was skipped, or has failed with `on_failure`.",
+)
+def needs_met(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if event.type != "step_enqueued" or event.step not in fold.steps:
+        return None
+    unmet = [need for need in fold.plan.steps[event.step].step.needs if not fold.is_met(need)]
+    return Breach(f"it was queued before {', '.join(unmet)}", (event.id,)) if unmet else None
+
+
+@law(
+    "step-ends-once",
+    "A step ends once; after a failure only the value of its `on_failure`, or that there is none, may follow.",
+)
+def step_ends_once(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if event.type not in STEP_ENDS or event.step not in fold.steps:
+        return None
+    before = fold.steps[event.step].status
+    if before in ("pending", "started"):
+        return None
+    is_value = event.type == "step_completed" and event.data.get("on_failure") == "value"
+    no_value = event.type == "step_failed_terminal" and "decision" not in event.data
+    if before == "failed" and (is_value or no_value) and fold.plan.steps[event.step].value is not None:
+        return None
+    return Breach(f"{event.type} after the step was {before}", (event.id,))
+
+
+@law("completed-when-all-ended", "An execution completes only when every step has ended and no goal is lost.")
+def completed_when_all_ended(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if event.type != "execution_completed":
+        return None
+    left = [name for name, step in fold.steps.items() if step.status in ("pending", "started")]
+    lost = [name for name in sorted(fold.plan.goals) if not fold.is_met(name)]
+    if left:
+        return Breach(f"it completed while {', '.join(left)} had not ended", (event.id,))
+    return Breach(f"it completed, but {', '.join(lost)} did not", (event.id,)) if lost else None
+
+
+@law("parallelism-kept", "No more items of a fan-out run at once than its `parallelism`.")
+def parallelism_kept(fold: Fold, event: LoggedEvent) -> Breach | None:
+    found = fold.fan_outs.get(event.step or "")
+    if found is None or event.type != "action_started" or found.running < found.parallelism:
+        return None
+    return Breach(
+        f"item {event.item} started beside {found.running} others; {found.parallelism} may run", (event.id,)
+    )
+
+
+@law("one-compensation-at-a-time", "The compensations of an execution run one after the other.")
+def one_compensation_at_a_time(fold: Fold, event: LoggedEvent) -> Breach | None:
+    if event.type != "compensation_enqueued" or not fold.undoing:
+        return None
+    return Breach(f"the compensation of {event.step} began before another one had ended", (event.id,))
+
+
+HISTORY_LAWS: tuple[Law, ...] = (
+    begins_once,
+    order_and_time,
+    events_of_the_plan,
+    nothing_after_the_end,
+    nothing_starts_while_paused,
+    needs_met,
+    step_ends_once,
+    completed_when_all_ended,
+    parallelism_kept,
+    one_compensation_at_a_time,
+)

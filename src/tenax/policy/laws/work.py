@@ -1,0 +1,173 @@
+"""How far one work item has come, folded from its events one by one. It keeps what later events are held against, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tenax.model.outcome import INFRASTRUCTURE
+from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint, moment
+from tenax.policy.plan import PlannedAction
+
+OPEN = frozenset({"queued", "running", "accepted", "retrying", "held"})
+"""States of a work item that has a row."""
+RUNNING = frozenset({"running", "accepted"})
+APPLIED, LATE = "applied", "late"
+
+
+@dataclass(slots=True)
+class Work:
+    """A step's work item, one item of its fan-out, or what undoes one of them."""
+
+    execution_id: int
+    step: str
+    item: int | None
+    undoes: bool
+    action: PlannedAction
+    status: str = "new"
+    """`new`, one of OPEN, `succeeded`, `stopped` (its end was recorded after the execution's), `completed`, `failed`, `cancelled`."""
+    attempt: int = 0
+    """The highest attempt number so far."""
+    counted: int = 0
+    exempted: int = 0
+    start: LoggedEvent | None = None
+    """The start of the last attempt."""
+    outcome: LoggedEvent | None = None
+    """The end of an attempt that is not decided on yet."""
+    last: int = 0
+    """The id of the last event."""
+    due: datetime | None = None
+    """Before this time no attempt may start."""
+    available_at: datetime | None = None
+    enqueued_at: datetime | None = None
+    ledger: Mapping[str, Any] | None = None
+    last_error: str | None = None
+    result: bytes | None = None
+    previous: bytes | None = None
+    failure: Mapping[str, Any] | None = None
+    waiting: Mapping[str, Any] | None = None
+    tokens: dict[str, str] = field(default_factory=dict)
+    """The tokens of reports, each `applied` or `late`."""
+    rebuilt: bool = False
+    """Recovery has made its row anew: times of the row may be those of the repair."""
+    old_version: bool = False
+    """The last decision was of another version."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in OPEN
+
+
+def apply(work: Work, event: LoggedEvent) -> None:
+    """Takes in the next event of the work item."""
+    kind = event.kind
+    if kind == "late_result":
+        if event.token is not None:
+            work.tokens.setdefault(event.token, LATE)
+        return
+    if kind in ENDS:
+        _end(work, event)
+    else:
+        _move(work, kind, event)
+    work.last = event.id
+
+
+def _move(work: Work, kind: str, event: LoggedEvent) -> None:
+    match kind:
+        case "step_enqueued" | "item_held":
+            _enqueue(work, event)
+        case "action_started":
+            _start(work, event)
+        case "action_accepted":
+            _accept(work, event)
+        case "step_retry" | "retry_held":
+            _wait(work, event)
+        case "retry_released" | "retry_rescheduled":
+            work.status = "retrying"
+            work.due = work.available_at = moment(event.data.get("available_at"))
+        case "lease_released":
+            work.status, work.due, work.available_at = "queued", None, event.at
+        case "item_cancelled":
+            work.status, work.outcome = "cancelled", None
+        case "step_failed_terminal" | "item_failed":
+            work.status, work.outcome, work.failure = "failed", None, event.failure
+        case "step_completed" | "item_completed":
+            work.status = "completed"
+            if "result" in event.data:
+                work.result = fingerprint(event.data["result"])
+
+
+def _enqueue(work: Work, event: LoggedEvent) -> None:
+    """The first time the item is queued. Any other time its row was lost, and was made anew as it stood."""
+    if work.status == "new":
+        work.status = "queued"
+        work.enqueued_at = work.available_at = event.at
+    else:
+        work.rebuilt = True
+
+
+def _start(work: Work, event: LoggedEvent) -> None:
+    work.waiting = event.data.get("waiting")
+    work.status = "accepted" if work.waiting else "running"
+    work.attempt = event.attempt or work.attempt
+    work.start, work.due = event, None
+
+
+def _accept(work: Work, event: LoggedEvent) -> None:
+    _note_token(work, event)
+    if work.status == "running" and event.attempt == work.attempt:
+        work.status = "accepted"
+        work.waiting = {"for": "callback", "deadline_at": event.data.get("deadline_at")}
+
+
+def _end(work: Work, event: LoggedEvent) -> None:
+    _note_token(work, event)
+    work.attempt = max(work.attempt, event.attempt or 0)
+    _count(work, event)
+    if event.kind == "action_completed":
+        work.result = fingerprint(event.data.get("result"))
+    elif event.kind == "action_polled":
+        work.previous = fingerprint(event.data.get("result"))
+    decision = event.decision
+    if decision is None:
+        work.outcome = event
+        return
+    work.outcome = None
+    note_decision(work, decision)
+    if decision.get("verdict") == "stop":
+        work.status = "stopped"
+    else:
+        work.status = "completed" if work.undoes else "succeeded"
+
+
+def _count(work: Work, event: LoggedEvent) -> None:
+    """Counts the attempt as the contract does, whatever the stored ledgers say."""
+    policy, failure = work.action.policy.policy, event.failure
+    name = failure.get("class") if failure is not None else None
+    if name in INFRASTRUCTURE and policy.max_attempts is not None and work.exempted < policy.infra_attempts:
+        work.exempted += 1
+    elif failure is not None or event.kind not in ("action_polled", "action_snoozed"):
+        work.counted += 1
+
+
+def _wait(work: Work, event: LoggedEvent) -> None:
+    data = event.data
+    work.outcome = None
+    work.status = "held" if event.kind == "retry_held" else "retrying"
+    work.due = work.available_at = moment(data.get("available_at"))
+    if data.get("last_error") is not None:
+        work.last_error = data["last_error"]
+    if event.decision is not None:
+        note_decision(work, event.decision)
+
+
+def note_decision(work: Work, decision: Mapping[str, Any]) -> None:
+    if "after" in decision:
+        work.ledger = decision["after"]
+
+
+def _note_token(work: Work, event: LoggedEvent) -> None:
+    if event.token is not None:
+        work.tokens[event.token] = APPLIED

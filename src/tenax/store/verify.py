@@ -1,0 +1,144 @@
+"""Reads what `tenax verify` checks: events and rows, execution by execution, a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from tenax.policy.laws.facts import (
+    ExecutionFacts,
+    FanOutFacts,
+    ItemFacts,
+    ItemResultFacts,
+    LoggedEvent,
+    StepFacts,
+)
+from tenax.store.connect import Connection
+from tenax.store.json_text import decode
+from tenax.store.statements import sql
+
+Key = Any
+Row = Mapping[str, Any]
+T = TypeVar("T")
+
+ROWS_AT_ONCE = 200
+"""Rows that a cursor fetches together."""
+ALL_IDS = 2**63 - 1
+_JSON = frozenset({"input", "result", "failure", "ledger", "previous", "vary"})
+
+
+class Stream(Generic[T]):
+    """Rows in the order of a key, taken key by key."""
+
+    def __init__(self, rows: AsyncIterator[Row], key: Callable[[Row], Key], read: Callable[[Row], T]) -> None:
+        self._rows = rows
+        self._key = key
+        self._read = read
+        self._head: Row | None = None
+        self._begun = False
+
+    async def next_key(self) -> Key | None:
+        """The key of the next row. Returns None if there is none."""
+        if not self._begun:
+            self._begun = True
+            self._head = await anext(self._rows, None)
+        return None if self._head is None else self._key(self._head)
+
+    async def take(self, key: Key) -> AsyncIterator[T]:
+        """The rows of this key, one after the other. Rows of smaller keys are passed over."""
+        while (found := await self.next_key()) is not None and found <= key:
+            head = self._head
+            self._head = await anext(self._rows, None)
+            if found == key and head is not None:
+                yield self._read(head)
+
+    async def take_all(self, key: Key) -> list[T]:
+        return [row async for row in self.take(key)]
+
+
+async def load_executions(
+    tx: Connection, after: int, since: datetime | None, only: int | None, limit: int
+) -> list[ExecutionFacts]:
+    rows = await tx.fetch(sql("verify_executions"), after, since, only, limit)
+    return [_read(ExecutionFacts, row) for row in rows]
+
+
+def stream_log(tx: Connection, executions: list[int]) -> Stream[Iterator[LoggedEvent]]:
+    """The events of these executions, in the order of the log."""
+    return Stream(_cursor(tx, sql("verify_log"), executions), _execution, _events_of)
+
+
+def stream_steps(tx: Connection, executions: list[int]) -> Stream[StepFacts]:
+    return Stream(_cursor(tx, sql("verify_steps"), executions), _execution, lambda row: _read(StepFacts, row))
+
+
+def stream_items(tx: Connection, executions: list[int]) -> Stream[ItemFacts]:
+    """The work items of steps that are one item."""
+    rows = _cursor(tx, sql("verify_items"), executions, False)
+    return Stream(rows, _execution, lambda row: _read(ItemFacts, row))
+
+
+def stream_fan_outs(tx: Connection, executions: list[int]) -> Stream[FanOutFacts]:
+    return Stream(
+        _cursor(tx, sql("verify_fan_outs"), executions), _execution, lambda row: _read(FanOutFacts, row)
+    )
+
+
+def stream_fan_out_events(tx: Connection, execution_id: int) -> Stream[LoggedEvent]:
+    """The events of single items of fan-outs, item by item."""
+    rows = _cursor(tx, sql("verify_item_events"), execution_id)
+    return Stream(rows, _item, lambda row: _event(row["id"], row, decode(row["event"])))
+
+
+def stream_fan_out_items(tx: Connection, execution_id: int) -> Stream[ItemFacts]:
+    rows = _cursor(tx, sql("verify_items"), [execution_id], True)
+    return Stream(rows, _item, lambda row: _read(ItemFacts, row))
+
+
+def stream_item_results(tx: Connection, execution_id: int) -> Stream[ItemResultFacts]:
+    rows = _cursor(tx, sql("verify_item_results"), execution_id)
+    return Stream(rows, _item, lambda row: _read(ItemResultFacts, row))
+
+
+async def find_orphans(tx: Connection, after: int, last: int) -> list[tuple[str, int]]:
+    """Tables and executions: events and rows of an execution that there is not."""
+    return [(row["name"], row["execution_id"]) for row in await tx.fetch(sql("verify_orphans"), after, last)]
+
+
+async def _cursor(tx: Connection, statement: str, *arguments: Any) -> AsyncIterator[Row]:
+    async for row in tx.cursor(statement, *arguments, prefetch=ROWS_AT_ONCE):
+        yield row
+
+
+def _execution(row: Row) -> Key:
+    return row["execution_id"]
+
+
+def _item(row: Row) -> Key:
+    return (row["step"], row["item"])
+
+
+def _events_of(row: Row) -> Iterator[LoggedEvent]:
+    for place, body in enumerate(decode(row["events"])):
+        yield _event(row["id"] + place, row, body)
+
+
+def _event(event_id: int, row: Row, body: Mapping[str, Any]) -> LoggedEvent:
+    return LoggedEvent(
+        id=event_id,
+        type=body["type"],
+        at=row["at"],
+        step=body.get("step"),
+        item=body.get("item"),
+        attempt=body.get("attempt"),
+        token=body.get("token"),
+        data=body.get("data") or {},
+        transaction=row["xid"],
+    )
+
+
+def _read(facts: type[T], row: Row) -> T:
+    names = [field.name for field in fields(facts)]  # type: ignore[arg-type]  # they are dataclasses
+    return facts(**{name: decode(row[name]) if name in _JSON else row[name] for name in names})

@@ -1,0 +1,43 @@
+"""Servers, workers and PostgreSQL are killed and stopped under load; then nothing is lost, nothing is there twice, and no law is broken.
+
+`make chaos` runs it longer and several times: TENAX_CHAOS_SECONDS and TENAX_CHAOS_RUNS.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chaos import Chaos, Feeders, until_all_ended
+
+SECONDS = float(os.environ.get("TENAX_CHAOS_SECONDS", "15"))
+RUNS = int(os.environ.get("TENAX_CHAOS_RUNS", "1"))
+SEED = int(os.environ.get("TENAX_CHAOS_SEED", "1"))
+
+
+def shown(report: dict[str, Any]) -> str:
+    return "\n".join(str(violation) for violation in report["violations"][:20])
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + RUNS))
+def test_no_law_is_broken_whatever_is_killed(tmp_path: Path, open_folder: Path, seed: int) -> None:
+    with Chaos(tmp_path, open_folder, seed, lease="2s", heartbeat="500ms", drain="500ms") as house:
+        house.open()
+        feeders = Feeders(house.url, seed)
+        with feeders.feeding():
+            house.rage(SECONDS / 2)
+            in_the_middle = house.verify()
+            assert in_the_middle is None or not in_the_middle["violations"], shown(in_the_middle)
+            house.rage(SECONDS / 2)
+        ended = until_all_ended(house, feeders.submitted)
+        report = house.verify()
+        assert report is not None
+        assert not report["violations"], shown(report)
+        print(f"blows: {dict(house.done)}; checked: {report['checked']}")
+        # Nothing lost: every key has its execution, and it has ended. Nothing twice: one execution for each key.
+        assert len(ended) == len(feeders.submitted) == len(set(feeders.submitted.values()))
+        assert house.count("select count(*) from tenax.execution where parent_id is null") == len(ended)
+        assert house.count("select count(*) from tenax.execution where finished_at is null") == 0
+        assert set(ended.values()) == {"completed", "failed"}
