@@ -17,6 +17,7 @@ from tenax.policy.backoff import plan_delay
 from tenax.policy.case import Case
 from tenax.policy.conditions import Condition, condition_scope
 from tenax.policy.ledgers import charge, settle, with_delay
+from tenax.policy.progress import progress, uncounted_progress
 from tenax.policy.quarantine import is_poison, losses
 from tenax.policy.resolve import CompiledRule
 from tenax.policy.values import EvaluationError
@@ -29,14 +30,6 @@ _BY_CLASS = {
     name: Check("never_retried_class", hit=name in NEVER_RETRIED, saw={"class": name})
     for name in FAILURE_CLASSES
 }
-
-
-def progress(counted: int, max_attempts: int | None) -> str:
-    """`attempt 2 of 3 (1 retry left)`: always both numbers."""
-    if max_attempts is None:
-        return f"attempt {counted} (no limit)"
-    left = max(max_attempts - counted, 0)
-    return f"attempt {counted} of {max_attempts} ({left} {'retry' if left == 1 else 'retries'} left)"
 
 
 class Judgement:
@@ -336,5 +329,5 @@ class Judgement:
         counted, limit = self.after.counted, self.policy.max_attempts
         if self.after.exempted == self.case.ledger.exempted:
             return progress(counted, limit)
-        forgiven = f"{self.after.exempted} of {self.policy.infra_attempts}"
-        return f"not counted (infra_attempts: {forgiven}), {counted} of {limit} attempts used"
+        forgiven = f"infra_attempts: {self.after.exempted} of {self.policy.infra_attempts}"
+        return f"{uncounted_progress(self.case.attempt, counted, limit)} ({forgiven})"
