@@ -128,7 +128,7 @@ async def get_worker(core: Core, name: str) -> dict[str, Any]:
 def _shown(core: Core, row: WorkerRow) -> dict[str, Any]:
     terms = terms_of(core.settings)
     seen = seen_of(row, terms)
-    rate = next(column.value for column in columns(seen, terms) if column.name == "failure_rate")
+    values = {column.name: column.value for column in columns(seen, terms)}
     gone = row.state == "gone"
     return {
         "name": row.name,
@@ -146,8 +146,8 @@ def _shown(core: Core, row: WorkerRow) -> dict[str, Any]:
         "slots": row.slots,
         "serves": row.serves,
         "queue_depth": row.depth if gone else seen.queue_depth,
-        "consecutive_failures": seen.consecutive_failures,
-        "failure_rate": rate,
+        "consecutive_failures": values["consecutive_failures"],
+        "failure_rate": values["failure_rate"],
         "runs": row.runs,
         "failures": row.failures,
         "losses": row.losses,

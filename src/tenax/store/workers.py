@@ -257,6 +257,11 @@ async def change_health(
     )
 
 
+async def end_streaks(tx: Connection, names: Sequence[str]) -> None:
+    """Sets the failures in a row of these workers to zero."""
+    await tx.execute(sql("end_streaks"), names)
+
+
 async def clear_workers(tx: Connection, names: Sequence[str]) -> None:
     await tx.execute(sql("clear_workers"), names)
 
