@@ -71,8 +71,8 @@ async def _beat_together(core: Core, beats: Mapping[int, Heartbeat]) -> dict[int
     }
 
 
-def _answer(beat: Heartbeat, extended: set[int], heard: Heard | None) -> HeartbeatAnswer:
-    revoked = tuple(held for held in beat.holding if held.item_id not in extended)
+def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: Heard | None) -> HeartbeatAnswer:
+    revoked = tuple(held for held in beat.holding if (held.item_id, held.token) not in extended)
     if heard is None:
         return HeartbeatAnswer(revoked, known=False)
     return HeartbeatAnswer(

@@ -100,8 +100,10 @@ async def find_granted_items(
 
 async def extend_leases(
     tx: Connection, items: Sequence[int], tokens: Sequence[str], lease: float
-) -> set[int]:
-    return {row["id"] for row in await tx.fetch(sql("extend_leases"), items, tokens, lease)}
+) -> set[tuple[int, str]]:
+    """Extends the leases that are still the worker's. Returns their items and tokens."""
+    places = [row["place"] - 1 for row in await tx.fetch(sql("extend_leases"), items, tokens, lease)]
+    return {(items[place], tokens[place]) for place in places}
 
 
 @dataclass(frozen=True, slots=True)
