@@ -106,7 +106,7 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     ),
     "item_held": ("recovery found its work item missing, and put it back as it was: held", ""),
     "late_result": (
-        "a report with an old lease token, or a callback that no longer counts: recorded, not applied",
+        "a report with an old lease token, another report under a token that was reported on already (10 for each at most), or a callback that no longer counts: recorded, not applied",
         "status, result or failure; via: `callback`; compensation: it was of one",
     ),
     "signal_received": (

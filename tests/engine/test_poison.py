@@ -183,7 +183,7 @@ def test_a_suspect_runs_beside_what_is_none(play):
 
 def test_an_item_whose_attempts_are_used_up_fails_and_its_workers_are_pardoned_all_the_same(play):
     async def scene(hand: Hand):
-        id_ = await quarantined(hand, PATIENT.replace("unlimited", "3"))
+        id_ = await quarantined(hand, PATIENT.replace("unlimited", "3, infra_attempts: 0"))
         assert (await hand.types(id_))[-4:] == [
             "lease_expired", "step_retry_exhausted", "step_failed_terminal", "execution_failed",
         ]  # fmt: skip

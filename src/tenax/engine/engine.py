@@ -19,7 +19,8 @@ from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
 from tenax.engine.inbox import Postman
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
-from tenax.engine.report import release, release_grants, report
+from tenax.engine.report import release, release_grants
+from tenax.engine.report_in_turn import report_in_turn
 from tenax.engine.server_steps import ServerSteps
 from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
@@ -62,7 +63,7 @@ class Engine:
             lambda starts: submit(self.core, self.dispatcher, starts)
         )
         self._report = GroupCommit[Report, ReportAnswer](
-            lambda reports: report(self.core, reports), at_once=_REPORTS_AT_ONCE
+            lambda reports: report_in_turn(self.core, reports), at_once=_REPORTS_AT_ONCE
         )
         self._heartbeat = Heartbeats(self.core)
         self.dispatcher = Dispatcher(self.core, self._report)

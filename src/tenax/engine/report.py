@@ -53,7 +53,7 @@ async def _report_in_full(core: Core, reports: Sequence[Report]) -> dict[Key, Re
             current = {key: r for r in reports if (key := (r.item_id, r.token)) in held}
             late = [r for r in reports if (r.item_id, r.token) not in held and r.execution_id in executions]
             # Before any limit is locked: a claim that has one of these items may be waiting for that.
-            answers |= await answer_late(tx, now, late) if late else {}
+            answers |= await answer_late(tx, now, late, _believed) if late else {}
             journal, decisions = Journal(now), list[Decision]()
             for key in [key for key, r in current.items() if r.outcome.status == "accepted"]:
                 deadline = _async_deadline(plans[held[key].plan_id], held[key])

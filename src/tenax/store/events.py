@@ -16,10 +16,16 @@ from tenax.store.statements import sql
 
 async def find_outcomes(
     tx: Connection, executions: Sequence[int], tokens: Sequence[str]
-) -> dict[str, list[dict[str, Any]]]:
-    """By its token, the events that were written together with the end of an attempt; those that have ended."""
-    rows = await tx.fetch(sql("find_outcomes"), sorted(set(executions)), tokens)
-    return {row["token"]: decode(row["events"]) for row in reversed(rows)}
+) -> dict[str, list[list[dict[str, Any]]]]:
+    """Returns, by token, what was written about it: one list for each time, with all events of that transition.
+
+    The first is about the end of the attempt, or a late report; the others are about late reports. A token that nothing was
+    written about is left out.
+    """
+    found: dict[str, list[list[dict[str, Any]]]] = {}
+    for row in await tx.fetch(sql("find_outcomes"), sorted(set(executions)), tokens):
+        found.setdefault(row["token"], []).append(decode(row["events"]))
+    return found
 
 
 async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[dict[str, Any]]:
