@@ -53,6 +53,7 @@ def test_an_item_that_costs_three_different_workers_their_lease_is_quarantined(p
         step = (await hand.engine.get(id_))["steps"]["only"]
         assert (step["status"], step["attempt"], step["unserved"]) == ("held", 3, None)
         assert step["held"]["rule"] == "poison"
+        assert (step["held"]["item"], step["held"]["lost_by"]) == (None, ["a", "b", "c"])
         assert "it has cost 3 workers their lease (a, b, c)" in step["held"]["reason"]
         [held] = [e for e in await hand.engine.events(id_) if e["type"] == "retry_held"]
         row = await item_row(hand)
@@ -330,7 +331,8 @@ async def undoing_held(hand: Hand) -> int:
 def test_a_compensation_is_quarantined_and_fails_when_its_hold_is_over(play):
     async def scene(hand: Hand):
         id_ = await undoing_held(hand)
-        assert (await hand.engine.get(id_))["steps"]["a"]["held"]["rule"] == "poison"
+        held = (await hand.engine.get(id_))["steps"]["a"]["held"]
+        assert (held["rule"], held["lost_by"]) == ("poison", ["a", "b", "c"])
         assert await losses(hand, "a", "b", "c") == [0, 0, 0]
         await live(hand, 60, "good")
         assert (await hand.types(id_))[-3:] == [

@@ -85,6 +85,8 @@ def _words(event: Event, counted: int) -> str:
             "action_error" | "lease_expired" | "queue_expired" | "action_not_completed" | "compensation_error"
         ):
             return f"attempt {number} failed: {failure_words(data.get('failure'))}"
+        case "action_snoozed" if data.get("failure"):  # past the limit, as version 0.1 wrote it
+            return f"attempt {number} failed: {failure_words(data['failure'])}"
         case "action_snoozed":
             return f"attempt {number} asked to be run later (not counted)"
         case "action_polled":

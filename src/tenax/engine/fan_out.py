@@ -7,10 +7,12 @@ from typing import Any
 
 from tenax.engine.core import Core
 from tenax.engine.endings import cancel_items
+from tenax.engine.failed_data import failed_data
 from tenax.engine.records import log_item
 from tenax.engine.start import Turn
 from tenax.engine.wake import announce
 from tenax.errors import TooLarge
+from tenax.model.decision import Decision
 from tenax.model.definition import OnFailure
 from tenax.model.events import event
 from tenax.store import queue
@@ -41,14 +43,16 @@ def end_item(
     failure: dict[str, Any] | None,
     *,
     keep_element: bool,
-    stopped: bool = False,
+    stopped: Decision | None = None,
 ) -> None:
-    """One item is over: counted, and its place is free. `stopped`: its step or its execution was over before; else it is in
-    the log already that it failed."""
+    """Ends one item: it is counted, and its place is free.
+
+    `stopped` is the decision where the step or the execution was over before. Otherwise the log says already that it failed.
+    """
     if failure is None:
         log_item(journal, "item_completed", item, {"attempts": item.attempt})
-    elif stopped:
-        data = {"attempts": item.attempt, "reason": "the step is over", "failure": failure}
+    elif stopped is not None:
+        data = failed_data(stopped, item.attempt, "the step is over", failure)
         log_item(journal, "item_failed", item, data, attempt=item.attempt)
     fan.ended += 1
     fan.attempts += item.attempt
@@ -128,7 +132,13 @@ async def _end_failed(
     reason: str,
     on_failure: OnFailure | None,
 ) -> StepRow:
-    data = {"attempts": fan.attempts, "reason": reason, "failure": failure, "items": _counts(fan)}
+    data = {
+        "attempts": fan.attempts,
+        "final_error": failure["message"],
+        "reason": reason,
+        "failure": failure,
+        "items": _counts(fan),
+    }
     if on_failure is not None:
         data["on_failure"] = on_failure.action
     journal.log(fan.execution_id, event("step_failed_terminal", fan.step, data=data))

@@ -71,7 +71,7 @@ def _is_worth_recording(late: Report, said: Event, earlier: Sequence[Sequence[Ev
     recorded = [_of_token(events, late.token) for events in earlier]
     if late.outcome.status == "accepted" or any(_is_same(one, said) for one in recorded):
         return False
-    return sum(one["type"] == "late_result" for one in recorded) < MAX_LATE_RESULTS
+    return [one["type"] for one in recorded].count("late_result") < MAX_LATE_RESULTS
 
 
 def _said(report: Report, believed: Callable[[Outcome], Outcome]) -> Event:

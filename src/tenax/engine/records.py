@@ -130,7 +130,7 @@ def _outcome_type(ended: EndedAttempt, failure: Failure | None, *, undone: bool)
         case "not_completed":
             return "action_not_completed"
         case "snoozed":
-            return "action_snoozed"
+            return "action_snoozed" if failure is None else "action_error"
         case "accepted":
             raise AssertionError("what was accepted has not ended")
         case _:
@@ -168,6 +168,7 @@ def log_exhausted(journal: Journal, item: ItemRow, decision: Decision, failure: 
         return
     data = {
         "attempts": saw.get("ended_in_rule", decision.after.counted),
+        "attempt": item.attempt,
         "max_attempts": saw["max_attempts"],
         "final_error": failure.message if failure is not None else None,
     }

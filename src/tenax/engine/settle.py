@@ -14,6 +14,7 @@ import structlog
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
+from tenax.engine.failed_data import failed_data
 from tenax.engine.fan_out import close_fans, end_item, fan_key
 from tenax.engine.progress import advance_executions
 from tenax.engine.records import (
@@ -107,7 +108,7 @@ class _Settling:
                 self._log_failed(ended, fan, decision, record, failure)
                 self._end(ended, fan, failure)
             case "stop":
-                self._stop(ended, fan, failure, undone=undone)
+                self._stop(ended, fan, decision, failure, undone=undone)
             case _:
                 assert_never(decision.verdict)
         return decision
@@ -258,12 +259,8 @@ class _Settling:
         failure: Failure | None,
     ) -> None:
         item = ended.item
-        data: dict[str, Any] = {
-            "attempts": item.attempt,
-            "reason": decision.reason,
-            "failure": failure.as_dict() if failure is not None else None,
-            "decision": record,
-        }
+        told = failure.as_dict() if failure is not None else None
+        data = {**failed_data(decision, item.attempt, decision.reason, told), "decision": record}
         if item.compensates:
             log_item(self.journal, "compensation_failed", item, data, attempt=item.attempt)
         elif fan is not None:
@@ -276,7 +273,13 @@ class _Settling:
             log_item(self.journal, "step_failed_terminal", item, data, attempt=item.attempt)
 
     def _stop(
-        self, ended: EndedAttempt, fan: FanRow | None, failure: Failure | None, *, undone: bool
+        self,
+        ended: EndedAttempt,
+        fan: FanRow | None,
+        decision: Decision,
+        failure: Failure | None,
+        *,
+        undone: bool,
     ) -> None:
         """The execution is over, or the step is. What still ran is recorded, and nothing follows from it."""
         item, outcome = ended.item, ended.outcome
@@ -290,12 +293,12 @@ class _Settling:
         plan = self.plans[item.plan_id]
         if fan is not None:
             keep = plan.steps[item.step].compensation is not None
-            end_item(self.journal, fan, item, outcome.result, failed, keep_element=keep, stopped=True)
+            end_item(self.journal, fan, item, outcome.result, failed, keep_element=keep, stopped=decision)
             return
         if failed is None:
             log_item(self.journal, "step_completed", item, {"attempts": item.attempt})
         else:
-            data = {"attempts": item.attempt, "reason": "the execution is over", "failure": failed}
+            data = failed_data(decision, item.attempt, "the execution is over", failed)
             log_item(self.journal, "step_failed_terminal", item, data, attempt=item.attempt)
         if not plan.single:
             state = "completed" if failed is None else "failed"

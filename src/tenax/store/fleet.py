@@ -8,6 +8,7 @@ from typing import Any
 
 from tenax.store.connect import Connection
 from tenax.store.journal import SERVER_QUEUE
+from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 
@@ -25,7 +26,8 @@ async def limit_queue(
 
 
 async def find_held_items(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
-    return [dict(row) for row in await tx.fetch(sql("find_held_items"), execution_id)]
+    rows = await tx.fetch(sql("find_held_items"), execution_id)
+    return [{**row, "lost_by": decode(row["lost_by"])} for row in rows]
 
 
 async def find_unserved_items(
