@@ -319,7 +319,50 @@ def test_an_expired_queue_entry_uses_an_attempt(play):
             "execution_failed",
         ]
         assert "action_started" not in [e["type"] for e in events]
-        assert events[2]["data"]["failure"]["class"] == "queue_timeout"
+        assert events[2]["data"]["failure"]["class"] == "worker_unavailable", "there is no worker at all"
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("worker", "failure_class"),
+    [
+        ({}, "queue_timeout"),
+        ({"queues": ("mail",)}, "worker_unavailable"),
+        ({"runtimes": ("http",)}, "worker_unavailable"),
+        ({"execution_id": 999}, "worker_unavailable"),
+        ({"execution_id": 1}, "queue_timeout"),
+    ],
+)
+def test_the_time_in_the_queue_runs_out_with_and_without_an_able_worker(play, worker, failure_class):
+    source = ONE_STEP.replace("task: some:task", "task: some:task\n    queue_ttl: 10s")
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        assert id_ == 1
+        await hand.register("w1", **worker)
+        await hand.clock.advance(10)
+        assert await hand.engine.reap() == 1
+        [expired] = [e["data"] for e in await hand.engine.events(id_) if e["type"] == "queue_expired"]
+        assert (expired["failure"]["class"], expired["failure"]["reason"]) == (
+            failure_class,
+            "queue_ttl_expired",
+        )
+        assert ("no live worker" in expired["error"]) == (failure_class == "worker_unavailable")
+
+    play(scene)
+
+
+def test_a_worker_that_is_silent_is_not_there_when_the_time_in_the_queue_runs_out(play):
+    source = ONE_STEP.replace("task: some:task", "task: some:task\n    queue_ttl: 40s")
+
+    async def scene(hand: Hand):
+        await hand.register("w1")
+        id_ = await hand.submit(source)
+        await hand.pass_time(40)
+        assert await hand.engine.reap() == 1
+        [expired] = [e["data"] for e in await hand.engine.events(id_) if e["type"] == "queue_expired"]
+        assert expired["failure"]["class"] == "worker_unavailable"
 
     play(scene)
 

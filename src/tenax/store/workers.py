@@ -73,6 +73,11 @@ async def find_able_workers(tx: Connection, item_id: int, alive_within: float) -
     return [row["name"] for row in await tx.fetch(sql("find_able_workers"), item_id, alive_within)]
 
 
+async def find_served_items(tx: Connection, items: Sequence[int], alive_within: float) -> set[int]:
+    """Returns those of these items that a live worker is able to run."""
+    return {row["id"] for row in await tx.fetch(sql("find_served_items"), items, alive_within)}
+
+
 async def count_live_workers(tx: Connection, alive_within: float) -> int:
     count: int = await tx.fetchval(sql("count_live_workers"), alive_within)
     return count
