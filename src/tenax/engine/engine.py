@@ -41,6 +41,7 @@ from tenax.model.wire import (
     Submission,
     Submitted,
 )
+from tenax.policy.plan import Plan
 from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Database
@@ -113,12 +114,14 @@ class Engine:
     # -- executions
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
-        return await self._submit([await self._start(submission) for submission in submissions])
+        for submission in submissions:
+            if submission.key is not None and submission.key.startswith(OWN_KEYS):
+                raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
+        found = await definitions.plans_of(self.core, submissions)
+        pairs = zip(submissions, found, strict=True)
+        return await self._submit([self._start(one, plan, plan_id) for one, (plan, plan_id) in pairs])
 
-    async def _start(self, submission: Submission) -> Start:
-        if submission.key is not None and submission.key.startswith(OWN_KEYS):
-            raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
-        plan, plan_id = await definitions.plan_of(self.core, submission)
+    def _start(self, submission: Submission, plan: Plan, plan_id: int) -> Start:
         checked = check_input(plan.workflow, submission.input)
         return Start(plan, plan_id, checked, submission.key, submission.base_dir)
 
