@@ -92,7 +92,10 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
         "result, polls, seconds",
     ),
     "action_accepted": ("the callee of an async step took it on, and will call back", "deadline_at, result"),
-    "lease_expired": ("the worker sent no heartbeat: it is lost", "error, failure, worker, seconds"),
+    "lease_expired": (
+        "the worker sent no heartbeat, or its process has died: it is lost",
+        "error, failure, worker, seconds",
+    ),
     "lease_released": (
         "a worker handed the attempt back; does not count",
         "worker, reason, detail; compensation: it was of one",

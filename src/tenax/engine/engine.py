@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from tenax.engine import callbacks, control, definitions, family, queues, views, waiting, workers
+from tenax.engine import callbacks, control, definitions, family, lives, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
 from tenax.engine.heartbeats import Heartbeats
@@ -30,6 +30,8 @@ from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
 from tenax.model.wire import (
     Assignment,
+    EndedLife,
+    EndedLifeAnswer,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
@@ -284,6 +286,10 @@ class Engine:
         if beat.lost_grants:
             await release_grants(self.core, beat.worker, beat.lost_grants)
         return await self._heartbeat(beat)
+
+    async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
+        """Ends the leases of a worker whose process has died, without waiting for them to run out."""
+        return EndedLifeAnswer(await lives.end_life(self.core, ended))
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the word of the command
         """Those that are here; with `all`, also those that are gone and not forgotten."""

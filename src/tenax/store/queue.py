@@ -41,8 +41,11 @@ async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequen
     return [ItemRow(*row) for row in await tx.fetch(sql("load_leased_items"), *columns(items, tokens))]
 
 
-async def lock_expired_items(tx: Connection, items: Sequence[int]) -> list[ExpiredItem]:
-    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items)]
+async def lock_expired_items(
+    tx: Connection, items: Sequence[int], *, life: str | None = None
+) -> list[ExpiredItem]:
+    """Locks and returns those of these items that have run out of something, or that this life of a worker holds."""
+    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life)]
 
 
 async def lock_open_items(

@@ -69,6 +69,12 @@ async def end_worker(tx: Connection, name: str, life: str | None) -> None:
     await tx.execute(sql("end_worker"), name, life)
 
 
+async def find_leases_of_life(tx: Connection, name: str, life: str, limit: int) -> list[tuple[int, int]]:
+    """Returns the items, with their executions, that the latest life of this worker holds; none where this is not the latest."""
+    rows = await tx.fetch(sql("find_leases_of_life"), name, life, limit)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
 async def find_able_workers(tx: Connection, item_id: int, alive_within: float) -> list[str]:
     return [row["name"] for row in await tx.fetch(sql("find_able_workers"), item_id, alive_within)]
 
