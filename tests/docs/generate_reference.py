@@ -102,7 +102,10 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     ),
     "queue_expired": ("not leased within `queue_ttl`; uses an attempt number", "error, failure"),
     "retry_held": ("a control holds the retry back: it is [poison](fleet.md#poison)", "as `step_retry`"),
-    "retry_released": ("an operator released it from its hold", "actor, reason; compensation: it was of one"),
+    "retry_released": (
+        "an operator released it from its hold, or the server did (`tenax:server`): then it is decided on again, and `step_retry` follows",
+        "actor, reason; compensation: it was of one",
+    ),
     "retry_rescheduled": ("an operator asked for the retry now", "available_at, actor"),
     "item_completed": ("an item of a fan-out is done", "attempts"),
     "item_failed": (

@@ -15,9 +15,18 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow, LeasedItem, Loss
 
 How = Literal[
-    "reported", "callback", "ended", "timed_out", "unwanted", "lease_expired", "queue_expired", "hold_expired"
+    "reported",
+    "callback",
+    "ended",
+    "timed_out",
+    "unwanted",
+    "lease_expired",
+    "queue_expired",
+    "hold_expired",
+    "released",
 ]
-"""`ended`: by the server itself, which carried it out. `hold_expired`: no attempt has ended, but the time for the next one."""
+"""`ended`: by the server itself, which carried it out. `hold_expired`: no attempt has ended, but the time for the next one.
+`released`: no attempt has ended, but the server ends a hold."""
 
 COMPENSATING: Mapping[str, EventType] = {
     "action_completed": "compensation_completed",
@@ -37,6 +46,8 @@ class EndedAttempt:
     """Which attempt it was, where it is not the item's last."""
     lost: Loss | None = None
     """Where its worker was lost over it."""
+    due_in: float | None = None
+    """Of an item that is released: seconds until its retry was due, or 0."""
 
     @property
     def number(self) -> int:
@@ -75,7 +86,7 @@ def log_outcome(
     undone: bool,
 ) -> None:
     """`undone`: a success that `until` finds not yet done."""
-    if ended.how == "hold_expired":
+    if ended.how in ("hold_expired", "released"):
         return
     item = ended.item
     data = _outcome_data(journal, ended, decision, failure)

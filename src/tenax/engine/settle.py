@@ -155,7 +155,12 @@ class _Settling:
         item, settings = ended.item, self.core.settings
         execution_open = row.open and (item.compensates or not row.failing)
         step_open = fan is None or not fan.closed
-        if execution_open and step_open and ended.lost is None and ended.how != "hold_expired":
+        if (
+            execution_open
+            and step_open
+            and ended.lost is None
+            and ended.how not in ("hold_expired", "released")
+        ):
             return NO_CONTROLS if settings.retries_enabled else NO_RETRIES
         return Controls(
             execution_open=execution_open,
@@ -165,6 +170,7 @@ class _Settling:
             poison_after=settings.poison_after if ended.lost is not None else 0,
             able=ended.lost.able if ended.lost is not None else None,
             held_for=settings.max_hold if ended.how == "hold_expired" else None,
+            released_due_in=ended.due_in,
         )
 
     def _note_run(self, ended: EndedAttempt, action: PlannedAction, failure: Failure | None) -> None:

@@ -18,3 +18,9 @@ def uncounted_progress(number: int, counted: int, max_attempts: int | None) -> s
     if number == counted + 1:
         return f"attempt {number} of {max_attempts}, not counted"
     return f"attempt {number}, not counted: {counted} of {max_attempts} used"
+
+
+def used(counted: int, max_attempts: int | None) -> str:
+    """Returns `2 of 3 attempts used`: where no attempt has just ended."""
+    limit = "" if max_attempts is None else f" of {max_attempts}"
+    return f"{counted}{limit} attempt{'s' if counted != 1 or max_attempts is not None else ''} used"

@@ -30,6 +30,14 @@ async def find_held_items(tx: Connection, execution_id: int) -> list[dict[str, A
     return [{**row, "lost_by": decode(row["lost_by"])} for row in rows]
 
 
+async def find_releasable_items(
+    tx: Connection, poison_after: int, but_for: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Returns items in quarantine, with their executions, that `poison_after` would not hold any more."""
+    rows = await tx.fetch(sql("find_releasable_items"), poison_after, but_for)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
 async def find_unserved_items(
     tx: Connection, worker_wait: float, alive_within: float, but_for: Sequence[int]
 ) -> list[tuple[int, int]]:
