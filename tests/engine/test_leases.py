@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from dataclasses import replace
 
 import pytest
 from hand import ONE_STEP, Hand
@@ -209,6 +210,13 @@ def test_a_contradiction_in_the_same_batch_is_late(play):
         assert (answers[0].status, answers[0].verdict) == ("applied", "retry")
         assert [one["status"] for one in await late_results(hand, id_)] == ["succeeded"]
         assert await hand.status(id_) == "running"
+        others = [
+            replace(reports[0], outcome=SAID[name])
+            for name in ("with another result", "snoozed", "failed otherwise")
+        ]
+        for _ in range(2):
+            assert {one.status for one in await hand.engine.report(others)} == {"late"}
+        assert len(await late_results(hand, id_)) == 4, "each once, though several were written together"
 
     play(scene)
 

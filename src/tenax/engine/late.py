@@ -12,14 +12,13 @@ from tenax.model.wire import Report, ReportAnswer
 from tenax.policy.classify import classify
 from tenax.store import queue
 from tenax.store.connect import Connection
-from tenax.store.events import find_outcomes
+from tenax.store.events import Told, find_outcomes
 from tenax.store.journal import Journal
 from tenax.store.json_text import decode, encode
 from tenax.store.rows import ItemRow
 
-MAX_LATE_RESULTS = (
-    10  # late_result events per lease token; further reports under it are answered and not recorded
-)
+MAX_LATE_RESULTS = 10
+"""`late_result` events per lease token. Further reports under it are answered, and not recorded."""
 Event = dict[str, Any]
 
 _STATUSES = {
@@ -50,25 +49,25 @@ async def answer_late(
     for r in late:
         said = _said(r, believed)
         earlier = known.setdefault(r.token, [])
-        if earlier and _is_same(_of_token(earlier[0], r.token), said):
+        if earlier and _is_same(earlier[0].event, said):
             answers[r.item_id, r.token] = _first_answer(earlier[0], r)
             continue
         answers[r.item_id, r.token] = ReportAnswer(r.item_id, "late")
         if _is_worth_recording(r, said, earlier):
             recorded = _late_result(r, said, live.get(r.item_id))
-            earlier.append([recorded])
+            earlier.append(Told(recorded, [recorded]))
             journal.log(r.execution_id, recorded)
     if journal.events:
         await journal.write(tx)
     return answers
 
 
-def _is_worth_recording(late: Report, said: Event, earlier: Sequence[Sequence[Event]]) -> bool:
+def _is_worth_recording(late: Report, said: Event, earlier: Sequence[Told]) -> bool:
     """Returns False for a report that is recorded already, and where enough is known of what was said under this token.
 
     A callee's acceptance is no result: it is not recorded either, where the attempt had ended before it was reported.
     """
-    recorded = [_of_token(events, late.token) for events in earlier]
+    recorded = [told.event for told in earlier]
     if late.outcome.status == "accepted" or any(_is_same(one, said) for one in recorded):
         return False
     return [one["type"] for one in recorded].count("late_result") < MAX_LATE_RESULTS
@@ -106,16 +105,12 @@ def _is_same(recorded: Event, said: Event) -> bool:
     return bool(same and data.get("after") == said.get("after"))
 
 
-def _of_token(events: Sequence[Event], token: str) -> Event:
-    return next(e for e in events if e.get("token") == token)
-
-
-def _first_answer(events: Sequence[Event], again: Report) -> ReportAnswer:
+def _first_answer(told: Told, again: Report) -> ReportAnswer:
     """Reads the first answer from the events of its transition: late, accepted, or the verdict of the decision."""
-    first = _of_token(events, again.token)
+    first = told.event
     if first["type"] == "late_result":
         return ReportAnswer(again.item_id, "late")
-    same = [e for e in events if _attempt_of(e) == _attempt_of(first)]
+    same = [e for e in told.together if _attempt_of(e) == _attempt_of(first)]
     decisions = [e["data"]["decision"] for e in same if e.get("data", {}).get("decision")]
     return ReportAnswer(again.item_id, "applied", str(decisions[0]["verdict"]) if decisions else None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 
@@ -14,17 +14,27 @@ from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 
+class Told(NamedTuple):
+    """An event, and all events of its transaction."""
+
+    event: dict[str, Any]
+    together: list[dict[str, Any]]
+
+
 async def find_outcomes(
     tx: Connection, executions: Sequence[int], tokens: Sequence[str]
-) -> dict[str, list[list[dict[str, Any]]]]:
-    """Returns, by token, what was written about it: one list for each time, with all events of that transition.
+) -> dict[str, list[Told]]:
+    """Returns, by token, what was written about it, in that order. A token that nothing was written about is left out.
 
-    The first is about the end of the attempt, or a late report; the others are about late reports. A token that nothing was
-    written about is left out.
+    The first is about the end of the attempt, or a late report; the others are about late reports.
     """
-    found: dict[str, list[list[dict[str, Any]]]] = {}
+    found: dict[str, list[Told]] = {}
+    wanted = set(tokens)
     for row in await tx.fetch(sql("find_outcomes"), sorted(set(executions)), tokens):
-        found.setdefault(row["token"], []).append(decode(row["events"]))
+        events = decode(row["events"])
+        for e in events:
+            if e.get("token") in wanted:
+                found.setdefault(e["token"], []).append(Told(e, events))
     return found
 
 
