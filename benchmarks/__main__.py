@@ -29,6 +29,7 @@ from benchmarks import (
     scaling,
     start,
     steps,
+    submitting,
     throughput,
     waiting,
 )
@@ -41,6 +42,7 @@ from tenax.errors import TenaxError
 
 MEASURES: dict[str, Callable[[Arena, Plan], Awaitable[list[Figure]]]] = {
     throughput.MEASURE: throughput.measure,
+    submitting.MEASURE: submitting.measure,
     steps.MEASURE: steps.measure,
     latency.MEASURE: latency.measure,
     lateness.MEASURE: lateness.measure,

@@ -9,7 +9,7 @@ from hand import Hand
 from tenax.model.wire import Assignment
 
 UNDO = """compensate: {type: python, task: "t:undo", args: {undo: "{{ result }}"},
-                 retry: {max_attempts: 2, initial_delay: 5s, jitter: 0}}"""
+                 retry: {max_attempts: 2, initial_delay: 5s, jitter: 0, infra_attempts: 0}}"""
 CHAIN = f"""
 name: trip
 workflow:

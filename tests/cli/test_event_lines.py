@@ -60,6 +60,9 @@ def test_handed_back_in_words():
          "compensation: the retry is held back: it has cost several workers their lease"),
         ("retry_released", {"actor": "ops", "reason": "fixed"}, "released from its hold by ops: fixed"),
         ("retry_released", {}, "released from its hold"),
+        ("action_snoozed", {"failure": {"class": "transient", "reason": "snooze_limit", "message": "again"}},
+         "attempt 1 failed: transient (snooze_limit): again"),
+        ("action_snoozed", {}, "attempt 1 asked to be run later (not counted)"),
     ],
 )  # fmt: skip
 def test_holds_in_words(kind, data, words):

@@ -401,7 +401,7 @@ def test_attempts_that_do_not_count(tenax, play):
     tenax("submit", "one.yaml")
     play(snooze_then_fail)
     words = tenax("events", "1").out
-    assert "retry in 5s (not counted: 0 of 3 used)" in words
+    assert "retry in 5s (attempt 1 of 3, not counted)" in words
     assert "attempt 2 (counted: 1 of 3) started" in words
     assert "retry in 1s (2 retries left)" in words
     assert "attempt 3 (counted: 2 of 3) started" in tenax("events", "1", "--after", "8").out

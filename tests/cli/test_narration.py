@@ -205,3 +205,31 @@ def test_the_table_that_moves_shows_fan_outs_waits_and_compensations():
     assert "waiting for signal paid" in text
     assert "compensation" in text
     assert "0 of 1 item undone, 1 queued" in text
+
+
+LOST_BY = {"verdict": "hold", "rule": "poison", "after": {"counted": 1, "lost_by": ["a", "b", "c"]}}
+
+
+def held(attempt: int, item: int | None = None) -> Written:
+    return "retry_held", {"attempt": attempt, "item": item, "data": {"decision": LOST_BY}}
+
+
+def test_the_table_that_moves_says_what_is_held_and_how_to_release_it():
+    file = io.StringIO()
+    view = LiveView(Console(file=file, width=200, force_terminal=True, color_system=None))
+    text = printed(view, file, started(1), held(1))
+    assert "s is held: it has cost 3 workers their lease (a, b, c)" in text
+    assert "release it: tenax retry 7" in text
+
+
+def test_the_first_held_items_of_a_large_fan_out_are_named():
+    lines = narrated(fan_out(1000, 50), *(one for n in range(30) for one in (started(1, n), held(1, n))))
+    words = "the retry is held back: it has cost 3 workers their lease (a, b, c)"
+    assert [whose for whose, said in lines if said == words] == [f"s[{n}]" for n in range(20)]
+    assert ("s[0]", "release it: tenax retry 7") in lines
+    assert ("s", "more are held: tenax items 7 s --status held") in lines
+
+
+def test_a_held_compensation_says_how_to_release_it():
+    lines = narrated(started(1), succeeded(1), compensated("retry", attempt=1, held=True, decision=LOST_BY))
+    assert lines[-1] == ("s", "release it: tenax retry 7")

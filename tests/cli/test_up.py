@@ -227,3 +227,35 @@ def test_the_next_life_in_a_container_has_the_same_name_and_number(database_url:
                 assert not live[0].endswith("-0a1b2c3d")
 
     asyncio.run(scene())
+
+
+KILLS = """
+import os, signal
+from tenax import TaskContext, task
+
+@task(name="kills")
+def kills(ctx: TaskContext):
+    if ctx.attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ctx.attempt
+"""
+KILLED = """
+name: killed
+workflow:
+  - step: killed
+    type: python
+    task: kills
+"""
+
+
+def test_a_worker_that_dies_has_its_work_decided_on_at_once(folder: Path, database_url: str) -> None:
+    """The lease is an hour: nothing but the supervisor's word ends it in time. There is no policy."""
+    (folder / "household_tasks.py").write_text(KILLS)
+    (folder / "killed.yaml").write_text(KILLED)
+    with Household(folder, folder / "home", database_url=database_url, lease="1h", heartbeat="1s") as house:
+        up = house.up("--workers", "1", "household_tasks")
+        ran = house.run("run", "killed.yaml", "--json")
+        assert ran.returncode == 0, ran.stderr
+        assert '"killed": 2' in ran.stdout
+        assert "worker-1 has died with 1 attempt in its hands" in house.words(up)
+        assert stopped(up) == 0

@@ -238,14 +238,16 @@ def test_show_says_why_a_step_is_held_and_how_to_release_it(command, database_ur
         return ended.out
 
     shown = tenax("show", number)
-    assert re.search(r"^kills +held +3 of 9 +held: see below$", shown, re.MULTILINE), shown
+    assert re.search(r"^kills +held +3 \(counted: 1 of 9\) +held: see below$", shown, re.MULTILINE), shown
     assert re.search(
-        rf"^kills is held: .* it has cost 3 workers their lease .*\n  fails in .*; release it: tenax retry {number}$",
+        rf"^kills is held: it has cost 3 workers their lease \(a, b, c\)\n  fails in .*; release it: tenax retry {number}$",
         shown,
         re.MULTILINE,
     )
     assert re.search(r"held: it has cost several workers their lease$", shown, re.MULTILINE)
-    assert "kills held, attempt 3 of 9: it has cost 3 workers their lease (a, b, c)" in tenax("list")
+    assert "kills held, attempt 3 (counted: 1 of 9): it has cost 3 workers their lease (a, b, c)" in tenax(
+        "list"
+    )
     assert "the retry is held back: it has cost 3 workers their lease (a, b, c)" in tenax("events", number)
     assert tenax("retry", number) == f"execution {number}: kills will be tried again now\n"
     assert "release it" not in tenax("show", number)

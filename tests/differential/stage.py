@@ -122,7 +122,7 @@ class _Play:
         for source in scenario.get("stored", ()):
             await self.engine.store_workflow(source)
         for move in scenario["moves"]:
-            self.engine.core.roll = lambda value=move.get("roll", 0.5): value
+            self._set_roll(move.get("roll", 0.5))
             try:
                 answer = await getattr(self, "_" + move["do"])(move)
             except TenaxError as error:
@@ -133,6 +133,10 @@ class _Play:
         await self._end()
         await self._look({})
         return self.told
+
+    def _set_roll(self, value: float) -> None:
+        """Every decision of a move gets the same roll: which one comes first does not matter then."""
+        self.engine.core.roll = lambda: value
 
     # -- the moves
 
@@ -263,7 +267,7 @@ class _Play:
 
     async def _end(self) -> None:
         """Leads every execution to its end: nothing fails any more."""
-        self.engine.core.roll = lambda: 0.5
+        self._set_roll(0.5)
         for _ in range(ROUNDS_TO_END):
             await self._settle({})
             for id_ in self.roots:
@@ -398,7 +402,7 @@ class _Plain:
             case str() if value in self._tokens:
                 return self._tokens[value]
             case str() if name.endswith(("_at", "at")) and re.match(r"\d{4}-\d\d-\d\dT", value):
-                return self.time(datetime.fromisoformat(value.replace("Z", "+00:00")))
+                return self.time(datetime.fromisoformat(value))
             case str() if value.startswith("child:"):
                 return f"child:{self._names.get(int(value[6:]), '?')}"
             case _:

@@ -33,7 +33,7 @@ _FIELDS: Mapping[str, str] = {
     "retry_on": "classes or reasons that are retried besides the defaults; `budget` and `cancelled` are refused here",
     "never_on": "classes or reasons that are not retried. Beats `retry_on`; a reason beats a class",
     "rules": "what certain failures get instead: see [rules](#rules)",
-    "infra_attempts": "so many attempts lost to infrastructure are not counted. No effect with `unlimited`",
+    "infra_attempts": "this many attempts lost to infrastructure are not counted: see [lost workers](#lost-workers)",
     "give_up_after": "total time since the first enqueue; a retry that would start later is not made",
     "honor_retry_after": "the callee's `Retry-After` is a floor for the delay",
     "max_retry_after": "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured",
@@ -85,7 +85,7 @@ _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
 def policy_fields() -> str:
     """Every field has its line here, and its default is the code's."""
     defaults = Policy()
-    names = [f.name for f in fields(Policy)]
+    names = [f.name for f in fields(Policy) if f.name != "forgives_only_lost"]  # no file can set it
     assert set(names) == set(_FIELDS), "a field of the policy has no description"
     return table(
         ("field", "default", "meaning"),

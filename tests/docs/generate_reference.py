@@ -63,14 +63,17 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
         "it will be tried again",
         "attempt, max_attempts, delay_seconds, available_at, last_error, decision",
     ),
-    "step_retry_exhausted": ("the attempts are used up", "attempts, max_attempts, final_error"),
+    "step_retry_exhausted": (
+        "the attempts are used up",
+        "attempts (counted), attempt (the number of the last), max_attempts, final_error; where a rule's own limit is reached, attempts and max_attempts are the rule's",
+    ),
     "step_failed_terminal": (
         "it has failed for good",
-        "attempts, reason, failure, decision; on_failure: `continue`, `value` or `step`; of a fan-out items: total, succeeded, failed",
+        "attempts (counted), attempt (the number of the last), max_attempts, final_error, reason, failure, decision; on_failure: `continue`, `value` or `step`; of a fan-out items: total, succeeded, failed",
     ),
     "step_completed": (
         "it is done",
-        "attempts; carried_from and result, where it was taken over; result and on_failure, where a value stands in for it; of a fan-out items: total, succeeded, failed",
+        "attempts: the number of the last, of a fan-out those of all items; carried_from and result, where it was taken over; result and on_failure, where a value stands in for it; of a fan-out items: total, succeeded, failed",
     ),
     "step_skipped": ("its `when` is false", "when"),
     "step_unreachable": ("a step it needs has failed", "cause: that step"),
@@ -81,25 +84,34 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     "action_completed": ("the attempt succeeded", "result, seconds, decision; usage, where it was reported"),
     "action_error": ("the attempt failed, or outlived its timeout", "error, failure, worker, seconds"),
     "action_not_completed": ("the handler asks to be run again; counts", "error, failure, worker, seconds"),
-    "action_snoozed": ("the handler asks to be run later; does not count", "worker, seconds"),
+    "action_snoozed": (
+        "the handler asks to be run later; does not count. Past `max_snoozes` it is an `action_error`, reason `snooze_limit`",
+        "worker, seconds",
+    ),
     "action_polled": (
         "it succeeded, but `until` does not hold yet; does not count",
         "result, polls, seconds",
     ),
     "action_accepted": ("the callee of an async step took it on, and will call back", "deadline_at, result"),
-    "lease_expired": ("the worker sent no heartbeat: it is lost", "error, failure, worker, seconds"),
+    "lease_expired": (
+        "the worker sent no heartbeat, or its process has died: it is lost",
+        "error, failure, worker, seconds",
+    ),
     "lease_released": (
         "a worker handed the attempt back; does not count",
         "worker, reason, detail; compensation: it was of one",
     ),
     "queue_expired": ("not leased within `queue_ttl`; uses an attempt number", "error, failure"),
     "retry_held": ("a control holds the retry back: it is [poison](fleet.md#poison)", "as `step_retry`"),
-    "retry_released": ("an operator released it from its hold", "actor, reason; compensation: it was of one"),
+    "retry_released": (
+        "an operator released it from its hold, or the server did (`tenax:server`): then it is decided on again, and `step_retry` follows",
+        "actor, reason; compensation: it was of one",
+    ),
     "retry_rescheduled": ("an operator asked for the retry now", "available_at, actor"),
     "item_completed": ("an item of a fan-out is done", "attempts"),
     "item_failed": (
         "an item of a fan-out has failed for good",
-        "attempts, reason, failure, decision; tolerated: the step goes on all the same",
+        "as `step_failed_terminal`; tolerated: the step goes on all the same",
     ),
     "item_cancelled": (
         "the work item ends with its execution, or with its step; those of a fan-out that never had their turn in one event",
@@ -107,7 +119,7 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     ),
     "item_held": ("recovery found its work item missing, and put it back as it was: held", ""),
     "late_result": (
-        "a report with an old lease token, or a callback that no longer counts: recorded, not applied",
+        "a report with an old lease token, another report under a token that was reported on already (10 for each at most), or a callback that no longer counts: recorded, not applied",
         "status, result or failure; via: `callback`; compensation: it was of one",
     ),
     "signal_received": (
@@ -122,7 +134,7 @@ _EVENTS: Mapping[str, tuple[str, str]] = {
     ),
     "compensation_retry": ("it will be tried again", "as `step_retry`; held"),
     "compensation_completed": ("it is undone", "result, attempts"),
-    "compensation_failed": ("it could not be undone", "attempts, reason, failure, decision"),
+    "compensation_failed": ("it could not be undone", "as `step_failed_terminal`"),
     "compensation_cancelled": ("the execution was cancelled meanwhile", "as `item_cancelled`"),
     "budget_exceeded": ("", ""),
     "operator_action": (

@@ -407,6 +407,37 @@ def test_a_few_failures_are_forgotten_after_the_window_and_many_are_not(play):
     play(scene)
 
 
+def test_a_streak_ends_together_with_its_verdict(play):
+    async def scene(hand: Hand):
+        await arrive(hand, "a", "b", "few")
+        await hand.submit(PATIENT)
+        await fail_often(hand, "few", 9)
+        assert (await hand.engine.worker("few"))["consecutive_failures"] == 9
+        await live(hand, 310, "a", "b", "few")
+        assert await health(hand, "few") == ("healthy", None)
+        assert (await hand.engine.worker("few"))["consecutive_failures"] == 0
+        await fail_often(hand, "few", 1)
+        assert await health(hand, "few") == ("healthy", None)
+        assert (await hand.engine.worker("few"))["consecutive_failures"] == 1
+
+    play(scene)
+
+
+def test_a_streak_of_losses_ends_together_with_its_verdict(play):
+    async def scene(hand: Hand):
+        await arrive(hand, "a", "b", "few")
+        for _ in range(3):
+            await hand.submit(PATIENT)
+            await crash(hand, "few")
+        await hand.look()
+        assert await health(hand, "few") == ("degraded", "consecutive_failures")
+        await live(hand, 310, "a", "b", "few")
+        assert await health(hand, "few") == ("healthy", None)
+        assert (await hand.engine.worker("few"))["consecutive_failures"] == 0
+
+    play(scene, poison_after=0)
+
+
 # -- the floor
 
 

@@ -172,3 +172,28 @@ def test_so_is_whoever_has_more_than_its_slots(play):
 async def is_sound(hand: Hand) -> bool:
     async with transaction(hand.engine.core.database) as tx:
         return await is_fleet_sound(tx, 30.0, 30.0, 300.0)
+
+
+async def two_leases_of_one_item(hand: Hand) -> tuple[Held, Held]:
+    """The first has run out, the second is current; the same worker has both."""
+    await hand.register("w1")
+    await hand.submit()
+    first = await hand.lease_one()
+    await hand.pass_time(30)
+    await hand.settle_down()
+    await hand.pass_time(5)
+    second = await hand.lease_one()
+    assert second.item_id == first.item_id
+    return Held(first.item_id, first.token), Held(second.item_id, second.token)
+
+
+def test_a_heartbeat_that_names_two_leases_of_one_item_hears_which_one_is_revoked(play):
+    async def scene(hand: Hand) -> None:
+        old, current = await two_leases_of_one_item(hand)
+        beat = Heartbeat("w1", (old, current))
+        assert (await heartbeat(hand.engine.core, beat)).revoked == (old,)
+        await hand.register("w2")
+        [answer, _] = await heartbeats(hand.engine.core, [beat, Heartbeat("w2")])
+        assert answer.revoked == (old,)
+
+    play(scene)

@@ -30,7 +30,8 @@ workflow:
   - {step: right, type: python, task: "t:t", needs: [first], retry: {max_attempts: 2, retry_when: "{{ status_code >= 500 or error != None }}"}, goal: true}
   - {step: last, type: python, task: "t:t", needs: [left, right], retry: 2}
 """
-LIMITS = {"first": 4 + 1, "left": 3, "right": 2, "last": 2}
+LIMITS = {"first": 4 + 1, "left": 3 + 2, "right": 2 + 2, "last": 2 + 2}
+"""Counted attempts, and lost ones that are not counted."""
 ENDS = (
     "action_completed",
     "action_error",

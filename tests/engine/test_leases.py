@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from dataclasses import replace
 
+import pytest
 from hand import ONE_STEP, Hand
 
-from tenax.model.outcome import Outcome
+from tenax.engine.late import MAX_LATE_RESULTS
+from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Heartbeat, LeaseRequest, Release, Report
 
 
@@ -149,8 +152,85 @@ def test_a_report_of_an_attempt_does_not_pass_for_another_of_the_same_grant(play
         await hand.clock.advance(1)
         [second] = await hand.engine.dispatcher.lease_now(request)
         assert second.token != first.token
-        assert (await hand.succeed(first)).verdict == "retry", "the same token again: the first answer"
+        assert (await hand.fail(first)).verdict == "retry", "the same report again: the first answer"
+        assert (await hand.succeed(first)).status == "late", "another one under the same token"
         assert await hand.status(id_) == "running"
+
+    play(scene)
+
+
+# -- a second report under the same token
+
+
+async def late_results(hand: Hand, id_: int) -> list[dict]:
+    return [e["data"] for e in await hand.engine.events(id_) if e["type"] == "late_result"]
+
+
+SAID = {
+    "failed": Outcome("failed", facts=Facts(status_code=503)),
+    "failed otherwise": Outcome("failed", facts=Facts(status_code=500)),
+    "with another message": Outcome("failed", facts=Facts(status_code=503, message="no")),
+    "succeeded": Outcome("succeeded", {"rows": [1]}),
+    "with another result": Outcome("succeeded", {"rows": [2]}),
+    "with no result": Outcome("succeeded"),
+    "not completed": Outcome("not_completed", after=3.0),
+    "snoozed": Outcome("snoozed", after=3.0),
+    "snoozed longer": Outcome("snoozed", after=4.0),
+    "poor me": Outcome("failed", facts=Facts(failure_class="worker_lost", message="poor me")),
+    "odd": Outcome("succeeded", {"text": "a\0b", 3: float("nan")}),
+}
+
+
+@pytest.mark.parametrize("first", SAID)
+def test_the_same_report_again_is_silent_and_any_other_is_late(play, first):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        a = await hand.lease_one()
+        answer = await hand.report(a, SAID[first])
+        events = len(await hand.engine.events(id_))
+        assert await hand.report(a, SAID[first]) == answer
+        assert len(await hand.engine.events(id_)) == events, "the same report again leaves nothing"
+        others = [name for name in SAID if name != first]
+        for name in (*others, *others):
+            assert (await hand.report(a, SAID[name])).status == "late", name
+        late = await late_results(hand, id_)
+        assert [one["status"] for one in late] == [SAID[name].status for name in others]
+        assert await hand.report(a, SAID[first]) == answer
+
+    play(scene)
+
+
+def test_a_contradiction_in_the_same_batch_is_late(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        a = await hand.lease_one()
+        reports = [Report(a.execution_id, a.item_id, a.attempt, a.token, SAID[name], a.step, a.item)
+                   for name in ("failed", "succeeded", "failed")]  # fmt: skip
+        answers = await hand.engine.report(reports)
+        assert (answers[0].status, answers[0].verdict) == ("applied", "retry")
+        assert [one["status"] for one in await late_results(hand, id_)] == ["succeeded"]
+        assert await hand.status(id_) == "running"
+        others = [
+            replace(reports[0], outcome=SAID[name])
+            for name in ("with another result", "snoozed", "failed otherwise")
+        ]
+        for _ in range(2):
+            assert {one.status for one in await hand.engine.report(others)} == {"late"}
+        assert len(await late_results(hand, id_)) == 4, "each once, though several were written together"
+
+    play(scene)
+
+
+def test_contradictions_under_one_token_are_recorded_up_to_a_limit(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        a = await hand.lease_one()
+        await hand.succeed(a, 0)
+        for n in range(1, MAX_LATE_RESULTS + 5):
+            assert (await hand.succeed(a, n)).status == "late"
+        assert [one["result"] for one in await late_results(hand, id_)] == list(
+            range(1, MAX_LATE_RESULTS + 1)
+        )
 
     play(scene)
 
@@ -236,18 +316,61 @@ def test_an_expired_queue_entry_uses_an_attempt(play):
 
     async def scene(hand: Hand):
         id_ = await hand.submit(source)
-        for _ in range(3):
+        for _ in range(5):
             await hand.clock.advance(20)
             assert await hand.engine.reap() == 1
         events = await hand.engine.events(id_)
-        assert [e["attempt"] for e in events if e["type"] == "queue_expired"] == [1, 2, 3]
+        assert [e["attempt"] for e in events if e["type"] == "queue_expired"] == [1, 2, 3, 4, 5]
         assert [e["type"] for e in events][-3:] == [
             "step_retry_exhausted",
             "step_failed_terminal",
             "execution_failed",
         ]
         assert "action_started" not in [e["type"] for e in events]
-        assert events[2]["data"]["failure"]["class"] == "queue_timeout"
+        assert events[2]["data"]["failure"]["class"] == "worker_unavailable", "there is no worker at all"
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("worker", "failure_class"),
+    [
+        ({}, "queue_timeout"),
+        ({"queues": ("mail",)}, "worker_unavailable"),
+        ({"runtimes": ("http",)}, "worker_unavailable"),
+        ({"execution_id": 999}, "worker_unavailable"),
+        ({"execution_id": 1}, "queue_timeout"),
+    ],
+)
+def test_the_time_in_the_queue_runs_out_with_and_without_an_able_worker(play, worker, failure_class):
+    source = ONE_STEP.replace("task: some:task", "task: some:task\n    queue_ttl: 10s")
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        assert id_ == 1
+        await hand.register("w1", **worker)
+        await hand.clock.advance(10)
+        assert await hand.engine.reap() == 1
+        [expired] = [e["data"] for e in await hand.engine.events(id_) if e["type"] == "queue_expired"]
+        assert (expired["failure"]["class"], expired["failure"]["reason"]) == (
+            failure_class,
+            "queue_ttl_expired",
+        )
+        assert ("no live worker" in expired["error"]) == (failure_class == "worker_unavailable")
+
+    play(scene)
+
+
+def test_a_worker_that_is_silent_is_not_there_when_the_time_in_the_queue_runs_out(play):
+    source = ONE_STEP.replace("task: some:task", "task: some:task\n    queue_ttl: 40s")
+
+    async def scene(hand: Hand):
+        await hand.register("w1")
+        id_ = await hand.submit(source)
+        await hand.pass_time(40)
+        assert await hand.engine.reap() == 1
+        [expired] = [e["data"] for e in await hand.engine.events(id_) if e["type"] == "queue_expired"]
+        assert expired["failure"]["class"] == "worker_unavailable"
 
     play(scene)
 

@@ -161,6 +161,39 @@ def test_results_that_postgresql_cannot_hold_are_kept_as_far_as_they_can_be(play
     play(scene)
 
 
+def test_the_end_of_a_step_says_how_many_attempts_counted_and_which_was_the_last(play):
+    async def scene(hand: Hand):
+        id_ = await hand.submit()
+        await hand.report(await hand.lease_one(), Outcome("snoozed", after=1.0))
+        for _ in range(3):
+            await hand.clock.advance(10)
+            await hand.fail(await hand.lease_one())
+        exhausted, failed, _ = (await hand.engine.events(id_))[-3:]
+        for told in (exhausted, failed):
+            names = ("attempts", "attempt", "max_attempts", "final_error")
+            assert [told["data"][name] for name in names] == [3, 4, 3, "503 Service Unavailable"]
+
+    play(scene)
+
+
+def test_a_snooze_past_its_limit_is_an_error_that_counts(play):
+    source = ONE_STEP.replace("jitter: 0}", "jitter: 0, max_snoozes: 1}")
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(source)
+        for _ in range(4):
+            await hand.report(await hand.lease_one(), Outcome("snoozed", after=1.0))
+            await hand.clock.advance(10)
+        told = [e for e in await hand.engine.events(id_) if e["type"] in ("action_snoozed", "action_error")]
+        assert [e["type"] for e in told] == ["action_snoozed", *["action_error"] * 3]
+        assert {e["data"]["failure"]["reason"] for e in told[1:]} == {"snooze_limit"}
+        step = (await hand.engine.get(id_))["steps"]["only"]
+        assert [one["outcome"] for one in step["attempts"]] == ["snoozed", "failed", "failed", "failed"]
+        assert step["counted"] == 3
+
+    play(scene)
+
+
 @pytest.mark.parametrize(("limit", "exhausted"), [(1, []), (2, [(2, 2)])])
 def test_a_rule_that_is_used_up_says_so_by_its_own_limit(play, limit, exhausted):
     rules = f"jitter: 0, rules: [{{on: [http_503], max_attempts: {limit}}}]}}"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
 from datetime import datetime
-from typing import Any
 
 import pytest
 from fans import CALL, fan
 from hand import Hand
+from sent import counting
 
 from tenax.engine import timers
 from tenax.engine.timers import LONGEST, SHORTEST
@@ -17,24 +16,8 @@ from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 from tenax.store.queue import next_wake
 from tenax.store.session import transaction
-from tenax.store.statements import sql
 
 LARGE = ["x" * 100] * 2000
-
-
-async def counting(hand: Hand, name: str) -> list[Any]:
-    """A list that grows by one each time the statement of this name is sent from now on."""
-    database, sent, text = hand.engine.core.database, [], sql(name)
-
-    def note(query: Any) -> None:
-        if query.query == text:
-            sent.append(query.args)
-
-    async with AsyncExitStack() as stack:
-        for pool in (database.pool, database.straight):
-            for _ in range(pool.get_size()):
-                (await stack.enter_async_context(pool.acquire())).add_query_logger(note)
-    return sent
 
 
 def reported(leased: list[Assignment], outcome: Outcome) -> list[Report]:

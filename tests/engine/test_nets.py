@@ -97,7 +97,7 @@ def test_work_waits_for_ever_for_a_worker_by_default(play):
 def test_work_that_no_worker_is_able_to_run_for_too_long_fails_as_any_other(play):
     async def scene(hand: Hand):
         await arrive(hand, "w1", queues=("mail",))
-        id_ = await hand.submit()
+        id_ = await hand.submit(ONE_STEP.replace("jitter: 0}", "jitter: 0, infra_attempts: 0}"))
         await live(hand, 59, "w1")
         assert (await hand.types(id_))[-1] == "step_enqueued"
         await live(hand, 1, "w1")

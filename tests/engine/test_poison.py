@@ -3,6 +3,7 @@ drained, and others are not."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from fans import counts, each_of, fan, told_of
@@ -10,7 +11,9 @@ from hand import Hand
 from undoing import compensation_of, data_of, standing
 from workforce import PATIENT, arrive, crash, fleet_events, health, live, take
 
+from tenax.engine.engine import Engine
 from tenax.model.decision import Controls
+from tenax.model.health import SERVER_ACTOR
 from tenax.model.outcome import Facts, Failure, Outcome
 from tenax.model.policy import Policy
 from tenax.policy.decide import replay
@@ -53,6 +56,7 @@ def test_an_item_that_costs_three_different_workers_their_lease_is_quarantined(p
         step = (await hand.engine.get(id_))["steps"]["only"]
         assert (step["status"], step["attempt"], step["unserved"]) == ("held", 3, None)
         assert step["held"]["rule"] == "poison"
+        assert (step["held"]["item"], step["held"]["lost_by"]) == (None, ["a", "b", "c"])
         assert "it has cost 3 workers their lease (a, b, c)" in step["held"]["reason"]
         [held] = [e for e in await hand.engine.events(id_) if e["type"] == "retry_held"]
         row = await item_row(hand)
@@ -183,7 +187,7 @@ def test_a_suspect_runs_beside_what_is_none(play):
 
 def test_an_item_whose_attempts_are_used_up_fails_and_its_workers_are_pardoned_all_the_same(play):
     async def scene(hand: Hand):
-        id_ = await quarantined(hand, PATIENT.replace("unlimited", "3"))
+        id_ = await quarantined(hand, PATIENT.replace("unlimited", "3, infra_attempts: 0"))
         assert (await hand.types(id_))[-4:] == [
             "lease_expired", "step_retry_exhausted", "step_failed_terminal", "execution_failed",
         ]  # fmt: skip
@@ -207,6 +211,107 @@ def test_a_person_releases_it_and_one_more_loss_quarantines_it_again(play):
         await hand.engine.retry(id_, actor="ann")
         await hand.succeed(await take(hand, "good"), "at last")
         assert (await hand.engine.get(id_))["result"] == {"only": "at last"}
+
+    play(scene)
+
+
+def test_a_person_releases_what_should_have_been_given_up_by_now(play):
+    source = PATIENT.replace("backoff: none", "backoff: none, give_up_after: 2m")
+
+    async def scene(hand: Hand):
+        id_ = await quarantined(hand, source)
+        await live(hand, 300, "good")
+        await hand.engine.retry(id_, actor="ann", reason="mended")
+        assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
+        await hand.succeed(await take(hand, "good"), "at last")
+        assert (await hand.engine.get(id_))["result"] == {"only": "at last"}
+
+    play(scene)
+
+
+async def with_poison_after(hand: Hand, limit: int) -> Hand:
+    """The next server on this database, with another setting."""
+    core = hand.engine.core
+    engine = Engine(core.database, replace(core.settings, poison_after=limit), roll=core.roll)
+    await engine.prepare()
+    return Hand(engine, hand.clock, hand._lives)
+
+
+async def check_release(hand: Hand, id_: int, policy: Policy, kind: str) -> None:
+    """What was decided on the release is decided so again."""
+    [lost] = (await data_of(hand, id_, "lease_expired"))[-1:]
+    [told] = (await data_of(hand, id_, kind))[-1:]
+    facts = Facts(
+        failure_class="worker_lost", reason=lost["failure"]["reason"], message=lost["failure"]["message"]
+    )
+    record = told["decision"]
+    again = replay(
+        compile_policy(policy), Outcome("failed", facts=facts), Failure.from_dict(lost["failure"]), record
+    )
+    assert again.as_dict() == record
+    assert record["after"]["counted"] == record["before"]["counted"], "no attempt has ended"
+
+
+def test_what_the_setting_would_not_hold_any_more_is_released_and_decided_on_again(play):
+    async def scene(hand: Hand):
+        id_ = await quarantined(hand)
+        await hand.engine.sweep()
+        assert (await item_row(hand))["state"] == "held"
+        later = await with_poison_after(hand, 4)
+        await later.engine.sweep()
+        assert (await hand.types(id_))[-2:] == ["retry_released", "step_retry"]
+        [released] = await data_of(hand, id_, "retry_released")
+        assert (released["actor"], released["reason"]) == (
+            SERVER_ACTOR,
+            "poison_after would not hold it any more",
+        )
+        await check_release(hand, id_, Policy(max_attempts=None, backoff="none"), "step_retry")
+        explained = [one["text"] for one in await hand.engine.explain(id_)]
+        assert any(
+            "Attempts: 3 attempts used; none has ended since it was held." in text for text in explained
+        )
+        row = await item_row(hand)
+        assert (row["state"], row["timeout_at"]) == ("retrying", None)
+        await hand.succeed(await take(later, "good"), 1)
+        assert await hand.status(id_) == "completed"
+
+    play(scene)
+
+
+def test_what_is_released_by_the_server_after_its_give_up_after_fails(play):
+    source = PATIENT.replace("backoff: none", "backoff: none, give_up_after: 2m")
+
+    async def scene(hand: Hand):
+        id_ = await quarantined(hand, source)
+        await live(hand, 120, "good")
+        await (await with_poison_after(hand, 0)).engine.sweep()
+        assert (await hand.types(id_))[-3:] == ["retry_released", "step_failed_terminal", "execution_failed"]
+        [failed] = await data_of(hand, id_, "step_failed_terminal")
+        assert (failed["decision"]["rule"], failed["attempt"]) == ("give_up_after", 3)
+        assert failed["failure"]["class"] == "worker_lost"
+        policy = Policy(max_attempts=None, backoff="none", give_up_after=120.0)
+        await check_release(hand, id_, policy, "step_failed_terminal")
+
+    play(scene)
+
+
+def test_what_is_released_by_the_server_is_not_due_before_its_time(play):
+    source = PATIENT.replace("backoff: none", "backoff: fixed, initial_delay: 4m, jitter: 0")
+
+    async def scene(hand: Hand):
+        await arrive(hand, *CREW)
+        id_ = await hand.submit(source)
+        for worker in ("a", "b", "c"):
+            await killed(hand, worker)
+            await live(hand, 10 if worker == "c" else 240, *CREW)
+        await (await with_poison_after(hand, 4)).engine.sweep()
+        assert (await hand.types(id_))[-2:] == ["retry_released", "step_retry"]
+        [held], [retry] = (
+            await data_of(hand, id_, "retry_held"),
+            (await data_of(hand, id_, "step_retry"))[-1:],
+        )
+        assert retry["available_at"] == held["available_at"]
+        assert 0 < retry["delay_seconds"] < 240
 
     play(scene)
 
@@ -330,7 +435,8 @@ async def undoing_held(hand: Hand) -> int:
 def test_a_compensation_is_quarantined_and_fails_when_its_hold_is_over(play):
     async def scene(hand: Hand):
         id_ = await undoing_held(hand)
-        assert (await hand.engine.get(id_))["steps"]["a"]["held"]["rule"] == "poison"
+        held = (await hand.engine.get(id_))["steps"]["a"]["held"]
+        assert (held["rule"], held["lost_by"]) == ("poison", ["a", "b", "c"])
         assert await losses(hand, "a", "b", "c") == [0, 0, 0]
         await live(hand, 60, "good")
         assert (await hand.types(id_))[-3:] == [

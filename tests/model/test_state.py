@@ -436,3 +436,11 @@ def test_no_order_of_events_breaks_it_and_the_counts_are_those_of_the_items(writ
                 assert counts[name] == sum(item.status == name for item in step.items.values())
         if step.compensation is not None:
             assert step.compensation.status in COMPENSATION_STATES
+
+
+def test_a_snooze_past_its_limit_as_version_0_1_wrote_it_is_a_failure():
+    failure = {"class": "transient", "reason": "snooze_limit", "message": "it snoozed again"}
+    state = fold(told(started(1), ("action_snoozed", {"attempt": 1, "data": {"failure": failure}})))
+    assert state.steps["s"].attempts[0].outcome == "failed"
+    state = fold(told(started(1), ("action_snoozed", {"attempt": 1})))
+    assert state.steps["s"].attempts[0].outcome == "snoozed"

@@ -6,9 +6,9 @@ import pytest
 
 from tenax.model.decision import Controls, Ledger
 from tenax.model.outcome import FAILURE_CLASSES, RETRIED_BY_DEFAULT, Facts, Outcome, Usage
-from tenax.model.policy import ONE_ATTEMPT, Policy, Rule
+from tenax.model.policy import NO_POLICY, Policy, Rule
 from tenax.policy.decide import RULES, decide, progress
-from tenax.policy.resolve import compile_policy
+from tenax.policy.resolve import compile_policy, resolve_policy
 
 UNAVAILABLE = Facts(status_code=503)
 MISSING = Facts(status_code=404)
@@ -42,7 +42,7 @@ RULE_429 = Rule(on=("http_429",), max_attempts=2, initial_delay=60.0)
         (Policy(), UNAVAILABLE, Ledger(), "retry", "retry"),
         (Policy(), UNAVAILABLE, Ledger(counted=1), "retry", "retry"),
         (Policy(), UNAVAILABLE, Ledger(counted=2), "fail", "attempts_exhausted"),
-        (ONE_ATTEMPT, UNAVAILABLE, Ledger(), "fail", "attempts_exhausted"),
+        (NO_POLICY, UNAVAILABLE, Ledger(), "fail", "attempts_exhausted"),
         (Policy(max_attempts=None), UNAVAILABLE, Ledger(counted=10**9), "retry", "retry"),
         (Policy(), MISSING, Ledger(), "fail", "class_default"),
         # 4: never by itself, whatever else is said
@@ -133,7 +133,7 @@ def test_an_ended_execution_stops_whatever_came_of_the_attempt():
 
 
 def test_success_completes_and_counts():
-    decision = run(ONE_ATTEMPT, Outcome("succeeded", usage=Usage(cost_usd=0.5)), Ledger(cost=1.0))
+    decision = run(NO_POLICY, Outcome("succeeded", usage=Usage(cost_usd=0.5)), Ledger(cost=1.0))
     assert (decision.verdict, decision.rule) == ("complete", "succeeded")
     assert (decision.after.counted, decision.after.cost, decision.after.highest_cost) == (1, 1.5, 0.5)
 
@@ -147,7 +147,7 @@ def test_a_hold_comes_last_and_keeps_the_delay():
     held = Controls(hold="retry budget of api.example.org is spent")
     decision = run(Policy(jitter=0.0), UNAVAILABLE, controls=held)
     assert (decision.verdict, decision.rule, decision.delay.delay) == ("hold", "hold", 1.0)
-    assert run(ONE_ATTEMPT, UNAVAILABLE, controls=held).verdict == "fail"
+    assert run(NO_POLICY, UNAVAILABLE, controls=held).verdict == "fail"
     assert run(Policy(give_up_after=1.0), UNAVAILABLE, controls=held).rule == "give_up_after"
 
 
@@ -175,7 +175,42 @@ def test_a_forgiven_attempt_is_not_counted_anywhere():
     decision = run(policy, LOST, Ledger(counted=1))
     after = decision.after
     assert (after.counted, after.exempted, after.by_rule, after.by_class) == (1, 1, {}, {"worker_lost": 1})
-    assert "not counted (infra_attempts: 1 of 2), 1 of 3 attempts used" in decision.reason
+    assert decision.reason.endswith("attempt 2 of 3, not counted (infra_attempts: 1 of 2)")
+
+
+@pytest.mark.parametrize(
+    ("policy", "failure_class", "forgiven"),
+    [
+        (Policy(), "worker_lost", 2),
+        (Policy(), "worker_unavailable", 2),
+        (Policy(), "queue_timeout", 2),
+        (NO_POLICY, "worker_lost", 2),
+        (NO_POLICY, "worker_unavailable", 0),
+        (NO_POLICY, "queue_timeout", 0),
+        (resolve_policy([False]), "worker_lost", 0),
+        (Policy(retryable=False), "worker_lost", 0),
+        (Policy(infra_attempts=0), "worker_lost", 0),
+    ],
+)
+def test_what_is_forgiven_by_default(policy, failure_class, forgiven):
+    """Losses until the item fails, and how many of them did not count."""
+    ledger, attempt = Ledger(), 0
+    while attempt < 20:
+        attempt += 1
+        outcome = Outcome("failed", facts=Facts(failure_class=failure_class))
+        decision = run(policy, outcome, ledger, attempt=attempt)
+        ledger = decision.after
+        if decision.verdict == "fail":
+            break
+    runs = 1 if not policy.retryable else policy.max_attempts
+    assert (attempt, ledger.exempted, ledger.counted) == (runs + forgiven, forgiven, runs)
+
+
+def test_a_lost_attempt_says_that_it_did_not_count():
+    first = run(NO_POLICY, LOST)
+    assert first.reason.endswith("attempt 1 of 1, not counted (infra_attempts: 1 of 2)")
+    second = run(NO_POLICY, LOST, first.after, attempt=2)
+    assert second.reason.endswith("attempt 2, not counted: 0 of 1 used (infra_attempts: 2 of 2)")
 
 
 def test_infra_attempts_have_no_effect_with_unlimited():

@@ -74,7 +74,7 @@ LOST = Facts(failure_class="worker_lost")
         ),
         (Policy(), Outcome("not_completed", after=7200.0), "limited by max_retry_after (1h)"),
         (Policy(), Outcome("snoozed", after=5.0), "as the handler asked when it snoozed"),
-        (Policy(), Outcome("snoozed", after=5.0), "this one is not counted; 0 used, 3 left of 3"),
+        (Policy(), Outcome("snoozed", after=5.0), "Attempts: attempt 2, not counted: 0 of 3 used."),
         (Policy(infra_attempts=2), LOST, "1 lost to infrastructure and not counted"),
         (Policy(max_attempts=1), Facts(exit_code=7), "Decided by: attempts_exhausted"),
         (Policy(), Facts(status_code=404), "Decided by: class_default"),

@@ -8,11 +8,11 @@ import pytest
 
 from tenax.model.decision import Controls, Ledger
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.policy import ONE_ATTEMPT, Policy, Rule
+from tenax.model.policy import Policy, Rule
 from tenax.policy.decide import decide, read_failure, replay
 from tenax.policy.explain import explain_decision
 from tenax.policy.quarantine import is_poison
-from tenax.policy.resolve import compile_policy
+from tenax.policy.resolve import compile_policy, resolve_policy
 
 LOST = Outcome(
     "failed", facts=Facts(failure_class="worker_lost", reason="worker_heartbeat_stale", message="w")
@@ -61,8 +61,8 @@ def test_so_many_different_workers_quarantine_an_item(before, worker, poison_aft
 @pytest.mark.parametrize(
     ("policy", "rule"),
     [
-        (Policy(max_attempts=3), "attempts_exhausted"),
-        (ONE_ATTEMPT, "attempts_exhausted"),
+        (Policy(max_attempts=3, infra_attempts=0), "attempts_exhausted"),
+        (resolve_policy([False]), "attempts_exhausted"),
         (Policy(max_attempts=None, never_on=("worker_lost",)), "never_on"),
         (Policy(max_attempts=None, retryable=False), "not_retryable"),
         (Policy(max_attempts=None, give_up_after=10.0), "give_up_after"),

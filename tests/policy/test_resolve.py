@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tenax.model.policy import ONE_ATTEMPT, Policy, Rule
+from tenax.model.policy import NO_POLICY, Policy, Rule
 from tenax.policy.expressions import ExpressionError
 from tenax.policy.resolve import PolicyError, compile_policy, policy_hash, resolve_policy
 
@@ -12,20 +12,21 @@ from tenax.policy.resolve import PolicyError, compile_policy, policy_hash, resol
 @pytest.mark.parametrize(
     ("levels", "policy"),
     [
-        ([], ONE_ATTEMPT),
-        ([None, None], ONE_ATTEMPT),
+        ([], NO_POLICY),
+        ([None, None], NO_POLICY),
         ([True], Policy(max_attempts=3)),
         ([{}], Policy(max_attempts=3)),
-        ([False], Policy(max_attempts=1)),
-        ([False, {"max_attempts": 5, "initial_delay": 9.0}], Policy(max_attempts=1)),
+        ([False], Policy(max_attempts=1, infra_attempts=0)),
+        ([False, {"max_attempts": 5, "initial_delay": 9.0}], Policy(max_attempts=1, infra_attempts=0)),
         ([None, {"max_attempts": 5}], Policy(max_attempts=5)),
         ([True, {"max_attempts": 5}], Policy(max_attempts=5)),
         (
             [{"initial_delay": 2.0}, {"max_attempts": 5, "initial_delay": 9.0}],
             Policy(max_attempts=5, initial_delay=2.0),
         ),
-        ([{"max_attempts": 2}, False, {"initial_delay": 9.0}], Policy(max_attempts=2)),
-        ([{"initial_delay": 2.0}, False], Policy(max_attempts=1, initial_delay=2.0)),
+        ([{"max_attempts": 2}, False, {"initial_delay": 9.0}], Policy(max_attempts=2, infra_attempts=0)),
+        ([{"infra_attempts": 4}, False], Policy(max_attempts=1, infra_attempts=4)),
+        ([{"initial_delay": 2.0}, False], Policy(max_attempts=1, infra_attempts=0, initial_delay=2.0)),
         ([{"max_attempts": None}, {"max_attempts": 5}], Policy(max_attempts=None)),
         ([{"retry_on": ["http_404"]}, {"retry_on": ["denied"]}], Policy(retry_on=("http_404",))),
         (
@@ -39,13 +40,34 @@ from tenax.policy.resolve import PolicyError, compile_policy, policy_hash, resol
         ([{"vary": ["{}"]}, {"vary": ['{"url":"x"}', "{}"]}], Policy(vary=("{}",))),
         ([{"vary": []}, {"vary": ["{}"]}], Policy()),
         ([True, {"vary": ["{}"]}], Policy(vary=("{}",))),
-        ([False, {"vary": ["{}"]}], ONE_ATTEMPT),
+        ([False, {"vary": ["{}"]}], Policy(max_attempts=1, infra_attempts=0)),
         ([{"initial_delay": 600.0}], Policy(initial_delay=600.0, max_delay=600.0)),
         ([{"initial_delay": 600.0, "max_delay": 600.0}], Policy(initial_delay=600.0, max_delay=600.0)),
     ],
 )
 def test_where_a_policy_comes_from(levels, policy):
     assert resolve_policy(levels) == policy
+
+
+STORED_BY_0_1 = """
+{"max_attempts": 1, "retryable": true, "backoff": "exponential", "initial_delay": 1.0, "backoff_multiplier": 2.0,
+ "max_delay": 300.0, "jitter": 0.2, "retry_when": null, "stop_when": null, "retry_on": [], "never_on": [], "rules": [],
+ "infra_attempts": 0, "give_up_after": null, "honor_retry_after": true, "max_retry_after": 3600.0,
+ "attempt_cost": null, "max_snoozes": 100}
+"""
+"""What version 0.1 stored where there was no policy."""
+
+
+def test_a_policy_stored_by_version_0_1_keeps_its_meaning_and_its_hash():
+    policy = Policy.from_dict(json.loads(STORED_BY_0_1))
+    assert policy == Policy(max_attempts=1, infra_attempts=0)
+    assert policy_hash(policy) == "3d44336c68e51326d1aeaed26ca7821e83b4fb5173e557f92a606ae8db0e079f"
+    assert policy.as_dict() == json.loads(STORED_BY_0_1)
+
+
+def test_the_policy_that_forgives_only_lost_workers_is_stored_as_such():
+    assert Policy.from_dict(json.loads(json.dumps(NO_POLICY.as_dict()))) == NO_POLICY
+    assert policy_hash(NO_POLICY) != policy_hash(Policy(max_attempts=1))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tenax.model.decision import Controls, Ledger
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.policy import ONE_ATTEMPT, Policy
+from tenax.model.policy import NO_POLICY, Policy
 from tenax.policy.decide import decide
 from tenax.policy.resolve import compile_policy
 from tenax.policy.schedule import schedule
@@ -27,7 +27,7 @@ def test_the_table_of_a_policy():
 @pytest.mark.parametrize(
     ("policy", "attempts", "more"),
     [
-        (ONE_ATTEMPT, 1, False),
+        (NO_POLICY, 1, False),
         (Policy(retryable=False, max_attempts=9), 1, False),
         (Policy(max_attempts=None), 20, True),
         (Policy(max_attempts=10**9), 20, True),

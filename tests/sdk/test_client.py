@@ -197,6 +197,15 @@ def test_wait_follows_the_news_until_it_is_finished(api, client):
     ]
 
 
+def test_wait_warns_once_of_a_step_that_is_held(api, client, caplog):
+    held = {"id": 5, "status": "running", "steps": {"a": {"held": {"reason": "it kills workers"}}, "b": {}}}
+    news = (200, {"events": [], "cursor": "4:4:"})
+    api.answers = [(200, held), news, (200, held), news, (200, {"status": "completed", "id": 5})]
+    client.wait(5)
+    [warning] = [record.getMessage() for record in caplog.records if record.name == "tenax.client"]
+    assert "step a is held (it kills workers); release it: `tenax retry 5`" in warning
+
+
 @pytest.mark.parametrize(("status", "well"), [(200, True), (503, False)])
 def test_health(api, client, status, well):
     api.answers = [(status, {}), (status, {})]

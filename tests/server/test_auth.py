@@ -65,6 +65,7 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/worker/report", [], WORKERS),
     ("POST", "/v1/worker/release", [], WORKERS),
     ("POST", "/v1/worker/heartbeat", {"worker": "w"}, WORKERS),
+    ("POST", "/v1/worker/ended", {"worker": "w", "life": str(uuid4())}, WORKERS),
     ("GET", "/v1/tokens", None, NOBODY_ELSE),
     ("POST", "/v1/tokens", {"name": "new", "role": "viewer"}, NOBODY_ELSE),
     ("POST", "/v1/tokens/{token_id}/revoke", None, NOBODY_ELSE),

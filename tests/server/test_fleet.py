@@ -10,7 +10,7 @@ import structlog
 from over_http import one_by_one
 from pydantic import TypeAdapter
 
-from tenax.server import fleet_answers
+from tenax.server import answers, fleet_answers
 
 PROCESS = "name: p\nworkflow: [{step: only, type: process, command: 'true', queue: QUEUE}]\n"
 
@@ -172,6 +172,8 @@ def test_a_worker_that_is_not_there(server):
         ("PUT", "/v1/queues/tenax:server/limits", {"rate": 1}, 400, "is not the name of a queue"),
         ("POST", "/v1/queues/default/limits", {}, 405, "does not know POST"),
         ("POST", "/v1/worker/heartbeat", {"worker": "w", "life": "x"}, 422, "life"),
+        ("POST", "/v1/worker/ended", {"worker": "w", "life": "x"}, 422, "life"),
+        ("POST", "/v1/worker/ended", {"worker": "w"}, 422, "life"),
     ],
 )  # fmt: skip
 def test_what_is_refused(standing, method, path, body, status, part):
@@ -264,3 +266,17 @@ def test_a_step_that_no_worker_can_run_says_so(server):
         assert step["held"] is None
         register(http, queues=["gpu"])
         assert http.get(f"/v1/executions/{number}").json()["steps"]["only"]["unserved"] is None
+
+
+def test_a_supervisor_says_that_a_worker_has_died(server):
+    with server.http() as http:
+        life = register(http)
+        id_ = submit(http)
+        assert len(lease(http, "w1", life)) == 1
+        body = {"worker": "w1", "life": life}
+        assert fits(answers.ENDED_LIFE_ANSWER, http.post("/v1/worker/ended", json=body)) == {"lost": 1}
+        assert fits(answers.ENDED_LIFE_ANSWER, http.post("/v1/worker/ended", json=body)) == {"lost": 0}
+        events = http.get(f"/v1/executions/{id_}/events").json()
+        assert [e["data"]["failure"]["reason"] for e in events if e["type"] == "lease_expired"] == [
+            "worker_died"
+        ]

@@ -17,7 +17,6 @@ from tenax.model.durations import parse_duration, parse_retry_after
 from tenax.model.findings import Findings, format_path, name_kind, shorten, suggest, suggest_or_list
 from tenax.model.outcome import (
     FAILURE_CLASSES,
-    INFRASTRUCTURE,
     Connection,
     Facts,
     Failure,
@@ -30,6 +29,7 @@ from tenax.model.policy import Policy
 from tenax.model.retry_fields import parse_retry
 from tenax.model.yaml_source import Source, read_source
 from tenax.policy.check import load_workflow
+from tenax.policy.ledgers import forgiven_classes
 from tenax.policy.resolve import PolicyError, resolve_policy
 from tenax.sdk.files import decode_text
 
@@ -165,8 +165,9 @@ class LedgerEntries:
         by_class = dict(self.by_class)
         if failure is not None and by_class.get(failure.failure_class):
             by_class[failure.failure_class] -= 1
-        lost = sum(by_class.get(name, 0) for name in INFRASTRUCTURE)
-        exempted = 0 if policy.max_attempts is None else min(lost, policy.infra_attempts)
+        lost = sum(by_class.get(name, 0) for name in forgiven_classes(policy))
+        forgives = policy.max_attempts is not None and policy.retryable
+        exempted = min(lost, policy.infra_attempts) if forgives else 0
         return Ledger(
             counted=max(self.attempts - 1, 0),
             exempted=exempted,
@@ -190,7 +191,9 @@ def _by_rule(policy: Policy, by_class: Mapping[str, int], exempted: int) -> dict
     for name, count in by_class.items():
         index = next((str(n) for n, rule in enumerate(policy.rules) if name in rule.on), None)
         if index is not None:
-            counts[index] = counts.get(index, 0) + max(0, count - (exempted if name in INFRASTRUCTURE else 0))
+            counts[index] = counts.get(index, 0) + max(
+                0, count - (exempted if name in forgiven_classes(policy) else 0)
+            )
     return counts
 
 

@@ -11,6 +11,7 @@ from tenax.cli.flags import Where
 from tenax.cli.fleet_words import fleet_event_words, is_of_worker
 from tenax.cli.output import one_line
 from tenax.model.durations import format_duration
+from tenax.policy.progress import uncounted_progress
 
 Event = Mapping[str, Any]
 
@@ -84,6 +85,8 @@ def _words(event: Event, counted: int) -> str:
             "action_error" | "lease_expired" | "queue_expired" | "action_not_completed" | "compensation_error"
         ):
             return f"attempt {number} failed: {failure_words(data.get('failure'))}"
+        case "action_snoozed" if data.get("failure"):  # past the limit, as version 0.1 wrote it
+            return f"attempt {number} failed: {failure_words(data['failure'])}"
         case "action_snoozed":
             return f"attempt {number} asked to be run later (not counted)"
         case "action_polled":
@@ -96,7 +99,7 @@ def _words(event: Event, counted: int) -> str:
         case "compensation_retry" if data.get("held"):
             return _held(data)
         case "step_retry" | "compensation_retry":
-            return f"retry in {duration(data['delay_seconds'])}{_left(data)}"
+            return f"retry in {duration(data['delay_seconds'])}{_left(data, number)}"
         case kind:
             return _end_words(kind, data) or _other_words(kind, data, number)
 
@@ -283,13 +286,13 @@ def seconds_between(begin: str, end: str) -> float:
     return max(round((moment(end) - moment(begin)).total_seconds(), 3), 0.0)
 
 
-def _left(data: Mapping[str, Any]) -> str:
-    """As `explain` counts: the attempts that count, whatever their numbers."""
+def _left(data: Mapping[str, Any], number: int | None) -> str:
+    """Returns how many retries are left, or that the attempt did not count, in the words of `explain`."""
     limit, decision = data.get("max_attempts"), data.get("decision", {})
     if limit is None or "after" not in decision:
         return ""
     counted = decision["after"]["counted"]
     if counted == decision["before"]["counted"]:
-        return f" (not counted: {counted} of {limit} used)"
+        return f" ({uncounted_progress(number or counted + 1, counted, limit)})"
     left = max(limit - counted, 0)
     return f" ({left} {'retry' if left == 1 else 'retries'} left)"

@@ -73,7 +73,7 @@ class View(Protocol):
 def view_for(console: Console, where: Where = ANYWHERE) -> View:
     from tenax.cli.live_table import LiveView
 
-    return LiveView(console) if console.is_terminal else PlainView(console, where)
+    return LiveView(console, where) if console.is_terminal else PlainView(console, where)
 
 
 class PlainView:

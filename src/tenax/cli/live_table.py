@@ -20,10 +20,13 @@ from tenax.cli.event_lines import (
     kept_from,
     moment,
     waiting_words,
+    why_held,
 )
-from tenax.cli.fan_outs import compensation_words, counts_words, is_large
+from tenax.cli.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
+from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.live import STYLES
 from tenax.cli.output import new_table, printable
+from tenax.cli.standing import poison_words
 from tenax.model.state import StepState, WorkState, apply, fold
 
 REFRESH_SECONDS = 0.1
@@ -33,8 +36,10 @@ _OVER = ("succeeded", "completed", "skipped", "cancelled")
 class LiveView:
     """For each step: its state, the attempt, the last failure, and the countdown to the next attempt."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, where: Where = ANYWHERE) -> None:
         self._console = console
+        self._where = where
+        self._id = 0
         self._state = fold([])
         self._limits: dict[str, int | None] = {}
         self._head = ""
@@ -46,6 +51,7 @@ class LiveView:
     def begin(self, execution: Mapping[str, Any]) -> None:
         self._limits = {name: step.get("max_attempts") for name, step in execution["steps"].items()}
         self._state = fold([], list(execution["steps"]))
+        self._id = execution["id"]
         self._head = f"execution {execution['id']} of {printable(execution['workflow'])}"
         self._began = execution["created_at"]
         # Countdowns are to times of the database's clock, which need not be this machine's.
@@ -112,7 +118,18 @@ class LiveView:
         head = Text.assemble(
             (self._head, "bold"), (f"  {max(elapsed, 0.0):.1f}s", "dim"), (compensates, "red")
         )
-        return Group(head, table)
+        return Group(head, table, *self._held())
+
+    def _held(self) -> Iterator[Text]:
+        """Yields a line for each piece of work that is held, and one that says how to release it."""
+        held = [(name, work) for step in self._state.steps.values() for name, work in _held_work(step)]
+        for name, work in held[:SHOWN_ITEMS]:
+            yield Text(printable(f"{name} is held: {_why_held(work)}"), style=STYLES["held"])
+        if held:
+            more = f"{len(held) - SHOWN_ITEMS:,} more are held; " if len(held) > SHOWN_ITEMS else ""
+            yield Text(
+                printable(f"{more}release it: {self._where.command('retry', self._id)}"), style="yellow"
+            )
 
     def _standing(self, work: WorkState) -> Text:
         words = work.status
@@ -137,6 +154,23 @@ def _rows(step: StepState) -> Iterator[tuple[str, WorkState]]:
                 yield f"  [{number}]", item
     if step.compensation is not None:
         yield "  compensation", step.compensation
+
+
+def _held_work(step: StepState) -> Iterator[tuple[str, WorkState]]:
+    """Yields what of a step is held, with its name: the step itself, items of its fan-out, its compensation."""
+    if step.fan_out is None and step.status == "held":
+        yield step.step, step
+    for number, item in sorted(step.items.items()):
+        if item.status == "held":
+            yield f"{step.step}[{number}]", item
+    if step.compensation is not None and step.compensation.status == "held":
+        yield f"the compensation of {step.step}", step.compensation
+
+
+def _why_held(work: WorkState) -> str:
+    lost_by = (work.ledger or {}).get("lost_by") or ()
+    rule = work.attempts[-1].rule if work.attempts else None
+    return poison_words(lost_by) if lost_by and rule in (None, "poison") else why_held(rule)
 
 
 def _attempt(work: WorkState, limit: int | None) -> str:

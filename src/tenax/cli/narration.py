@@ -27,6 +27,7 @@ class Narrator:
         self._state = fold([], steps)
         self._told: dict[tuple[str, bool], int] = {}
         self._failed: Counter[str] = Counter()
+        self._held: Counter[str] = Counter()
 
     def lines(self, event: Event) -> list[Line]:
         """In the order of the events: what counts is known from those before."""
@@ -36,14 +37,18 @@ class Narrator:
             return [("", words)]
         step = self._state.steps[event["step"]]
         if event["item"] is not None and step.fan_out is not None and is_large(step.fan_out.counts()):
-            return [*self._named_failure(step, event, words), *self._progress(step, event)]
+            return [
+                *self._named_failure(step, event, words),
+                *self._first_held(step, event, words),
+                *self._progress(step, event),
+            ]
         if _is_one_poll_of_many(_work_of(step, event), event):
             return []
         return [(whose(event), words), *self._command(event)]
 
     def _command(self, event: Event) -> list[Line]:
         """What a person can do about it, where an attempt waits for one, or its retry is held back."""
-        if event["type"] == "retry_held":
+        if _is_held(event):
             return [(whose(event), f"release it: {self._where.command('retry', self._id)}")]
         waiting = event["data"].get("waiting") if event["type"] == "action_started" else None
         if not waiting:
@@ -60,6 +65,18 @@ class Narrator:
         if self._failed[step.step] == SHOWN_ITEMS + 1:
             rest = self._where.command("items", self._id, step.step, "--status", "failed")
             return [(step.step, f"more have failed: {rest}")]
+        return []
+
+    def _first_held(self, step: StepState, event: Event, words: str) -> list[Line]:
+        """Returns the words on the first items of a large fan-out that are held, and how to release them."""
+        if not _is_held(event):
+            return []
+        self._held[step.step] += 1
+        if self._held[step.step] <= SHOWN_ITEMS:
+            return [(whose(event), words), *self._command(event)]
+        if self._held[step.step] == SHOWN_ITEMS + 1:
+            rest = self._where.command("items", self._id, step.step, "--status", "held")
+            return [(step.step, f"more are held: {rest}")]
         return []
 
     def _progress(self, step: StepState, event: Event) -> list[Line]:
@@ -86,6 +103,13 @@ def whose(event: Event) -> str:
     """`fetch`, or `fetch[3]` for an item of it."""
     item = "" if event["item"] is None else f"[{event['item']}]"
     return f"{event['step'] or ''}{item}"
+
+
+def _is_held(event: Event) -> bool:
+    """Returns whether the retry that the event tells of waits for a person."""
+    return event["type"] == "retry_held" or (
+        event["type"] == "compensation_retry" and bool(event["data"].get("held"))
+    )
 
 
 def _work_of(step: StepState, event: Event) -> WorkState:

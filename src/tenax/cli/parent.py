@@ -11,12 +11,18 @@ from collections.abc import Callable
 
 SUPERVISOR = "TENAX_SUPERVISOR_PID"
 READY_PIPE = "TENAX_READY_PIPE"
+LIFE = "TENAX_WORKER_LIFE"
 _PR_SET_PDEATHSIG = 1
 
 
 def environment_for_child(ready_pipe: int | None = None) -> dict[str, str]:
     own = {SUPERVISOR: str(os.getpid())}
     return own if ready_pipe is None else {**own, READY_PIPE: str(ready_pipe)}
+
+
+def given_life() -> str | None:
+    """Returns the life that the supervisor has given to this worker. The variable goes no further."""
+    return os.environ.pop(LIFE, None)
 
 
 def under_supervision() -> Callable[[], None]:

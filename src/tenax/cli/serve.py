@@ -15,7 +15,7 @@ from tenax.cli.flags import ANY_STORE, Store
 from tenax.cli.home import tell_of_new_database
 from tenax.cli.interrupts import Interrupts
 from tenax.cli.output import say
-from tenax.cli.parent import under_supervision
+from tenax.cli.parent import given_life, under_supervision
 from tenax.collector import collect_rarely
 from tenax.errors import UsageError
 from tenax.settings import Settings, load_settings
@@ -78,6 +78,7 @@ def worker(
 ) -> int:
     """Start a worker. It asks the server for work, runs it, and reports; SIGTERM lets it finish or hand back what it has."""
     under_supervision()
+    life = given_life()
     settings = _worker_settings(
         slots=slots,
         queues=queues,
@@ -95,7 +96,7 @@ def worker(
 
     collect_rarely()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_work(settings))
+        runner.run(_work(settings, life))
     return 0
 
 
@@ -173,7 +174,7 @@ def _load(modules: tuple[str, ...]) -> None:
             raise UsageError(f"MODULE {name} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-async def _work(settings: Settings) -> None:
+async def _work(settings: Settings, life: str | None = None) -> None:
     import structlog
 
     from tenax import __version__
@@ -193,6 +194,7 @@ async def _work(settings: Settings) -> None:
         drain=settings.drain,
         overload_lag=settings.overload_lag,
         version=__version__,
+        life=life,
     )
     structlog.get_logger("tenax.worker").info(
         "the worker starts",

@@ -33,6 +33,8 @@ class ChildPlan:
     does: str
     environment: Environment
     """What is added to our own, asked for at each start."""
+    on_death: Callable[[], Awaitable[None]] | None = None
+    """Called after each end with an exit code other than 0, before the next start."""
 
 
 class ChildFailed(Exception):
@@ -66,6 +68,8 @@ class Child:
                 ended = f"cannot be started: {error.message}"
             else:
                 code = await self._ended()
+                if code != 0 and self.plan.on_death is not None:
+                    await self.plan.on_death()
                 if not self.stopping and fatal(code):
                     raise ChildFailed(self.plan.name, code)
                 ended = _how(code)

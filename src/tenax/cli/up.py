@@ -13,15 +13,19 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from tenax.cli.deaths import Lives
 from tenax.cli.interrupts import Interrupts
 from tenax.cli.output import say
+from tenax.cli.parent import LIFE
 from tenax.cli.serve import default_server
 from tenax.cli.supervise import Child, ChildFailed, ChildPlan, never_by_itself
 from tenax.errors import Unreachable
+from tenax.model.wire import EndedLife
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.session import transaction
 from tenax.store.tokens import create_token, list_tokens, revoke_token
+from tenax.worker.transport import HttpTransport
 
 READY_SECONDS = 120.0
 SERVER_STOP_SECONDS = 10.0
@@ -125,6 +129,8 @@ class _Up:
         if modules:
             what += f", with the tasks of {', '.join(modules)}"
 
+        lives = Lives(self._worker_name(number))
+
         async def environment() -> Mapping[str, str]:
             token = await self._pass.secret()
             return {
@@ -133,9 +139,23 @@ class _Up:
                 "TENAX_WORKER_NAME": self._worker_name(number),
                 "TENAX_SERVER": self._url,
                 "TENAX_TOKEN": token,
+                LIFE: lives.begin(),
             }
 
-        return Child(ChildPlan(f"worker-{number}", ("worker", *modules), what, environment), _say)
+        async def on_death() -> None:
+            if lost := await lives.end(self._tell_of_death):
+                work = f"{lost} attempt{'s' if lost != 1 else ''}"
+                _say(f"worker-{number} has died with {work} in its hands: lost, and decided on at once")
+
+        name = f"worker-{number}"
+        return Child(ChildPlan(name, ("worker", *modules), what, environment, on_death), _say)
+
+    async def _tell_of_death(self, ended: EndedLife) -> int:
+        transport = HttpTransport(self._url, await self._pass.secret())
+        try:
+            return await transport.end_life(ended)
+        finally:
+            await transport.close()
 
     def _worker_name(self, number: int) -> str:
         """The same at each start: the next life takes over from one that died."""

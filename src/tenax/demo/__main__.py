@@ -34,8 +34,9 @@ _OPENING = """\
 A workflow of three steps, and three kinds of trouble:
   fetch_prices   calls a service that answers 503 twice, then 429 with Retry-After: 2, then 200
   count_prices   runs a process
-  send_report    is a Python task; in its first attempt its worker process is killed with signal 9 (kill -9)
-Server and workers run under `tenax up`, with a PostgreSQL of their own and a lease of 3 s."""
+  send_report    is a Python task; in its first attempt its worker process is killed with signal 9 (kill -9);
+                 that attempt is lost, and not counted
+Server and workers run under `tenax up`, with a PostgreSQL of their own. It sees the worker die and tells the server."""
 
 
 def main() -> int:

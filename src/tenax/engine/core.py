@@ -11,6 +11,7 @@ import structlog
 
 from tenax.engine.inputs import Inputs
 from tenax.engine.leased import Leased
+from tenax.engine.named_plans import NamedPlans
 from tenax.engine.wake import Hub
 from tenax.errors import Conflict, NotFound
 from tenax.model.policy import Patch
@@ -90,6 +91,7 @@ class Core:
         self.settings = settings
         self.roll = roll
         self.plans = PlanCache()
+        self.named_plans = NamedPlans(self._find_current_workflows)
         self.results = ResultCache()
         self.hub = Hub(database)
         self.leased = Leased()
@@ -116,6 +118,10 @@ class Core:
                 plan_id = await plans.ensure_plan(tx, plan)
             self.plans.keep(plan_id, plan)
         return plan_id
+
+    async def _find_current_workflows(self, names: list[str]) -> list[plans.WorkflowStamp | None]:
+        async with self.statements() as tx:
+            return await plans.find_current_workflows(tx, names)
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
         return transaction(self.database)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from tenax.engine.core import Core
+from tenax.engine.named_plans import NamedPlan
 from tenax.errors import InvalidInput, NotFound, UsageError
 from tenax.model.children import ChildReference, child_references, input_problems
 from tenax.model.definition import Workflow
@@ -19,6 +20,7 @@ from tenax.model.wire import Submission
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import Child, Plan, make_plan
 from tenax.store import plans
+from tenax.store.plans import WorkflowStamp
 
 DEEPEST = 20
 """Levels of children."""
@@ -35,6 +37,8 @@ class _Place:
     planned: dict[str, tuple[Plan, int]]
     kept: Mapping[str, Child] = field(default_factory=dict)
     """Of a stored definition: its children, as they were when it was stored."""
+    rests_on: dict[str, WorkflowStamp] = field(default_factory=dict)
+    """Each name that was looked up on the way, with what it means. One for the whole tree."""
 
     def below(self, found: _Found) -> _Place:
         trail = {**self.trail, found.identity: found.words}
@@ -43,7 +47,7 @@ class _Place:
             raise InvalidInput(f"workflows start each other in a circle: {chain}")
         if len(trail) > DEEPEST:
             raise InvalidInput(f"children go down {DEEPEST} levels at most: {' -> '.join(trail.values())}")
-        return _Place(found.files, found.folder, trail, self.planned, found.kept)
+        return _Place(found.files, found.folder, trail, self.planned, found.kept, self.rests_on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +62,46 @@ class _Found:
     kept: Mapping[str, Child] = field(default_factory=dict)
 
 
+async def plans_of(core: Core, submissions: Sequence[Submission]) -> list[tuple[Plan, int]]:
+    """Returns the plan of each submission, and its id. What each name means is looked up once for all of them."""
+    names = {one.workflow for one in submissions if one.source is None and one.workflow is not None}
+    known = await core.named_plans.find(names) if names else {}
+    found: list[tuple[Plan, int]] = []
+    for one in submissions:
+        if one.source is None and one.workflow is not None:
+            if one.workflow not in known:
+                known[one.workflow] = await _named(core, one.workflow)
+            found.append((known[one.workflow].plan, known[one.workflow].plan_id))
+        else:
+            found.append(await plan_of(core, one))
+    return found
+
+
 async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
-    """The plan and its id. Children are resolved now: a running execution stays on its version."""
-    if submission.source is None and submission.workflow is None:
+    """Returns the plan of a submission that brings its source, and its id.
+
+    Children are resolved now: a running execution stays on its version.
+    """
+    if submission.source is None:
         raise UsageError(
             "a submission needs the `source` of a definition, or the name of a stored `workflow`"
         )
-    if submission.source is None:
-        found = await _stored(core, submission.workflow or "")
-    else:
-        files = {posixpath.normpath(path): text for path, text in submission.files.items()}
-        definition = _read(submission.source, submission.filename, _Hashable(core.server_retry))
-        words = f"file {submission.filename or definition.workflow.name}"
-        found = _Found(definition, words, words, files)
+    files = {posixpath.normpath(path): text for path, text in submission.files.items()}
+    definition = _read(submission.source, submission.filename, _Hashable(core.server_retry))
+    words = f"file {submission.filename or definition.workflow.name}"
+    found = _Found(definition, words, words, files)
     return await _planned(core, found.definition, _Place({}, "", {}, {}).below(found))
+
+
+async def _named(core: Core, name: str) -> NamedPlan:
+    """Plans what the name means now, and keeps the plan for the next submission."""
+    found, stamp = await _stored(core, name)
+    place = _Place({}, "", {}, {}).below(found)
+    place.rests_on[name] = stamp
+    plan, plan_id = await _planned(core, found.definition, place)
+    entry = NamedPlan(plan, plan_id, place.rests_on)
+    core.named_plans.keep(name, entry)
+    return entry
 
 
 async def store_workflow(
@@ -125,7 +155,8 @@ async def _child(core: Core, parent: Workflow, reference: ChildReference, place:
     if reference.kind == "file" and reference.step in place.kept:
         return place.kept[reference.step]
     if reference.kind == "workflow":
-        found, folder = await _stored(core, reference.text), ""
+        found, stamp = await _stored(core, reference.text)
+        place.rests_on[reference.text], folder = stamp, ""
     else:
         found = _file(core, parent, reference, place)
         folder = posixpath.relpath(found.folder or ".", place.folder or ".")
@@ -152,19 +183,19 @@ def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place
     return _Found(definition, words, words, place.files, posixpath.dirname(path))
 
 
-async def _stored(core: Core, name: str) -> _Found:
-    """By name, or by name@version: the newest that fits."""
-    label, _, version = name.partition("@")
+async def _stored(core: Core, name: str) -> tuple[_Found, WorkflowStamp]:
+    """Finds what a name, or name@version, means now."""
     async with core.transaction() as tx:
-        found = await plans.find_workflow(tx, label, version or None)
+        found = await plans.find_workflow(tx, name)
     if found is None:
+        label, version = plans.split_name(name)
         raise NotFound(
             f"there is no workflow named {label!r}" + (f" with version {version!r}" if version else ""),
             remedy="`tenax workflows` lists what is stored; `tenax store FILE` stores a definition",
         )
-    workflow, kept = found
+    workflow, kept, stamp = found
     identity = f"workflow {workflow_hash(workflow)}"
-    return _Found(_Definition(workflow), identity, f"workflow {name}", {}, kept=kept)
+    return _Found(_Definition(workflow), identity, f"workflow {name}", {}, kept=kept), stamp
 
 
 class _Hashable:

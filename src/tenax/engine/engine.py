@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from tenax.engine import callbacks, control, definitions, family, queues, views, waiting, workers
+from tenax.engine import callbacks, control, definitions, family, lives, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
 from tenax.engine.heartbeats import Heartbeats
@@ -20,7 +20,7 @@ from tenax.engine.inbox import Postman
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
 from tenax.engine.release import release, release_grants
-from tenax.engine.report import report
+from tenax.engine.report_in_turn import report_in_turn
 from tenax.engine.server_steps import ServerSteps
 from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
@@ -31,6 +31,8 @@ from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
 from tenax.model.wire import (
     Assignment,
+    EndedLife,
+    EndedLifeAnswer,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
@@ -42,6 +44,7 @@ from tenax.model.wire import (
     Submission,
     Submitted,
 )
+from tenax.policy.plan import Plan
 from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Database
@@ -64,7 +67,7 @@ class Engine:
             lambda starts: submit(self.core, self.dispatcher, starts)
         )
         self._report = GroupCommit[Report, ReportAnswer](
-            lambda reports: report(self.core, reports), at_once=_REPORTS_AT_ONCE
+            lambda reports: report_in_turn(self.core, reports), at_once=_REPORTS_AT_ONCE
         )
         self._heartbeat = Heartbeats(self.core)
         self.dispatcher = Dispatcher(self.core, self._report)
@@ -114,12 +117,14 @@ class Engine:
     # -- executions
 
     async def submit(self, submissions: Sequence[Submission]) -> list[Submitted]:
-        return await self._submit([await self._start(submission) for submission in submissions])
+        for submission in submissions:
+            if submission.key is not None and submission.key.startswith(OWN_KEYS):
+                raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
+        found = await definitions.plans_of(self.core, submissions)
+        pairs = zip(submissions, found, strict=True)
+        return await self._submit([self._start(one, plan, plan_id) for one, (plan, plan_id) in pairs])
 
-    async def _start(self, submission: Submission) -> Start:
-        if submission.key is not None and submission.key.startswith(OWN_KEYS):
-            raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
-        plan, plan_id = await definitions.plan_of(self.core, submission)
+    def _start(self, submission: Submission, plan: Plan, plan_id: int) -> Start:
         checked = check_input(plan.workflow, submission.input)
         return Start(plan, plan_id, checked, submission.key, submission.base_dir)
 
@@ -288,6 +293,10 @@ class Engine:
         if beat.lost_grants:
             await release_grants(self.core, beat.worker, beat.lost_grants)
         return await self._heartbeat(beat)
+
+    async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
+        """Ends the leases of a worker whose process has died, without waiting for them to run out."""
+        return EndedLifeAnswer(await lives.end_life(self.core, ended))
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the word of the command
         """Those that are here; with `all`, also those that are gone and not forgotten."""

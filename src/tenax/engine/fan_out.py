@@ -90,7 +90,13 @@ async def _end_failed(
     reason: str,
     on_failure: OnFailure | None,
 ) -> StepRow:
-    data = {"attempts": fan.attempts, "reason": reason, "failure": failure, "items": _counts(fan)}
+    data = {
+        "attempts": fan.attempts,
+        "final_error": failure["message"],
+        "reason": reason,
+        "failure": failure,
+        "items": _counts(fan),
+    }
     if on_failure is not None:
         data["on_failure"] = on_failure.action
     journal.log(fan.execution_id, event("step_failed_terminal", fan.step, data=data))

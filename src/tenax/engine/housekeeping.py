@@ -15,6 +15,7 @@ from tenax.engine.lease import Dispatcher
 from tenax.engine.nets import Nets, mend_stuck
 from tenax.engine.recover import Recovery
 from tenax.engine.release import give_up_unwanted
+from tenax.engine.releases import Releases
 from tenax.engine.watch import Watch
 from tenax.errors import Unreachable
 from tenax.store import queue, service
@@ -36,6 +37,7 @@ class Housekeeping:
         self._recovery = Recovery(core)
         self._watch = Watch(core)
         self._nets = Nets(core)
+        self._releases = Releases(core)
         self._news = asyncio.Event()
         self.leadership = Leadership(core)
         core.hub.on_fleet = self._news.set
@@ -81,6 +83,7 @@ class Housekeeping:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
             await service.ensure_log_partitions(tx)
         await give_up_unwanted(self._core)
+        await self._releases.release()
 
     async def _beating(self) -> None:
         while True:

@@ -1,67 +1,127 @@
-"""Reports whose lease is not the current one: told again, or too late."""
+"""Reports whose lease is not the current one: the same report again, or a late one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 from tenax.model.events import event
-from tenax.model.outcome import Facts
+from tenax.model.json_text import decode, encode
+from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Report, ReportAnswer
 from tenax.policy.classify import classify
 from tenax.store import queue
 from tenax.store.connect import Connection
-from tenax.store.events import find_outcomes
+from tenax.store.events import Told, find_outcomes
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 
+MAX_LATE_RESULTS = 10
+"""`late_result` events per lease token. Further reports under it are answered, and not recorded."""
+Event = dict[str, Any]
+
+_STATUSES = {
+    "action_completed": "succeeded",
+    "action_polled": "succeeded",
+    "compensation_completed": "succeeded",
+    "action_accepted": "accepted",
+    "action_snoozed": "snoozed",
+    "action_not_completed": "not_completed",
+}
+"""The status that was reported, by the event that tells of it."""
+_REASONS = {"succeeded": ("until_limit", "template_error"), "snoozed": ("snooze_limit",)}
+"""Why an attempt that reported one of these statuses is told of as an error: what the server makes of it."""
+_WITH_FACTS = ("failed", "not_completed", "accepted")
+
 
 async def answer_late(
-    tx: Connection, now: datetime, late: Sequence[Report]
+    tx: Connection, now: datetime, late: Sequence[Report], believed: Callable[[Outcome], Outcome]
 ) -> dict[tuple[int, str], ReportAnswer]:
-    """The same report again gets the first answer. Any other is recorded as late."""
-    earlier = await find_outcomes(tx, [r.execution_id for r in late], [r.token for r in late])
+    """Answers reports that no current lease fits. The same report again gets the first answer; any other is recorded as late.
+
+    `believed` removes from an outcome what only the server may say.
+    """
+    known = await find_outcomes(tx, [r.execution_id for r in late], [r.token for r in late])
     live = {item.id: item for item in await queue.lock_items(tx, [r.item_id for r in late])}
     journal = Journal(now)
     answers: dict[tuple[int, str], ReportAnswer] = {}
     for r in late:
-        if r.token in earlier:
-            answers[r.item_id, r.token] = _first_answer(earlier[r.token], r)
+        said = _said(r, believed)
+        earlier = known.setdefault(r.token, [])
+        if earlier and _is_same(earlier[0].event, said):
+            answers[r.item_id, r.token] = _first_answer(earlier[0], r)
             continue
         answers[r.item_id, r.token] = ReportAnswer(r.item_id, "late")
-        # What a callee accepted, and ended before that was reported, is no result.
-        if r.outcome.status != "accepted":
-            _log(journal, r, live.get(r.item_id))
+        if _is_worth_recording(r, said, earlier):
+            recorded = _late_result(r, said, live.get(r.item_id))
+            earlier.append(Told(recorded, [recorded]))
+            journal.log(r.execution_id, recorded)
     if journal.events:
         await journal.write(tx)
     return answers
 
 
-def _first_answer(events: Sequence[dict[str, Any]], again: Report) -> ReportAnswer:
-    """Read from the events of the same transition: late then, accepted then, or what was decided then."""
-    first = next(e for e in events if e.get("token") == again.token)
+def _is_worth_recording(late: Report, said: Event, earlier: Sequence[Told]) -> bool:
+    """Returns False for a report that is recorded already, and where enough is known of what was said under this token.
+
+    A callee's acceptance is no result: it is not recorded either, where the attempt had ended before it was reported.
+    """
+    recorded = [told.event for told in earlier]
+    if late.outcome.status == "accepted" or any(_is_same(one, said) for one in recorded):
+        return False
+    return [one["type"] for one in recorded].count("late_result") < MAX_LATE_RESULTS
+
+
+def _said(report: Report, believed: Callable[[Outcome], Outcome]) -> Event:
+    """Returns what a report says, in the form in which events store it: the status, and the result or the failure."""
+    outcome = report.outcome
+    said: dict[str, Any] = {"status": outcome.status}
+    if outcome.status == "succeeded" or outcome.result is not None:
+        said["result"] = outcome.result
+    if outcome.status in _WITH_FACTS:
+        facts = believed(outcome).facts or Facts()
+        said["failure"] = classify(facts, status=outcome.status).as_dict()
+    if outcome.after is not None:
+        said["after"] = outcome.after
+    stored: dict[str, Any] = decode(encode(said))
+    return stored
+
+
+def _is_same(recorded: Event, said: Event) -> bool:
+    """Returns whether this event records exactly what the report says."""
+    data, status = recorded.get("data", {}), said["status"]
+    kind = data.get("how", recorded["type"])  # of a compensation's error, `how` says what it was
+    known = data.get("status") if kind == "late_result" else _STATUSES.get(kind)
+    failure = data.get("failure") or {}
+    if known is None:  # an error
+        same = (
+            failure == said["failure"] if status in _WITH_FACTS else failure.get("reason") in _REASONS[status]
+        )
+    else:
+        same = known == status and (status not in ("failed", "not_completed") or failure == said["failure"])
+    if status != "snoozed":
+        same = same and data.get("result") == said.get("result")
+    return bool(same and data.get("after") == said.get("after"))
+
+
+def _first_answer(told: Told, again: Report) -> ReportAnswer:
+    """Reads the first answer from the events of its transition: late, accepted, or the verdict of the decision."""
+    first = told.event
     if first["type"] == "late_result":
         return ReportAnswer(again.item_id, "late")
-    same = [e for e in events if _attempt_of(e) == _attempt_of(first)]
+    same = [e for e in told.together if _attempt_of(e) == _attempt_of(first)]
     decisions = [e["data"]["decision"] for e in same if e.get("data", {}).get("decision")]
     return ReportAnswer(again.item_id, "applied", str(decisions[0]["verdict"]) if decisions else None)
 
 
-def _attempt_of(e: dict[str, Any]) -> tuple[Any, ...]:
+def _attempt_of(e: Event) -> tuple[Any, ...]:
     return (e.get("step"), e.get("item"), e.get("attempt"))
 
 
-def _log(journal: Journal, late: Report, item: ItemRow | None) -> None:
-    data: dict[str, Any] = {"status": late.outcome.status}
-    if late.outcome.status == "succeeded":
-        data["result"] = late.outcome.result
-    else:
-        data["failure"] = classify(late.outcome.facts or Facts(), status=late.outcome.status).as_dict()
+def _late_result(late: Report, said: Event, item: ItemRow | None) -> Event:
+    data = dict(said)
     if item is not None and item.compensates:
         data["compensation"] = True
     number = item.item_no if item is not None else late.item
-    journal.log(
-        late.execution_id,
-        event("late_result", late.step, item=number, attempt=late.attempt, token=late.token, data=data),
-    )
+    return event("late_result", late.step, item=number, attempt=late.attempt, token=late.token, data=data)

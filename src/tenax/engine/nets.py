@@ -116,7 +116,9 @@ async def mend_stuck(core: Core) -> int:
 async def held_steps(
     tx: Connection, execution_id: int, events: list[dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Steps of an execution that have held work: by which rule, why, and until when at most."""
+    """Returns the steps of an execution that have held work: by which rule, why, until when at most, which item is the first, and
+    the workers that this one has cost their lease.
+    """
     found: dict[str, dict[str, Any]] = {}
     for held in await fleet.find_held_items(tx, execution_id):
         decisions = [
@@ -130,5 +132,7 @@ async def held_steps(
             "reason": last.get("reason") or held["last_error"],
             "until": timestamp(held["until"]),
             "items": held["items"],
+            "item": held["item"],
+            "lost_by": held["lost_by"],
         }
     return found

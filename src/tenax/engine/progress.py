@@ -67,7 +67,12 @@ def _unforgiven(journal: Journal, turn: Turn, step: StepRow, message: str) -> St
     turn.unforgiven.add(step.step)
     failure = {**template_failure(message), "attempts": step.attempts}
     reason = "the value of its `on_failure` cannot be had"
-    data = {"attempts": step.attempts, "reason": reason, "failure": failure}
+    data = {
+        "attempt": step.attempts,
+        "final_error": failure["message"],
+        "reason": reason,
+        "failure": failure,
+    }
     journal.log(turn.row.id, event("step_failed_terminal", step.step, data=data))
     return replace(step, failure=failure)
 

@@ -14,11 +14,12 @@ from tenax.engine.set_aside import SetAside
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.outcome import Facts, FailureClass, Outcome
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.store import queue
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem, ItemRow
+from tenax.store.workers import find_served_items
 
 BATCH = 500
 _log = structlog.get_logger("tenax.reap")
@@ -65,14 +66,16 @@ async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
             return 0
         items = await queue.lock_expired_items(tx, [item_id for item_id, _ in found])
         journal = Journal(now)
-        decisions = await settle(
-            tx, core, journal, executions, [_expired(core, journal, item) for item in items]
-        )
+        waited = [item.id for item in items if item.state in ("queued", "retrying")]
+        served = await find_served_items(tx, waited, core.settings.lease) if waited else set()
+        ended = [_expired(core, journal, item, is_served=item.id in served) for item in items]
+        decisions = await settle(tx, core, journal, executions, ended)
     announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
     return len(items)
 
 
-def _expired(core: Core, journal: Journal, item: ExpiredItem) -> EndedAttempt:
+def _expired(core: Core, journal: Journal, item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
+    """Returns how an item that has run out of something ended. `is_served`: a live worker is able to run it."""
     if item.state == "accepted":
         return _waited(item)
     if item.state == "held":
@@ -80,10 +83,7 @@ def _expired(core: Core, journal: Journal, item: ExpiredItem) -> EndedAttempt:
         facts = Facts(failure_class="worker_lost", reason="hold_expired", message=message)
         return EndedAttempt(item, Outcome("failed", facts=facts), "hold_expired")
     if item.state != "leased":
-        item.attempt += 1
-        message = f"not leased within {format_duration(item.queue_ttl or 0.0)} (queue_ttl)"
-        facts = Facts(failure_class="queue_timeout", reason="queue_ttl_expired", message=message)
-        return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
+        return _expired_in_queue(item, is_served=is_served)
     assert item.timeout_at is not None
     assert item.lease_until is not None
     if item.timeout_at <= min(item.lease_until, journal.now):
@@ -91,6 +91,17 @@ def _expired(core: Core, journal: Journal, item: ExpiredItem) -> EndedAttempt:
     message = f"worker {item.worker} sent no heartbeat for {format_duration(core.settings.lease)}"
     facts = Facts(failure_class="worker_lost", reason="worker_heartbeat_stale", message=message)
     return EndedAttempt(item, Outcome("failed", facts=facts), "lease_expired", lost=item.loss)
+
+
+def _expired_in_queue(item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
+    """It waited for longer than its `queue_ttl`: for its turn, or for a worker that is able to run it."""
+    item.attempt += 1
+    message = f"not leased within {format_duration(item.queue_ttl or 0.0)} (queue_ttl)"
+    if not is_served:
+        message += ": no live worker is able to run it"
+    failure_class: FailureClass = "queue_timeout" if is_served else "worker_unavailable"
+    facts = Facts(failure_class=failure_class, reason="queue_ttl_expired", message=message)
+    return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
 
 
 def _timed_out(core: Core, item: ExpiredItem, timeout_at: datetime) -> EndedAttempt:

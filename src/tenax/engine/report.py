@@ -131,7 +131,7 @@ class ReportBatch:
         current = {key: r for r in reports if (key := _key(r)) in leased and _is_of(leased[key], r)}
         late = [r for r in reports if _key(r) not in leased and r.execution_id in executions]
         # Before any limit is locked: a claim that has one of these items may be waiting for that.
-        self.answers |= await answer_late(tx, journal.now, late) if late else {}
+        self.answers |= await answer_late(tx, journal.now, late, believed) if late else {}
         for key in [key for key, r in current.items() if r.outcome.status == "accepted"]:
             deadline = _async_deadline(plans[leased[key].plan_id], leased[key])
             if deadline is not None:

@@ -59,7 +59,12 @@ async def start_steps(tx: Connection, journal: Journal, turn: Turn, names: Itera
 
 def _fail_unstarted(journal: Journal, turn: Turn, name: str, message: str) -> StepRow:
     failure = {**template_failure(message), "attempts": 0}
-    data: dict[str, Any] = {"attempts": 0, "reason": message, "failure": failure}
+    data: dict[str, Any] = {
+        "attempts": 0,
+        "final_error": failure["message"],
+        "reason": message,
+        "failure": failure,
+    }
     on_failure = turn.plan.steps[name].step.on_failure
     if on_failure is not None:
         data["on_failure"] = on_failure.action

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
-from tenax.engine.waiting_at import NOTHING, Standing, items_waiting_at, steps_held, steps_waiting_at
+from tenax.engine.nets import held_steps
+from tenax.engine.waiting_at import NOTHING, Standing, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
@@ -54,7 +55,7 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
         is_open = row["state"] in ("running", "paused")
         waiting_at = await steps_waiting_at(tx, core, execution_id) if is_open else {}
-        held = await steps_held(tx, execution_id, found, fans) if is_open else {}
+        held = await held_steps(tx, execution_id, found) if is_open else {}
     state = fold(found, list(plan.steps))
     steps = {name: step.as_dict() for name, step in state.steps.items()}
     for name, planned in plan.steps.items():

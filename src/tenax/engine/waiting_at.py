@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tenax.engine.core import Core
-from tenax.engine.nets import held_steps
 from tenax.model.events import timestamp
 from tenax.model.queue_limits import rate_words
 from tenax.policy.serving import NAMED, LiveWorker, Want, why_unserved
 from tenax.store import fleet, workers
 from tenax.store.connect import Connection
-from tenax.store.fans import list_items
 from tenax.store.ready_work import ReadyWork, ready_work_among, ready_work_of
 from tenax.store.workers import WorkerRow
 
@@ -35,22 +33,6 @@ async def items_waiting_at(tx: Connection, core: Core, items: Sequence[int]) -> 
     """Of these work items, of which no execution has two, those that are ready: by execution."""
     judged = await _judged(tx, core, await ready_work_among(tx, items) if items else [])
     return {work.execution_id: standing for work, standing in judged}
-
-
-async def steps_held(
-    tx: Connection, execution_id: int, events: list[dict[str, Any]], fans: Container[str]
-) -> dict[str, dict[str, Any]]:
-    """Steps with held work; of fan-outs with the first of its items, and the workers that this has cost their lease."""
-    held = await held_steps(tx, execution_id, events)
-    for step, one in held.items():
-        first = (
-            await list_items(tx, execution_id, step, states=["held"], after=-1, limit=1)
-            if step in fans
-            else []
-        )
-        one["item"] = first[0]["item_no"] if first else None
-        one["lost_by"] = first[0]["lost_by"] if first else []
-    return held
 
 
 async def _judged(tx: Connection, core: Core, ready: Sequence[ReadyWork]) -> list[tuple[ReadyWork, Standing]]:

@@ -23,6 +23,7 @@ from tenax.policy.health import (
     judge_fleet,
     may_be_spared,
     may_probe,
+    streak_is_over,
 )
 from tenax.settings import Settings
 from tenax.store import workers
@@ -115,12 +116,21 @@ class Watch:
             if back:
                 await workers.clear_workers(tx, [row.name for row in back])
             rows = [_recovered(row) if row in back else row for row in rows]
+            rows = await self._end_streaks(tx, rows)
             fleet = {row.name: seen_of(row, terms, self._asked) for row in rows}
             verdicts = judge_fleet(list(fleet.values()), terms)
             seen = _Look(rows, fleet, verdicts)
             changed = await self._write(tx, seen)
             moved = await self._take_back(tx, seen) or await self._drain(tx, seen)
         return changed + moved
+
+    async def _end_streaks(self, tx: Connection, rows: Sequence[WorkerRow]) -> list[WorkerRow]:
+        """Clears the streaks that are over, so that the counts end together with their verdicts. Returns the rows as they are then."""
+        terms = terms_of(self._core.settings)
+        over = [row.name for row in rows if streak_is_over(seen_of(row, terms), terms)]
+        if over:
+            await workers.end_streaks(tx, over)
+        return [replace(row, streak=0) if row.name in over else row for row in rows]
 
     async def _write(self, tx: Connection, seen: _Look) -> int:
         terms = terms_of(self._core.settings)

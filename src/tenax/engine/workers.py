@@ -71,8 +71,8 @@ async def _beat_together(core: Core, beats: Mapping[int, Heartbeat]) -> dict[int
     }
 
 
-def _answer(beat: Heartbeat, extended: set[int], heard: Heard | None) -> HeartbeatAnswer:
-    revoked = tuple(held for held in beat.holding if held.item_id not in extended)
+def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: Heard | None) -> HeartbeatAnswer:
+    revoked = tuple(held for held in beat.holding if (held.item_id, held.token) not in extended)
     if heard is None:
         return HeartbeatAnswer(revoked, known=False)
     return HeartbeatAnswer(
@@ -128,7 +128,7 @@ async def get_worker(core: Core, name: str) -> dict[str, Any]:
 def _shown(core: Core, row: WorkerRow) -> dict[str, Any]:
     terms = terms_of(core.settings)
     seen = seen_of(row, terms)
-    rate = next(column.value for column in columns(seen, terms) if column.name == "failure_rate")
+    values = {column.name: column.value for column in columns(seen, terms)}
     gone = row.state == "gone"
     return {
         "name": row.name,
@@ -146,8 +146,8 @@ def _shown(core: Core, row: WorkerRow) -> dict[str, Any]:
         "slots": row.slots,
         "serves": row.serves,
         "queue_depth": row.depth if gone else seen.queue_depth,
-        "consecutive_failures": seen.consecutive_failures,
-        "failure_rate": rate,
+        "consecutive_failures": values["consecutive_failures"],
+        "failure_rate": values["failure_rate"],
         "runs": row.runs,
         "failures": row.failures,
         "losses": row.losses,

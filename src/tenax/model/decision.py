@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
-DECIDER_VERSION = 3
+DECIDER_VERSION = 4
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class DelayParts:
     """How a delay came about. Seconds."""
 
     delay: float
-    source: Literal["curve", "retry_after", "handler", "snooze", "until"]
+    source: Literal["curve", "retry_after", "handler", "snooze", "until", "release"]
     backoff: str | None = None
     n: int | None = None
     """The number of counted failures the curve was asked for."""
@@ -135,6 +135,8 @@ class Controls:
     """How many workers there are for it, where that is known: where they are fewer, it takes all of them."""
     held_for: float | None = None
     """Seconds that it was held, where that has come to its end."""
+    released_due_in: float | None = None
+    """Set where the server releases it from its hold: seconds until the time at which its retry was due, or 0."""
 
     def as_dict(self) -> dict[str, Any]:
         """Only what differs from the usual: almost every decision is made with none of it."""
@@ -151,6 +153,8 @@ class Controls:
             body |= {"lost_worker": self.lost_worker, "poison_after": self.poison_after, "able": self.able}
         if self.held_for is not None:
             body["held_for"] = self.held_for
+        if self.released_due_in is not None:
+            body["released_due_in"] = self.released_due_in
         return body
 
 

@@ -53,7 +53,7 @@ class Policy:
     retry_on: tuple[str, ...] = ()
     never_on: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
-    infra_attempts: int = 0
+    infra_attempts: int = 2
     give_up_after: float | None = None
     honor_retry_after: bool = True
     max_retry_after: float = 3600.0
@@ -61,9 +61,15 @@ class Policy:
     max_snoozes: int = 100
     vary: tuple[str, ...] = ()
     """Overrides of the step's keys, each a mapping in canonical JSON: entry k is for the k-th counted attempt and on."""
+    forgives_only_lost: bool = False
+    """`infra_attempts` forgives `worker_lost` only. True where no level gives a policy; no file can set it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """As it is stored and hashed: every field, rules without what they leave open."""
+        """Returns the policy as it is stored and hashed: every field, rules without what they leave open.
+
+        `vary` and `forgives_only_lost` are left out at their defaults, so that policies stored before they existed keep
+        their hashes. `infra_attempts` is always written, so a stored policy does not follow a change of its default.
+        """
         body: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         body["retry_on"] = list(self.retry_on)
         body["never_on"] = list(self.never_on)
@@ -72,6 +78,8 @@ class Policy:
             body["vary"] = list(self.vary)
         else:
             del body["vary"]
+        if not self.forgives_only_lost:
+            del body["forgives_only_lost"]
         return body
 
     @classmethod
@@ -93,8 +101,11 @@ def rule_as_dict(rule: Rule) -> dict[str, Any]:
     return body
 
 
-ONE_ATTEMPT = Policy(max_attempts=1)
-"""Where nothing gives a policy, and where `retry: false` ends the search."""
+NO_POLICY = Policy(max_attempts=1, forgives_only_lost=True)
+"""The policy where no level gives one: one attempt, and a worker that is lost does not use it up."""
+
+NO_RETRY: dict[str, Any] = {"max_attempts": 1, "infra_attempts": 0}
+"""The fields that `retry: false` gives: strictly one run."""
 
 Patch = bool | dict[str, Any]
 """What one level (step, action, workflow, server) says: `true`, `false`, or the fields it sets, parsed and checked."""

@@ -28,6 +28,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "until_limit": "`until` did not hold within its `max_polls` or its `deadline`",
         "wait_deadline": "no signal and no approval came by the `deadline`",
         "callback_deadline": "the callee of an async step did not call back by the `deadline`",
+        "worker_died": "the worker's process ended while the attempt ran, and its supervisor said so",
         "worker_heartbeat_stale": "the lease ran out: the worker died or stopped sending heartbeats",
         "hold_expired": "it was held for longer than `max_hold`",
         "worker_wait_expired": "no live worker able to run it for `worker_wait`",

@@ -209,6 +209,21 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedLife:
+    """A supervisor has seen the process of a worker die."""
+
+    worker: str
+    life: str
+    """Of the registration. A later life of the same name is not touched."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedLifeAnswer:
+    lost: int
+    """Leases that it held: their attempts are decided on as `worker_lost`."""
+
+
+@dataclass(frozen=True, slots=True)
 class RegistrationAnswer:
     lease: float
     """Seconds a lease lasts without a heartbeat."""

@@ -167,6 +167,8 @@ def _end_attempt(work: WorkState, kind: str, event: Event) -> None:
         work.attempts.append(attempt)
     work.attempt = max(work.attempt, attempt.attempt)
     attempt.ended_at, attempt.outcome, attempt.failure = event["at"], _OUTCOMES[kind], data.get("failure")
+    if kind == "action_snoozed" and attempt.failure:  # past the limit, as version 0.1 wrote it
+        attempt.outcome = "failed"
     attempt.via = data.get("via")
     _count(work, data)
     if kind == "action_completed":

@@ -12,11 +12,12 @@ from typing import Any
 from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayParts, Ledger
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Failure, Outcome
-from tenax.model.policy import ONE_ATTEMPT
+from tenax.model.policy import NO_POLICY
 from tenax.policy.case import Case
 from tenax.policy.classify import classify
-from tenax.policy.judgement import OPEN, Judgement, progress
+from tenax.policy.judgement import OPEN, Judgement
 from tenax.policy.ledgers import settle
+from tenax.policy.progress import progress
 from tenax.policy.resolve import CompiledPolicy, compile_policy
 from tenax.policy.rules import RULES
 from tenax.policy.until import CompiledUntil, Poll, poll
@@ -146,7 +147,7 @@ def replay(
 
 
 SUCCESS_AT_ONCE = decide(
-    compile_policy(ONE_ATTEMPT),
+    compile_policy(NO_POLICY),
     Ledger(),
     Outcome("succeeded"),
     attempt=1,

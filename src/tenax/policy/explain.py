@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenax.model.durations import format_duration
-from tenax.policy.judgement import progress
+from tenax.policy.progress import progress, uncounted_progress, used
 from tenax.policy.rules import RULES
 
 _VERDICTS = {
@@ -28,7 +28,7 @@ def explain_decision(
         *_what_happened(failure),
         f"Decided by: {decision['rule']} - {rule_meaning(decision['rule'])}.",
         f"Why: {decision['reason']}.",
-        *_attempts(decision),
+        *_attempts(decision, attempt),
         *_delay(decision),
         "Rules looked at, in order:",
         *(f"  {_check(check)}" for check in decision.get("checks", ())),
@@ -55,13 +55,14 @@ def _what_happened(failure: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
-def _attempts(decision: Mapping[str, Any]) -> list[str]:
+def _attempts(decision: Mapping[str, Any], attempt: int) -> list[str]:
     before, after, limit = decision["before"], decision["after"], decision["max_attempts"]
+    if {"held_for", "released_due_in"} & decision.get("controls", {}).keys():
+        return [f"Attempts: {used(after['counted'], limit)}; none has ended since it was held."]
     if after["counted"] > before["counted"]:
         line = f"Attempts: {progress(after['counted'], limit)}"
     else:
-        left = "no limit" if limit is None else f"{max(limit - after['counted'], 0)} left of {limit}"
-        line = f"Attempts: this one is not counted; {after['counted']} used, {left}"
+        line = f"Attempts: {uncounted_progress(attempt, after['counted'], limit)}"
     if after["exempted"]:
         line += f"; {after['exempted']} lost to infrastructure and not counted"
     return [line + "."]
@@ -77,6 +78,8 @@ def _delay(decision: Mapping[str, Any]) -> list[str]:
             return [f"Delay: {total}, as the handler asked when it snoozed."]
         case "until":
             return [f"Delay: {total}, as `until` says."]
+        case "release":
+            return [f"Delay: {total}, until the time at which the retry was due before it was held."]
         case "handler":
             asked, cap = format_duration(parts["hint"]), format_duration(parts["hint_cap"])
             limit = f", limited by max_retry_after ({cap})" if parts["hint"] > parts["hint_cap"] else ""
@@ -124,7 +127,7 @@ def _check(check: Mapping[str, Any]) -> str:
     return f"{mark} {check['rule']}: {saw}"
 
 
-_DURATIONS = frozenset({"delay", "elapsed", "give_up_after", "held_for", "retry_after"})
+_DURATIONS = frozenset({"delay", "due_in", "elapsed", "give_up_after", "held_for", "retry_after"})
 
 
 def _shown(name: str, value: Any) -> str:

@@ -88,6 +88,16 @@ def columns(seen: Seen, terms: HealthTerms) -> tuple[Column, ...]:
     )
 
 
+def streak_is_over(seen: Seen, terms: HealthTerms) -> bool:
+    """Returns whether a streak of failures that made the worker degraded ends now: its last failure is older than the window.
+
+    The count ends together with the verdict, so that the next failure is the first of a new streak. A streak that made the
+    worker unhealthy does not end by itself: a probe, or a person, ends it.
+    """
+    degraded = terms.degraded_failures <= seen.consecutive_failures < terms.unhealthy_failures
+    return degraded and seen.last_failure_age is not None and seen.last_failure_age > terms.window
+
+
 def judge(seen: Seen, terms: HealthTerms) -> Verdict:
     """The worst column decides. The floor is not looked at here."""
     return _verdict(columns(seen, terms))
@@ -144,12 +154,8 @@ def _graded(name: str, value: float | None, degraded_at: float | None, unhealthy
 
 
 def _streak(seen: Seen, terms: HealthTerms) -> Column:
-    """Failures in a row. A few of them are forgotten once the last is older than the window."""
-    column = _graded(
-        "consecutive_failures", seen.consecutive_failures, terms.degraded_failures, terms.unhealthy_failures
-    )
-    is_old = seen.last_failure_age is not None and seen.last_failure_age > terms.window
-    return replace(column, health="healthy") if is_old and column.health == "degraded" else column
+    failures = 0 if streak_is_over(seen, terms) else seen.consecutive_failures
+    return _graded("consecutive_failures", failures, terms.degraded_failures, terms.unhealthy_failures)
 
 
 def _rate(seen: Seen, terms: HealthTerms) -> float | None:

@@ -17,6 +17,7 @@ from tenax.policy.backoff import plan_delay
 from tenax.policy.case import Case
 from tenax.policy.conditions import Condition, condition_scope
 from tenax.policy.ledgers import charge, settle, with_delay
+from tenax.policy.progress import progress, uncounted_progress, used
 from tenax.policy.quarantine import is_poison, losses
 from tenax.policy.resolve import CompiledRule
 from tenax.policy.values import EvaluationError
@@ -29,14 +30,6 @@ _BY_CLASS = {
     name: Check("never_retried_class", hit=name in NEVER_RETRIED, saw={"class": name})
     for name in FAILURE_CLASSES
 }
-
-
-def progress(counted: int, max_attempts: int | None) -> str:
-    """`attempt 2 of 3 (1 retry left)`: always both numbers."""
-    if max_attempts is None:
-        return f"attempt {counted} (no limit)"
-    left = max(max_attempts - counted, 0)
-    return f"attempt {counted} of {max_attempts} ({left} {'retry' if left == 1 else 'retries'} left)"
 
 
 class Judgement:
@@ -61,6 +54,8 @@ class Judgement:
     def decide(self) -> Decision:
         if self.case.controls.held_for is not None:
             return self._held_too_long(self.case.controls.held_for)
+        if self.case.controls.released_due_in is not None:
+            return self._released(self.case.controls.released_due_in)
         if self.failure.reason == "snooze_limit":
             saw = {"snoozes": self.case.ledger.snoozes, "max_snoozes": self.policy.max_snoozes}
             self.checks.append(Check("snooze_limit", hit=False, saw=saw))
@@ -206,6 +201,9 @@ class Judgement:
             hint=self.failure.evidence.get("retry_after"),
             after=self.case.outcome.after,
         )
+        return self._past_the_deadline()
+
+    def _past_the_deadline(self) -> Decision | None:
         limit = self.policy.give_up_after
         if limit is None:
             return None
@@ -235,6 +233,22 @@ class Judgement:
         self.after = self.case.ledger
         self.checks.append(Check("hold_expired", hit=True, saw={"held_for": seconds}))
         return self._fail("hold_expired", f"it was held for {format_duration(seconds)}, the limit (max_hold)")
+
+    def _released(self, due_in: float) -> Decision:
+        """Decides again on an item that the server releases from its hold. No attempt has ended, so none is counted.
+
+        What can have changed since it was held is looked at again: the server's switch, the time, the budget, other holds.
+        """
+        self.after, self.parts = self.case.ledger, DelayParts(due_in, "release")
+        self.checks.append(Check("released", hit=False, saw={"due_in": due_in}))
+        self.why = "it was released from its hold"
+        return (
+            self._switched_off()
+            or self._past_the_deadline()
+            or self._unpaid()
+            or self._held()
+            or self._retry()
+        )
 
     def _held(self) -> Decision | None:
         controls = self.case.controls
@@ -334,7 +348,9 @@ class Judgement:
 
     def _progress(self) -> str:
         counted, limit = self.after.counted, self.policy.max_attempts
+        if self.after is self.case.ledger:  # no attempt has ended
+            return used(counted, limit)
         if self.after.exempted == self.case.ledger.exempted:
             return progress(counted, limit)
-        forgiven = f"{self.after.exempted} of {self.policy.infra_attempts}"
-        return f"not counted (infra_attempts: {forgiven}), {counted} of {limit} attempts used"
+        forgiven = f"infra_attempts: {self.after.exempted} of {self.policy.infra_attempts}"
+        return f"{uncounted_progress(self.case.attempt, counted, limit)} ({forgiven})"

@@ -8,15 +8,25 @@ from tenax.model.policy import Policy
 
 _NEVER_RAN: frozenset[FailureClass] = frozenset({"worker_unavailable", "queue_timeout"})
 """No worker started it, so it cannot have cost anything."""
+_LOST: frozenset[FailureClass] = frozenset({"worker_lost"})
 
 
 def is_exempted(policy: Policy, ledger: Ledger, failure_class: FailureClass) -> bool:
-    """Whether `infra_attempts` forgives this attempt. With unlimited attempts there is nothing to forgive."""
+    """Returns whether `infra_attempts` forgives this attempt.
+
+    Nothing is forgiven with unlimited attempts, which have no limit to count against, nor with `retryable: false`.
+    """
     return (
         ledger.exempted < policy.infra_attempts
-        and failure_class in INFRASTRUCTURE
+        and failure_class in forgiven_classes(policy)
         and policy.max_attempts is not None
+        and policy.retryable
     )
+
+
+def forgiven_classes(policy: Policy) -> frozenset[FailureClass]:
+    """Returns the failure classes that `infra_attempts` forgives."""
+    return _LOST if policy.forgives_only_lost else INFRASTRUCTURE
 
 
 def charge(

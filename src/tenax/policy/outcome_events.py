@@ -15,9 +15,18 @@ from tenax.policy.decide import SUCCESS_AT_ONCE
 
 Event = dict[str, Any]
 How = Literal[
-    "reported", "callback", "ended", "timed_out", "unwanted", "lease_expired", "queue_expired", "hold_expired"
+    "reported",
+    "callback",
+    "ended",
+    "timed_out",
+    "unwanted",
+    "lease_expired",
+    "queue_expired",
+    "hold_expired",
+    "released",
 ]
-"""`ended`: the server carried it out itself. `hold_expired`: no attempt has ended; the time for the next one has."""
+"""`ended`: the server carried it out itself. `hold_expired`: no attempt has ended; the time for the next one has. `released`: no attempt
+has ended; the server ends a hold."""
 
 COMPENSATING: Mapping[str, EventType] = {
     "action_completed": "compensation_completed",
@@ -84,6 +93,8 @@ class EndedAttempt:
     """The number of the attempt, where it is not the item's last one."""
     lost: Loss | None = None
     """Set where the item's worker was lost over it."""
+    due_in: float | None = None
+    """Of an item that is released: seconds until its retry was due, or 0."""
 
     @property
     def number(self) -> int:
@@ -172,7 +183,7 @@ def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> EventType:
         case "not_completed":
             return "action_not_completed"
         case "snoozed":
-            return "action_snoozed"
+            return "action_snoozed" if failure is None else "action_error"
         case "accepted":
             raise AssertionError("an accepted attempt has not ended")
         case _:
@@ -205,6 +216,7 @@ def exhausted_events(item: Item, decision: Decision, failure: Failure | None) ->
         return []
     data = {
         "attempts": saw.get("ended_in_rule", decision.after.counted),
+        "attempt": item.attempt,
         "max_attempts": saw["max_attempts"],
         "final_error": failure.message if failure is not None else None,
     }

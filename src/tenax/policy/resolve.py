@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from tenax.model.durations import format_duration
-from tenax.model.policy import DELAY_FIELDS, ONE_ATTEMPT, Patch, Policy, Rule
+from tenax.model.policy import DELAY_FIELDS, NO_POLICY, NO_RETRY, Patch, Policy, Rule
 from tenax.policy.conditions import Condition, compile_condition
 from tenax.policy.expressions import ExpressionError
 
@@ -63,9 +63,10 @@ class CompiledPolicy:
 
 
 def resolve_policy(levels: Sequence[Patch | None]) -> Policy:
-    """Step, action, tier, workflow, server: nearest first, each field from the nearest level that sets it.
+    """Merges the levels (step, action, tier, workflow, server): each field comes from the nearest level that sets it.
 
-    `true` adds nothing but says that there is a policy; `false` is one attempt and ends the search.
+    `true` sets no field, but counts as a policy. `false` sets `max_attempts: 1` and `infra_attempts: 0`, and levels
+    further away are not looked at.
     """
     merged: dict[str, Any] = {}
     given = False
@@ -74,12 +75,12 @@ def resolve_policy(levels: Sequence[Patch | None]) -> Policy:
             continue
         given = True
         if level is False:
-            merged.setdefault("max_attempts", 1)
+            merged = {**NO_RETRY, **merged}
             break
         if level is not True:
             merged = {**level, **merged}
     if not given:
-        return ONE_ATTEMPT
+        return NO_POLICY
     policy = _build(merged)
     findings = [*_delay_findings(policy, merged), *_condition_findings(policy)]
     if findings:

@@ -17,6 +17,7 @@ from tenax.model.json_text import decode, encode, plain
 from tenax.model.outcome import Failure
 from tenax.policy.blame import speaks_of_worker
 from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
+from tenax.policy.failed_data import failed_data
 from tenax.policy.outcome_events import (
     EndedAttempt,
     Event,
@@ -37,6 +38,8 @@ from tenax.policy.vary import varied
 
 ERROR_SHOWN = 500
 """Characters of an error's message that the item's row keeps; the log has all of it."""
+_WITHOUT_ATTEMPT = ("hold_expired", "released")
+"""No attempt has ended: there is no outcome to log."""
 STEP_OF: Mapping[str, str] = {
     "queued": "queued",
     "leased": "running",
@@ -119,7 +122,7 @@ def transition(
         undone = polled is not None and not polled.done and failure is None
     record = decision_record(decision)
     made = Transition(item, decision, [])
-    if ended.how != "hold_expired":
+    if ended.how not in _WITHOUT_ATTEMPT:
         own = record if decision.verdict in ("complete", "stop") else None
         made.events.append(outcome_event(ended, decision, failure, own, now, undone=undone))
     made.run = _run(ended, action, failure)
@@ -155,7 +158,7 @@ def _controls(
     ended: EndedAttempt, fan_out: FanOut | None, rules: ServerRules, *, execution_open: bool
 ) -> Controls:
     step_open = fan_out is None or not fan_out.closed
-    if execution_open and step_open and ended.lost is None and ended.how != "hold_expired":
+    if execution_open and step_open and ended.lost is None and ended.how not in _WITHOUT_ATTEMPT:
         return NO_CONTROLS if rules.retries_enabled else NO_RETRIES
     return Controls(
         execution_open=execution_open,
@@ -165,6 +168,7 @@ def _controls(
         poison_after=rules.poison_after if ended.lost is not None else 0,
         able=ended.lost.able if ended.lost is not None else None,
         held_for=rules.max_hold if ended.how == "hold_expired" else None,
+        released_due_in=ended.due_in,
     )
 
 
@@ -286,12 +290,8 @@ def _fail(
     item, decision = made.item, made.decision
     check("item", item.state, "failed")
     made.events += exhausted_events(item, decision, failure)
-    data: dict[str, Any] = {
-        "attempts": item.attempt,
-        "reason": decision.reason,
-        "failure": failure.as_dict(),
-        "decision": record,
-    }
+    data = failed_data(decision, item.attempt, decision.reason, failure.as_dict())
+    data["decision"] = record
     if item.compensates:
         made.events.append(item_event("compensation_failed", item, data, attempt=item.attempt))
         return
@@ -330,14 +330,14 @@ def _stop(
         if failed is None:
             made.events.append(item_event("item_completed", item, {"attempts": item.attempt}))
         else:
-            data = {"attempts": item.attempt, "reason": "the step is over", "failure": failed}
+            data = failed_data(made.decision, item.attempt, "the step is over", failed)
             made.events.append(item_event("item_failed", item, data, attempt=item.attempt))
         made.item_result = _item_result(plan, item, outcome.result, failed)
         return
     if failed is None:
         made.events.append(step_completed_event(item))
     else:
-        data = {"attempts": item.attempt, "reason": "the execution is over", "failure": failed}
+        data = failed_data(made.decision, item.attempt, "the execution is over", failed)
         made.events.append(item_event("step_failed_terminal", item, data, attempt=item.attempt))
     if not plan.single:
         state = "completed" if failed is None else "failed"

@@ -19,6 +19,7 @@ import orjson
 from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
+from tenax.sdk.held import warn_of_held
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
 
@@ -236,12 +237,18 @@ class Client:
         return await self._call("POST", f"/v1/tokens/{token_id}/revoke")
 
     async def wait(self, execution_id: int) -> dict[str, Any]:
-        """The execution once it is finished. Waits for as long as that takes; bound it with `asyncio.timeout`."""
+        """Returns the execution once it is finished. Waits for as long as that takes; bound it with `asyncio.timeout`.
+
+        Work that is held does not go on by itself: the logger `tenax.client` warns of it once for each step, and says
+        how to release it.
+        """
         cursor: str | None = None
+        told: set[str] = set()
         while True:
             execution = await self.get(execution_id)
             if execution["status"] in FINISHED:
                 return execution
+            warn_of_held(execution, told)
             cursor = (await self.news(execution_id, cursor=cursor, wait=PARK_SECONDS))["cursor"]
 
     async def healthy(self) -> bool:

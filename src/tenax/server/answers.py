@@ -9,7 +9,14 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from tenax.model.wire import Assignments, HeartbeatAnswer, RegistrationAnswer, ReportAnswers, Submitted
+from tenax.model.wire import (
+    Assignments,
+    EndedLifeAnswer,
+    HeartbeatAnswer,
+    RegistrationAnswer,
+    ReportAnswers,
+    Submitted,
+)
 from tenax.store.tokens import Role
 
 ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
@@ -341,6 +348,7 @@ REGISTERED = TypeAdapter(RegistrationAnswer)
 ASSIGNMENTS = TypeAdapter(list[Assignments])
 REPORT_ANSWERS = TypeAdapter(list[ReportAnswers])
 HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
+ENDED_LIFE_ANSWER = TypeAdapter(EndedLifeAnswer)
 
 
 def answer(value: Any, status: int = 200) -> Response:

@@ -32,7 +32,16 @@ from tenax.model.durations import LONGEST
 from tenax.model.health import Health, HealthReport
 from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.usage import bounded_cost, bounded_tokens
-from tenax.model.wire import Heartbeat, Held, LeaseRequest, Registration, Release, Reports, Submission
+from tenax.model.wire import (
+    EndedLife,
+    Heartbeat,
+    Held,
+    LeaseRequest,
+    Registration,
+    Release,
+    Reports,
+    Submission,
+)
 from tenax.server.problems import InvalidRequest
 from tenax.store.tokens import LARGEST_ID, LONGEST_NAME, Role
 
@@ -331,6 +340,14 @@ class HeartbeatBody(Heartbeat):
     health: Annotated[HealthReportBody | None, WrapValidator(_if_sound)] = None
 
 
+@dataclass(frozen=True, slots=True)
+class EndedLifeBody(EndedLife):
+    """A worker's process has died, and this was its life."""
+
+    worker: Name
+    life: LeaseToken
+
+
 def _each_its_own(reports: ReportsBody) -> ReportsBody:
     """Else a body could stand for a thousand times its length."""
     if len(reports.outcome) == 1 < len(reports.token) and not is_plain(reports.outcome[0]):
@@ -369,3 +386,4 @@ REPORTS = TypeAdapter(
 )
 RELEASES = TypeAdapter(Annotated[list[ReleaseBody], Field(max_length=BATCH)])
 HEARTBEAT = TypeAdapter(HeartbeatBody)
+ENDED_LIFE = TypeAdapter(EndedLifeBody)

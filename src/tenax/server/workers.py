@@ -66,6 +66,13 @@ async def heartbeat(request: Request) -> Response:
     return answer_bytes(answers.HEARTBEAT_ANSWER.dump_json(await engine(request).heartbeat(beat)))
 
 
+@router.post("/ended", **described(answers.ENDED_LIFE_ANSWER, body=bodies.ENDED_LIFE))
+async def ended(request: Request) -> Response:
+    """A worker's process has died, as its supervisor saw. The leases of this life are lost at once, where no later life has the name."""
+    life = await read_body(request, bodies.ENDED_LIFE)
+    return answer_bytes(answers.ENDED_LIFE_ANSWER.dump_json(await engine(request).end_life(life)))
+
+
 def _undelivered(given: Assignment) -> Release:
     return Release(
         given.execution_id, given.item_id, given.attempt, given.token, "draining", "its worker went away"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 
@@ -14,12 +14,28 @@ from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
 
+class Told(NamedTuple):
+    """An event, and all events of its transaction."""
+
+    event: dict[str, Any]
+    together: list[dict[str, Any]]
+
+
 async def find_outcomes(
     tx: Connection, executions: Sequence[int], tokens: Sequence[str]
-) -> dict[str, list[dict[str, Any]]]:
-    """By its token, the events that were written together with the end of an attempt; those that have ended."""
-    rows = await tx.fetch(sql("find_outcomes"), sorted(set(executions)), tokens)
-    return {row["token"]: decode(row["events"]) for row in reversed(rows)}
+) -> dict[str, list[Told]]:
+    """Returns, by token, what was written about it, in that order. A token that nothing was written about is left out.
+
+    The first is about the end of the attempt, or a late report; the others are about late reports.
+    """
+    found: dict[str, list[Told]] = {}
+    wanted = set(tokens)
+    for row in await tx.fetch(sql("find_outcomes"), sorted(set(executions)), tokens):
+        events = decode(row["events"])
+        for e in events:
+            if e.get("token") in wanted:
+                found.setdefault(e["token"], []).append(Told(e, events))
+    return found
 
 
 async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tenax.model.json_text import decode
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -25,7 +26,16 @@ async def limit_queue(
 
 
 async def find_held_items(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
-    return [dict(row) for row in await tx.fetch(sql("find_held_items"), execution_id)]
+    rows = await tx.fetch(sql("find_held_items"), execution_id)
+    return [{**row, "lost_by": decode(row["lost_by"])} for row in rows]
+
+
+async def find_releasable_items(
+    tx: Connection, poison_after: int, but_for: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Returns items in quarantine, with their executions, that `poison_after` would not hold any more."""
+    rows = await tx.fetch(sql("find_releasable_items"), poison_after, but_for)
+    return [(row["id"], row["execution_id"]) for row in rows]
 
 
 async def find_unserved_items(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenax.model.definition import Workflow
 from tenax.model.json_text import decode, encode
@@ -50,14 +51,43 @@ async def load_plan(tx: Connection, plan_id: int) -> StoredPlan:
     return StoredPlan(*(row[name] for name in ("workflow", "policies", "policy_bodies", "children")))
 
 
-async def find_workflow(
-    tx: Connection, name: str, version: str | None = None
-) -> tuple[Workflow, dict[str, Child]] | None:
-    """What was last stored under this name (else submitted), of this version where it is named; and the children it was last planned with."""
-    row = await tx.fetchrow(sql("find_named_workflow"), name, version)
+class WorkflowStamp(NamedTuple):
+    """What a name means at a moment: its definition, and the newest plan of that, whose children it is planned with."""
+
+    workflow_id: int
+    plan_id: int | None
+
+
+class NamedWorkflow(NamedTuple):
+    workflow: Workflow
+    children: dict[str, Child]
+    """Those of its newest plan."""
+    stamp: WorkflowStamp
+
+
+async def find_workflow(tx: Connection, name: str) -> NamedWorkflow | None:
+    """Returns what was last stored under this name (else submitted). `name@version` names the version too."""
+    row = await tx.fetchrow(sql("find_named_workflow"), *split_name(name))
     if row is None:
         return None
-    return Workflow.from_dict(decode(row["body"])), _children(row["children"])
+    stamp = WorkflowStamp(row["workflow_id"], row["plan_id"])
+    return NamedWorkflow(Workflow.from_dict(decode(row["body"])), _children(row["children"]), stamp)
+
+
+async def find_current_workflows(tx: Connection, names: Sequence[str]) -> list[WorkflowStamp | None]:
+    """Returns what each of these names means now; None where it means nothing."""
+    labels = [split_name(name) for name in names]
+    rows = await tx.fetch(
+        sql("find_current_workflows"), [label for label, _ in labels], [version for _, version in labels]
+    )
+    found = {row["place"] - 1: WorkflowStamp(row["workflow_id"], row["plan_id"]) for row in rows}
+    return [found.get(place) for place in range(len(names))]
+
+
+def split_name(name: str) -> tuple[str, str | None]:
+    """Splits `name@version`. The version is None where none is named."""
+    label, _, version = name.partition("@")
+    return label, version or None
 
 
 def _children(text: str | None) -> dict[str, Child]:

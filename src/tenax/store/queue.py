@@ -41,8 +41,11 @@ async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequen
     return [ItemRow(*row) for row in await tx.fetch(sql("load_leased_items"), *columns(items, tokens))]
 
 
-async def lock_expired_items(tx: Connection, items: Sequence[int]) -> list[ExpiredItem]:
-    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items)]
+async def lock_expired_items(
+    tx: Connection, items: Sequence[int], *, life: str | None = None
+) -> list[ExpiredItem]:
+    """Locks and returns those of these items that have run out of something, or that this life of a worker holds."""
+    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life)]
 
 
 async def lock_open_items(
@@ -100,8 +103,10 @@ async def find_granted_items(
 
 async def extend_leases(
     tx: Connection, items: Sequence[int], tokens: Sequence[str], lease: float
-) -> set[int]:
-    return {row["id"] for row in await tx.fetch(sql("extend_leases"), items, tokens, lease)}
+) -> set[tuple[int, str]]:
+    """Extends the leases that are still the worker's. Returns their items and tokens."""
+    places = [row["place"] - 1 for row in await tx.fetch(sql("extend_leases"), items, tokens, lease)]
+    return {(items[place], tokens[place]) for place in places}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from tenax.model.json_text import decode
 from tenax.policy.laws.facts import (
     ExecutionFacts,
     FanOutFacts,
@@ -16,7 +17,6 @@ from tenax.policy.laws.facts import (
     StepFacts,
 )
 from tenax.store.connect import Connection
-from tenax.store.json_text import decode
 from tenax.store.statements import sql
 
 Key = Any

@@ -69,8 +69,19 @@ async def end_worker(tx: Connection, name: str, life: str | None) -> None:
     await tx.execute(sql("end_worker"), name, life)
 
 
+async def find_leases_of_life(tx: Connection, name: str, life: str, limit: int) -> list[tuple[int, int]]:
+    """Returns the items, with their executions, that the latest life of this worker holds; none where this is not the latest."""
+    rows = await tx.fetch(sql("find_leases_of_life"), name, life, limit)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
 async def find_able_workers(tx: Connection, item_id: int, alive_within: float) -> list[str]:
     return [row["name"] for row in await tx.fetch(sql("find_able_workers"), item_id, alive_within)]
+
+
+async def find_served_items(tx: Connection, items: Sequence[int], alive_within: float) -> set[int]:
+    """Returns those of these items that a live worker is able to run."""
+    return {row["id"] for row in await tx.fetch(sql("find_served_items"), items, alive_within)}
 
 
 async def count_live_workers(tx: Connection, alive_within: float) -> int:
@@ -255,6 +266,11 @@ async def change_health(
         [one.recovering_since for one in changes],
         [encode([one]) for one in events],
     )
+
+
+async def end_streaks(tx: Connection, names: Sequence[str]) -> None:
+    """Sets the failures in a row of these workers to zero."""
+    await tx.execute(sql("end_streaks"), names)
 
 
 async def clear_workers(tx: Connection, names: Sequence[str]) -> None:

@@ -68,7 +68,9 @@ class Worker:
         wait: float = 20.0,
         overload_lag: float = 1.0,
         environment: Mapping[str, str] = os.environ,
+        life: str | None = None,
     ) -> None:
+        """`life` is that of this process, where a supervisor has given it one: a UUID."""
         self._transport = transport
         self._registration = Registration(
             name,
@@ -77,6 +79,7 @@ class Worker:
             dict(labels or {}),
             slots,
             version,
+            life=life,
             execution_id=execution_id,
         )
         self._slots = slots
@@ -109,7 +112,7 @@ class Worker:
         Raises where only a person can help: a refused token, a wrong URL, a name that another worker has taken over.
         The transport is left open.
         """
-        self._registration = replace(self._registration, life=str(uuid4()))
+        self._registration = replace(self._registration, life=self._registration.life or str(uuid4()))
         activities: list[asyncio.Task[None]] = []
         try:
             if not await until(stop, self._register()):

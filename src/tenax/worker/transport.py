@@ -12,6 +12,8 @@ from tenax.model.columns import check_lengths, gather_reports, spread_assignment
 from tenax.model.wire import (
     Assignment,
     Assignments,
+    EndedLife,
+    EndedLifeAnswer,
     Heartbeat,
     HeartbeatAnswer,
     LeaseRequest,
@@ -37,6 +39,8 @@ _REPORT_ANSWERS = TypeAdapter(list[ReportAnswers])
 _RELEASES = TypeAdapter(list[Release])
 _HEARTBEAT = TypeAdapter(Heartbeat)
 _HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
+_ENDED_LIFE = TypeAdapter(EndedLife)
+_ENDED_LIFE_ANSWER = TypeAdapter(EndedLifeAnswer)
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
@@ -109,6 +113,11 @@ class HttpTransport:
     async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
         body = _dump(_HEARTBEAT, heartbeat)
         return _read(_HEARTBEAT_ANSWER, await self._post("heartbeat", body, self._heartbeat_seconds))
+
+    async def end_life(self, ended: EndedLife) -> int:
+        """Tells the server that a worker's process has died: for its supervisor. Returns how many leases were lost."""
+        answer = await self._post("ended", _dump(_ENDED_LIFE, ended), self._answer_seconds)
+        return _read(_ENDED_LIFE_ANSWER, answer).lost
 
     async def close(self) -> None:
         await self._servers.close()

@@ -1,8 +1,9 @@
--- The leases that a heartbeat names live on. What does not come back is no longer the worker's. A lease that someone else holds
--- locked is being decided on: it is not waited for (two orders of locking would clash), and the next heartbeat knows more.
+-- Extends the leases that a heartbeat names. Returns the places of those in the arrays: any other is no longer the worker's. A lease
+-- that someone else holds locked is being decided on: it is not waited for (two orders of locking would clash), and the next heartbeat
+-- knows more.
 with named as materialized (
-    select i.id
-      from unnest($1::bigint[], $2::uuid[]) as h (id, token)
+    select i.id, h.place
+      from unnest($1::bigint[], $2::uuid[]) with ordinality as h (id, token, place)
       join tenax.item i on i.id = h.id and i.lease_token = h.token and i.state = 'leased'
 ), mine as (
     select i.id from tenax.item i join named n on n.id = i.id and i.state = 'leased' for update of i skip locked
@@ -12,4 +13,4 @@ with named as materialized (
       from mine
      where i.id = mine.id
 )
-select id from named
+select place::integer from named

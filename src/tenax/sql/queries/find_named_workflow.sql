@@ -1,6 +1,8 @@
 -- The definition under this name, or under this name and version: what was stored last; where none was, what was submitted last.
--- And the children of its newest plan.
-select w.body, (select p.children from tenax.plan p where p.workflow_id = w.id order by p.id desc limit 1) as children
+-- And its newest plan with the children of that.
+select w.body, w.id as workflow_id, p.id as plan_id, p.children
   from tenax.workflow w
+  left join lateral (
+     select p.id, p.children from tenax.plan p where p.workflow_id = w.id order by p.id desc limit 1) as p on true
  where w.name = $1::text and ($2::text is null or w.version = $2)
  order by w.stored_at desc nulls last, w.id desc limit 1

@@ -1,0 +1,56 @@
+"""Plans of stored workflows by name, in a server's memory. Before one is used, the database says whether the name still means it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tenax.engine.batching import GroupCommit
+from tenax.policy.plan import Plan
+from tenax.store.plans import WorkflowStamp
+
+NAMES_IN_MEMORY = 256
+
+LookUp = Callable[[list[str]], Awaitable[list[WorkflowStamp | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """The plan that a name led to, and what it rests on."""
+
+    plan: Plan
+    plan_id: int
+    rests_on: Mapping[str, WorkflowStamp]
+    """Each name in its tree of definitions, its own included, with what it meant."""
+
+
+class NamedPlans:
+    """Keeps the plans that were last used.
+
+    Other servers may store another definition under a name at any time, so every use asks the database what the names mean. Callers
+    that come at the same time share one statement.
+    """
+
+    def __init__(self, look_up: LookUp) -> None:
+        self._current = GroupCommit[str, WorkflowStamp | None](look_up)
+        self._kept: OrderedDict[str, NamedPlan] = OrderedDict()
+
+    async def find(self, names: Iterable[str]) -> dict[str, NamedPlan]:
+        """Returns the plans of those names that are in memory and still current."""
+        known = {name: self._kept[name] for name in names if name in self._kept}
+        asked = sorted({name for entry in known.values() for name in entry.rests_on})
+        current = dict(zip(asked, await self._current(asked), strict=True))
+        found: dict[str, NamedPlan] = {}
+        for name, entry in known.items():
+            if all(current[one] == stamp for one, stamp in entry.rests_on.items()):
+                found[name] = entry
+                if name in self._kept:
+                    self._kept.move_to_end(name)
+        return found
+
+    def keep(self, name: str, entry: NamedPlan) -> None:
+        self._kept[name] = entry
+        self._kept.move_to_end(name)
+        while len(self._kept) > NAMES_IN_MEMORY:
+            self._kept.popitem(last=False)

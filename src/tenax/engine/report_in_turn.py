@@ -1,0 +1,22 @@
+"""A batch of reports in which a token may occur twice: each lease is ended by its first report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenax.engine.core import Core
+from tenax.engine.report import report
+from tenax.model.wire import Report, ReportAnswer
+
+
+async def report_in_turn(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
+    """Decides on the first report of each lease, and then looks at the others as reports that came later."""
+    first: dict[tuple[int, str], int] = {}
+    for n, one in enumerate(reports):
+        first.setdefault((one.item_id, one.token), n)
+    if len(first) == len(reports):
+        return await report(core, reports)
+    later = sorted(set(range(len(reports))) - set(first.values()))
+    answers = dict(zip(first.values(), await report(core, [reports[n] for n in first.values()]), strict=True))
+    answers |= zip(later, await report(core, [reports[n] for n in later]), strict=True)
+    return [answers[n] for n in range(len(reports))]
