@@ -49,6 +49,11 @@ _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("result file says `budget_exceeded`", {"result_file": "budget_exceeded", "exit_code": 1}, "failed"),
     ("exit 0, result file unreadable", {"result_file": "unreadable", "exit_code": 0}, "failed"),
     ("exit 7, no result file", {"result_file": "missing", "exit_code": 7}, "failed"),
+    (
+        "exit 7, result file says neither success nor failure",
+        {"result_file": "other", "exit_code": 7},
+        "failed",
+    ),
     ("exit 7, result file unreadable", {"result_file": "unreadable", "exit_code": 7}, "failed"),
     ("killed by signal 9", {"signal": 9, "result_file": "missing"}, "failed"),
     ("killed for memory", {"signal": 9, "oom_killed": True}, "failed"),

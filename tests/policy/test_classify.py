@@ -42,6 +42,8 @@ def exception(name, *bases):
         (Facts(result_file="missing", exit_code=7), "transient", "exit_code_7"),
         (Facts(result_file="missing", exit_code=0), "transient", "missing_result"),
         (Facts(result_file="unreadable", exit_code=7), "transient", "exit_code_7"),
+        (Facts(result_file="other", exit_code=7), "transient", "exit_code_7"),
+        (Facts(result_file="other", signal=9), "transient", "signal_9"),
         (Facts(result_file="unreadable", exit_code=0), "invalid", "invalid_result"),
         (Facts(result_file="unreadable", oom_killed=True), "transient", "oom_killed"),
         # connections
