@@ -151,7 +151,7 @@ _VARIABLES: Mapping[str, str] = {
     "success": "always false: conditions are asked about failures only",
     "result": "what the failed attempt gave along: the answer's body, a handler's `data`",
     "data": "the same; of a mapping with a key `data`, that key",
-    "failure": "`class`, `reason`, `exit_code`, `retry_after`, `exception`",
+    "failure": "`class`, `reason`, `exit_code`, `retry_after`, `exception`, `child` (of a failed child execution: `execution_id`, `class`, `reason`, `message`, `step`, `attempts`, and its own `child`)",
     "attempt": "the number of the attempt that has just ended",
     "max_attempts": "the policy's limit; None where unlimited",
     "elapsed": "seconds since the first enqueue",

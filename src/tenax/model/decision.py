@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
-DECIDER_VERSION = 3
+DECIDER_VERSION = 4
+"""Raised whenever the same stored inputs can lead to another decision than before.
+
+4: conditions see `failure.child`, and exceptions match by all their names."""
 
 
 @dataclass(slots=True)

@@ -103,6 +103,7 @@ def condition_scope(
             "exit_code": evidence.get("exit_code"),
             "retry_after": evidence.get("retry_after"),
             "exception": evidence.get("exception"),
+            "child": evidence.get("child"),
         },
         "elapsed": elapsed,
         "cost": cost,
