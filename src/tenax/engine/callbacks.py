@@ -90,7 +90,7 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
     """What an old attempt found not yet done is no news: the current one looks again."""
     if planned.until is None:
         return True
-    elapsed = max(0.0, (journal.now - item.created_at).total_seconds())
+    elapsed = item.age(journal.now)
     polls = ledger_from(decode(item.ledger), elapsed).polls
     where: dict[str, Any] = {"execution_id": item.execution_id, "node_id": item.step}
     return poll(planned.until, outcome, polls=polls, attempt=attempt, elapsed=elapsed, **where).done

@@ -17,7 +17,7 @@ from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Decision
 from tenax.model.events import event
 from tenax.model.outcome import Failure
 from tenax.model.wire import Report, ReportAnswer
-from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
+from tenax.policy.decide import SUCCESS_AT_ONCE, decide_outcome
 from tenax.policy.likeness import marked, past_of
 from tenax.policy.plan import Plan
 from tenax.store import finish
@@ -117,21 +117,17 @@ def decide_on(
     core: Core, plan: Plan, ended: Ended, behind: dict[str, Any] | None, now: datetime
 ) -> tuple[Decision, Failure | None]:
     """The decision on an attempt that a worker ended while its execution was open; `behind`: the ledger of its item."""
-    item, outcome, policy = ended.item, ended.report.outcome, plan.steps[ended.item.step].policy
-    elapsed = item.age(now)
-    ledger = ledger_from(behind, elapsed)
-    failure = read_failure(policy, ledger, outcome)
-    decision = decide(
-        policy,
-        ledger,
-        outcome,
+    item = ended.item
+    decision, failure, _ = decide_outcome(
+        plan.steps[item.step].policy,
+        None,  # `until` looks at successes only, and such a success never goes the short way
+        ledger_from(behind, item.age(now)),
+        ended.report.outcome,
         attempt=item.attempt,
-        elapsed=elapsed,
         controls=NO_CONTROLS if core.settings.retries_enabled else NO_RETRIES,
         roll=core.roll(),
         execution_id=item.execution_id,
         node_id=item.step,
-        failure=failure,
     )
     return decision, failure
 

@@ -29,10 +29,9 @@ from tenax.engine.start import Turn
 from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Controls, Decision
 from tenax.model.outcome import Failure
 from tenax.policy.blame import speaks_of_worker
-from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
+from tenax.policy.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
 from tenax.policy.plan import Plan, PlannedAction
 from tenax.policy.quarantine import is_poison, is_suspect
-from tenax.policy.until import Poll, poll
 from tenax.policy.vary import varied
 from tenax.store.connect import Connection
 from tenax.store.fans import load_fans
@@ -117,38 +116,24 @@ class _Settling:
 
     def _decide(
         self, row: ExecutionRow, action: PlannedAction, fan: FanRow | None, ended: EndedAttempt
-    ) -> tuple[Decision, Failure | None, Poll | None]:
+    ) -> Decided:
         item, outcome = ended.item, ended.outcome
         controls = self._controls(row, fan, ended)
         succeeded = outcome.status == "succeeded"
         is_open = controls.execution_open and controls.step_open
         if succeeded and item.ledger is None and is_open and action.until is None:
-            return SUCCESS_AT_ONCE, None, None
-        elapsed = max(0.0, (self.journal.now - item.created_at).total_seconds())
-        ledger = ledger_from(decode(item.ledger), elapsed)
-        inputs: dict[str, Any] = {
-            "attempt": ended.number,
-            "execution_id": item.execution_id,
-            "node_id": item.step,
-            "elapsed": elapsed,
-        }
-        polled = (
-            poll(action.until, outcome, polls=ledger.polls, **inputs)
-            if succeeded and action.until is not None
-            else None
-        )
-        failure = polled.failure if polled is not None else read_failure(action.policy, ledger, outcome)
-        decision = decide(
+            return Decided(SUCCESS_AT_ONCE, None, None)
+        return decide_outcome(
             action.policy,
-            ledger,
+            action.until,
+            ledger_from(decode(item.ledger), item.age(self.journal.now)),
             outcome,
-            **inputs,
+            attempt=ended.number,
             controls=controls,
             roll=self.core.roll(),
-            failure=failure,
-            polled=polled,
+            execution_id=item.execution_id,
+            node_id=item.step,
         )
-        return decision, failure, polled
 
     def _controls(self, row: ExecutionRow, fan: FanRow | None, ended: EndedAttempt) -> Controls:
         item, settings = ended.item, self.core.settings

@@ -58,7 +58,7 @@ REASON_PATTERNS: Mapping[str, str] = MappingProxyType(
         "http_NNN": "the HTTP status of the answer: http_503, http_429",
         "exit_code_N": "a process ended with this exit code: exit_code_7",
         "signal_N": "a process was killed by this signal: signal_9",
-        "exception_NAME": "an exception of this type (its last name) was raised: exception_OSError",
+        "exception_NAME": "an exception of this type was raised: exception_OSError. In a policy it also matches the types that descend from it, and may be qualified: exception_mylib.errors.QuotaExceeded",
     }
 )
 
@@ -80,7 +80,8 @@ REASON_OF_CLASS: Mapping[FailureClass, str] = MappingProxyType(
 """The reason of a failure of which only the class is known."""
 
 _PATTERN = re.compile(
-    r"http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}|exception_[A-Za-z_]\w{0,199}"
+    r"http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}"
+    r"|exception_(?=[\w.]{1,200}\Z)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 )
 
 

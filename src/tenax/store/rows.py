@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from tenax.model.decision import Ledger
+from tenax.model.times import seconds_since
 from tenax.policy.transitions import check
 from tenax.store.json_text import encode
 
@@ -75,6 +76,9 @@ class ItemRow:
     placed: bool
     action_gate: str | None
     key_gate: str | None
+
+    def age(self, now: datetime) -> float:
+        return seconds_since(self.created_at.timestamp(), now)
 
     @property
     def held_gates(self) -> list[str]:
@@ -183,8 +187,7 @@ class LeasedItem:
     token: str
 
     def age(self, now: datetime) -> float:
-        """Seconds since it was first queued."""
-        return max(0.0, round(now.timestamp() - self.created, 6))
+        return seconds_since(self.created, now)
 
     @property
     def lease_token(self) -> str:
