@@ -12,7 +12,7 @@ from tenax.model.durations import format_duration
 from tenax.model.exceptions import PROGRAMMING_ERRORS
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, NEVER_RETRIED, RETRIED_BY_DEFAULT, Facts
 from tenax.model.policy import Backoff, Policy
-from tenax.model.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS
+from tenax.model.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
 from tenax.model.retry_fields import RULE_FIELDS
 from tenax.policy.backoff import bounds
 from tenax.policy.classify import classify
@@ -170,9 +170,11 @@ def failure_classes() -> str:
 
 
 def reasons() -> str:
-    return table(
-        ("reason", "meaning"), [(code(n), words) for n, words in (*REASONS.items(), *REASON_PATTERNS.items())]
-    )
+    rows = [
+        (code(name), words, "the server only" if name in SERVER_REASONS else "")
+        for name, words in (*REASONS.items(), *REASON_PATTERNS.items())
+    ]
+    return table(("reason", "meaning", "given by"), rows)
 
 
 def classification() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,9 +15,10 @@ from tenax.engine.records import log_item
 from tenax.engine.retry_at_once import retry_at_once
 from tenax.engine.settle import EndedAttempt, settle
 from tenax.engine.wake import announce
+from tenax.model.belief import believed_reports
 from tenax.model.decision import Decision
 from tenax.model.events import event, timestamp
-from tenax.model.outcome import INFRASTRUCTURE, Facts, Outcome
+from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Release, Report, ReportAnswer
 from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
@@ -31,6 +31,7 @@ from tenax.store.rows import Accepted, ExecutionRow, FanRow, ItemRow, Run
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     """Decides on every reported outcome. What is late is recorded and changes nothing."""
+    reports = believed_reports(reports)
     known = [Ended(item, r) for r in reports if (item := core.leased.take(r.token)) is not None]
     answers = await finish_at_once(core, [one for one in known if one.item.item_no is None])
     answers |= await retry_at_once(core, known)
@@ -88,16 +89,13 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
 
 
 def _believed(outcome: Outcome) -> Outcome:
-    """A worker cannot know that it was lost: such a class is the server's to give, and would be forgiven."""
+    """Returns a failure in place of an acceptance: only the callee of an async step can accept."""
     if outcome.status == "accepted":
         message = "the worker says that a callee has accepted it, but the step is not async"
         return Outcome(
             "failed", facts=Facts(failure_class="invalid", reason="invalid_result", message=message)
         )
-    facts = outcome.facts
-    if facts is None or facts.failure_class not in INFRASTRUCTURE:
-        return outcome
-    return replace(outcome, facts=replace(facts, failure_class=None, reason=None))
+    return outcome
 
 
 def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> None:

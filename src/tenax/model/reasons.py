@@ -53,6 +53,29 @@ REASONS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+SERVER_REASONS: frozenset[str] = frozenset(
+    {
+        "worker_heartbeat_stale",
+        "worker_wait_expired",
+        "queue_ttl_expired",
+        "hold_expired",
+        "snooze_limit",
+        "execution_deadline",
+        "until_limit",
+        "wait_deadline",
+        "callback_deadline",
+        "child_failed",
+        "child_cancelled",
+        "rejected",
+        "result_too_large",
+        "execution_ended",
+        "manual_retry",
+        "unknown_workflow",
+        "unknown_action",
+    }
+)
+"""Reasons that only the server may give. They are not believed from a worker or a callee."""
+
 REASON_PATTERNS: Mapping[str, str] = MappingProxyType(
     {
         "http_NNN": "the HTTP status of the answer: http_503, http_429",
