@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from tables import code, codes, table
 
+from tenax.model.classify import classify
 from tenax.model.durations import format_duration
 from tenax.model.exceptions import PROGRAMMING_ERRORS
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, NEVER_RETRIED, RETRIED_BY_DEFAULT, Facts
@@ -15,7 +16,6 @@ from tenax.model.policy import Backoff, Policy
 from tenax.model.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
 from tenax.model.retry_fields import RULE_FIELDS
 from tenax.policy.backoff import bounds
-from tenax.policy.classify import classify
 from tenax.policy.rules import RULES
 from tenax.policy.schedule import schedule
 

@@ -19,9 +19,9 @@ from tenax.model.callback import (
     UnsupportedCallback,
     read_callback,
 )
+from tenax.model.classify import classify
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, Outcome, Usage
 from tenax.model.reasons import SERVER_REASONS
-from tenax.policy.classify import classify
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 SAYS_NOTHING = "the callback says that it failed"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tenax.model.classify import classify
 from tenax.model.outcome import Facts, Outcome
-from tenax.policy.classify import classify
 from tenax.policy.conditions import CONDITION_VARIABLES, compile_condition, condition_scope
 from tenax.policy.expressions import ExpressionError
 from tenax.policy.values import EvaluationError

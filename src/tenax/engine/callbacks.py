@@ -11,10 +11,10 @@ from tenax.engine.records import EndedAttempt
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.errors import NotFound
+from tenax.model.classify import classify
 from tenax.model.events import event
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import ReportAnswer
-from tenax.policy.classify import classify
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.policy.until import poll
 from tenax.store import queue

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from tenax.model.classify import classify
 from tenax.model.events import event
 from tenax.model.outcome import Facts
 from tenax.model.wire import Report, ReportAnswer
-from tenax.policy.classify import classify
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.events import find_outcomes

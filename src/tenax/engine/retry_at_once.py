@@ -14,8 +14,8 @@ from tenax.engine.records import EndedAttempt, decision_record, log_outcome, log
 from tenax.engine.retry_pattern import RetryPattern
 from tenax.engine.settle import ERROR_SHOWN
 from tenax.engine.wake import announce
+from tenax.model.blame import speaks_of_worker
 from tenax.model.wire import ReportAnswer
-from tenax.policy.blame import speaks_of_worker
 from tenax.policy.likeness import is_steady, kind_of, marked_retry, past_of
 from tenax.policy.plan import Plan
 from tenax.store import finish

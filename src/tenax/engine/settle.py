@@ -26,9 +26,9 @@ from tenax.engine.records import (
     log_wait,
 )
 from tenax.engine.start import Turn
+from tenax.model.blame import speaks_of_worker
 from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Controls, Decision
 from tenax.model.outcome import Failure
-from tenax.policy.blame import speaks_of_worker
 from tenax.policy.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
 from tenax.policy.plan import Plan, PlannedAction
 from tenax.policy.quarantine import is_poison, is_suspect

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from tenax.model.classify import classify
 from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayParts, Ledger
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Failure, Outcome
 from tenax.model.policy import ONE_ATTEMPT
 from tenax.policy.case import Case
-from tenax.policy.classify import classify
 from tenax.policy.judgement import OPEN, Judgement, progress
 from tenax.policy.ledgers import settle
 from tenax.policy.resolve import CompiledPolicy, compile_policy

@@ -17,8 +17,8 @@ import httpx2
 import pytest
 from pydantic import TypeAdapter
 
+from tenax.model.classify import classify
 from tenax.model.outcome import Outcome
-from tenax.policy.classify import classify
 from tenax.sdk.context import TaskContext, context
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.sdk.task import REGISTRY, Task, TaskRegistry
