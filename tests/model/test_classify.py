@@ -17,6 +17,21 @@ def exception(name, *bases):
     return Facts(exception=name, exception_bases=bases)
 
 
+LOGICAL = (
+    "TypeError ValueError KeyError IndexError AttributeError NameError UnboundLocalError NotImplementedError"
+    " AssertionError ZeroDivisionError ImportError ModuleNotFoundError SyntaxError"
+)
+"""The contract's list, and no other subclass of these."""
+NO_PROGRAMMING_ERRORS = [
+    *("LookupError", "ArithmeticError", "OverflowError", "IndentationError", "RecursionError"),
+    *("FloatingPointError", "UnicodeError", "RuntimeError", "MemoryError", "EOFError", "Exception"),
+]
+
+
+def test_the_list_of_programming_errors_is_that_of_the_contract():
+    assert {f"builtins.{name}" for name in LOGICAL.split()} == PROGRAMMING_ERRORS
+
+
 @pytest.mark.parametrize(
     ("facts", "failure_class", "reason"),
     [
@@ -73,13 +88,15 @@ def exception(name, *bases):
         *[(exception(name), "logical", f"exception_{name[9:]}") for name in sorted(PROGRAMMING_ERRORS)],
         (exception("ValueError"), "logical", "exception_ValueError"),
         (exception("mylib.ValueError"), "transient", "exception_ValueError"),
+        *[(exception(name), "transient", f"exception_{name}") for name in NO_PROGRAMMING_ERRORS],
         (
             exception("builtins.ModuleNotFoundError", "builtins.ImportError"),
-            "transient",
+            "logical",
             "exception_ModuleNotFoundError",
         ),
         (exception("UnicodeDecodeError"), "transient", "exception_UnicodeDecodeError"),
-        (exception("builtins.IndexError"), "transient", "exception_IndexError"),
+        (exception("builtins.IndexError", "builtins.LookupError"), "logical", "exception_IndexError"),
+        (exception("lib.OutOfRange", "builtins.IndexError"), "transient", "exception_OutOfRange"),
         (JSON_ERROR, "transient", "exception_JSONDecodeError"),
         (exception("builtins.PermissionError", "builtins.OSError"), "denied", "permission_denied"),
         (exception("PermissionError"), "denied", "permission_denied"),

@@ -11,11 +11,16 @@ PROGRAMMING_ERRORS = frozenset(
         "TypeError",
         "ValueError",
         "KeyError",
+        "IndexError",
         "AttributeError",
         "NameError",
+        "UnboundLocalError",
         "NotImplementedError",
         "AssertionError",
+        "ZeroDivisionError",
         "ImportError",
+        "ModuleNotFoundError",
+        "SyntaxError",
     )
 )
 """Exactly these are bugs. Not their subclasses: a JSON error is a ValueError, and says nothing of the code."""
