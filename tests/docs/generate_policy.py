@@ -37,7 +37,7 @@ _FIELDS: Mapping[str, str] = {
     "give_up_after": "total time since the first enqueue; a retry that would start later is not made",
     "honor_retry_after": "the callee's `Retry-After` is a floor for the delay",
     "max_retry_after": "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured",
-    "attempt_cost": "what an attempt that reports no usage is charged against a budget. Budgets cannot be set in a workflow file yet: only `tenax decide` shows this field at work",
+    "attempt_cost": "what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused; `tenax decide` takes it",
     "vary": "other values for the step's own keys, by counted attempt: see [vary](#vary)",
     "max_snoozes": "how often a handler may snooze; beyond it a snooze counts as a transient failure",
 }

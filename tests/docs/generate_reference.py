@@ -13,6 +13,7 @@ from tenax.model.definition import STEP_TYPES, StepType
 from tenax.model.events import EVENT_TYPES
 from tenax.model.outcome import FAILURE_CLASSES
 from tenax.model.parse import WORKFLOW_KEYS
+from tenax.model.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.step_extras import CONCURRENCY_KEYS, ON_FAILURE_KEYS, UNTIL_KEYS
 from tenax.model.step_keys import (
     COMPENSATE_KEYS,
@@ -311,6 +312,7 @@ def not_yet() -> str:
     rows = [
         ("types of steps", codes(LATER_TYPES)),
         ("keys of a step", codes(LATER_STEP_KEYS)),
+        ("fields of a policy", codes(LATER_RETRY_FIELDS)),
     ]
     return table(("what", 'refused with "is not supported by this version yet"'), rows)
 

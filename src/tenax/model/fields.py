@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenax.model.durations import parse_duration
-from tenax.model.findings import Findings, Path, name_kind, shorten, suggest
+from tenax.model.findings import NOT_YET, Findings, Path, name_kind, shorten, suggest
 from tenax.model.names import name_fault
-
-NOT_YET = "is not supported by this version of Tenax yet"
 
 _NO_TEMPLATE = "a template cannot stand here: the value must be known before anything runs; write it out"
 
