@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tenax.model.classify import classify
 from tenax.model.decision import DECIDER_VERSION, NO_CONTROLS, Ledger
 from tenax.model.events import timestamp
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.parse import parse_workflow
-from tenax.policy.classify import classify
 from tenax.policy.decide import decide
 from tenax.policy.laws import ExecutionCheck, Tally
 from tenax.policy.laws.facts import (

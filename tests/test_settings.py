@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import Unreachable, UsageError
+from tenax.model.durations import parse_duration
 from tenax.model.health import HealthTerms
 from tenax.settings import Settings, describe_settings, load_settings, mistyped_variables
 from tenax.worker.executors.runtimes import RUNTIMES
@@ -411,3 +412,20 @@ def test_what_is_wrong_with_the_flags_of_a_worker(tmp_path, flags, message):
     with pytest.raises(UsageError) as caught:
         load(tmp_path, flags=flags)
     assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("1m30s", 90.0), ("1h 30m", 5400.0), ("250ms", 0.25), ("700 ms", 0.7), ("0.5", 0.5), (" 2d ", 172800.0)],
+)
+def test_durations_are_written_as_in_workflow_files(tmp_path, written, seconds):
+    assert load(tmp_path, near=f'lease = "{written}"').lease == seconds
+    assert parse_duration(written) == seconds
+
+
+@pytest.mark.parametrize("written", ["1m30", "-5s", "1w", "", "200000000m", "1m30s x"])
+def test_and_refused_as_there(tmp_path, written):
+    with pytest.raises(ValueError, match=r"."):
+        parse_duration(written)
+    with pytest.raises(UsageError, match=r"lease = .*: expected a duration"):
+        load(tmp_path, near=f'lease = "{written}"')

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
-_SECONDS_IN = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
+from tenax.model.durations import parse_duration
+from tenax.model.names import name_fault
+
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
 _BYTES_IN = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%)?")
@@ -38,11 +39,11 @@ def truth(value: Any) -> bool:
 
 
 def seconds(value: Any) -> float:
-    found = _DURATION.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
-    if found is None:
-        raise ValueError("expected a duration, such as 250ms, 30s, 5m, 2h or a number of seconds")
-    # Divided, since 700 * 0.001 is not 0.7.
-    return float(found[1]) / 1000 if found[2] == "ms" else float(found[1]) * _SECONDS_IN[found[2]]
+    """Reads a duration as workflow files write it."""
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise ValueError(f"expected a duration: {error}") from None
 
 
 def positive_seconds(value: Any) -> float:
@@ -93,9 +94,6 @@ def one_of(*choices: str) -> Parser:
     return parse
 
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}", re.ASCII)
-
-
 def names(value: Any) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
@@ -104,8 +102,8 @@ def names(value: Any) -> tuple[str, ...]:
         raise ValueError("expected at least one name")
     found = tuple(text(part) for part in parts)
     for name in found:
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not a name: use letters, digits, _ and - (not first)")
+        if (fault := name_fault(name)) is not None:
+            raise ValueError(f"{name!r} {fault}")
     return found
 
 
@@ -151,7 +149,7 @@ def _read_pairs(parts: Sequence[str]) -> dict[str, str]:
 
 
 def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:
-    """The shape only: what its fields mean is the business of `tenax.model`, which is above this module."""
+    """Reads the shape only. `tenax.model.retry_fields` reads the fields."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

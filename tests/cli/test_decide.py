@@ -200,6 +200,9 @@ REFUSED = [
     ("3", '{"status": "failed"}', '{"attempts": true}', "--ledger: attempts: expected a whole number, found a boolean"),
     ("3", '{"status": "failed"}', '{"budget": "much"}', "--ledger: budget: expected a number from 0, found text"),
     ("3", '{"status": "failed"}', '{"by_class": {"lost": 1}}', "--ledger: by_class: unknown 'lost'"),
+    ("3", '{"status": "failed"}', '{"by_rule": {"first": 1}}', "--ledger: by_rule: 'first' is no index of a rule"),
+    ("3", '{"status": "failed"}', '{"counted": 1, "attempts": 2}', "--ledger: unknown key `attempts`"),
+    ("3", '{"status": "failed", "usage": 3}', None, "--outcome: usage: expected an object with cost_usd and tokens"),
     ("3", '{"status": "failed"}', "nonsense", "--ledger: not valid JSON: "),
 ]  # fmt: skip
 
@@ -237,6 +240,49 @@ def test_a_rule_on_a_class_counts_what_the_classes_say(capsys, ended, verdict):
     ledger = {"attempts": 3, "by_class": {"timeout": ended, "transient": 3 - ended}}
     code, answer, _ = asked(capsys, policy, {"status": "failed", "class": "timeout"}, ledger)
     assert (code, answer["verdict"]) == (0, verdict)
+
+
+RULES = {"max_attempts": 9, "jitter": 0, "rules": [{"on": ["timeout"], "retry": True}, {"when": "failure.exception == 'RuntimeError'", "max_attempts": 3}]}  # fmt: skip
+RAISED = {"status": "failed", "exception": "builtins.RuntimeError"}
+
+
+@pytest.mark.parametrize(
+    ("ledger", "rule"),
+    [
+        # As people give it, with the attempt that has just ended.
+        ({"attempts": 5, "by_rule": {"1": 2}}, "retry"),
+        ({"attempts": 5, "by_rule": {"1": 3}}, "rule_attempts_exhausted"),
+        ({"attempts": 5, "by_rule": {"0": 7, "1": 2}}, "retry"),
+        # As a recorded decision has it, without that attempt.
+        ({"counted": 4, "by_rule": {"1": 1}}, "retry"),
+        ({"counted": 4, "by_rule": {"1": 2}}, "rule_attempts_exhausted"),
+        ({"counted": 8, "exempted": 1, "by_rule": {}}, "attempts_exhausted"),
+    ],
+)
+def test_the_ledger_knows_what_ended_in_each_rule(capsys, ledger, rule):
+    code, answer, _ = asked(capsys, RULES, RAISED, ledger)
+    assert (code, answer["rule"], answer["matched_rule"]) == (0, rule, 1)
+
+
+def test_what_it_answers_can_be_asked_again(capsys):
+    _, first, _ = asked(capsys, RULES, RAISED, {"attempts": 2, "by_rule": {"1": 2}}, "--seed", "1")
+    _, again, _ = asked(capsys, RULES, RAISED, first["before"], "--seed", "1")
+    assert again == first
+    _, after, _ = asked(capsys, RULES, RAISED, first["after"], "--seed", "1")
+    assert (after["rule"], after["attempts"]) == ("rule_attempts_exhausted", 3)
+
+
+def test_a_step_brings_its_name_and_its_until(command, tmp_path):
+    step = "{step: poll, type: python, task: 't:t', until: {condition: result.done, delay: 7s}, retry: {stop_when: \"node_id == 'poll'\"}}"
+    (tmp_path / "flow.yaml").write_text(f"name: w\nworkflow: [{step}]\n")
+
+    def ask(outcome):
+        return command("decide", "--policy", "flow.yaml", "--outcome", outcome, "--json", cwd=tmp_path).json
+
+    polled = ask('{"status": "succeeded", "result": {"done": false}}')
+    assert (polled["verdict"], polled["rule"], polled["delay"]) == ("retry", "until", 7.0)
+    assert ask('{"status": "succeeded", "result": {"done": true}}')["verdict"] == "complete"
+    assert ask('{"status": "failed", "status_code": 503}')["rule"] == "stop_when"
 
 
 @pytest.mark.parametrize("word", ["after", "retry_after"])

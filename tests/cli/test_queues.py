@@ -95,7 +95,7 @@ def test_limits_in_words(tenax):
     ("arguments", "part"),
     [
         (("limit", "gpu"), "what is to be limited?"),
-        (("limit", "a b", "--rate", "1/s"), "is not the name of a queue"),
+        (("limit", "a b", "--rate", "1/s"), "is not a name"),
         (
             ("limit", "gpu", "--rate", "10"),
             "--rate 10: expected a rate such as 10/s, 600/m or 60/h, or `none`",

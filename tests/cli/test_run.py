@@ -186,6 +186,17 @@ def test_a_failed_execution_is_exit_code_1(folder: Path, database_url: str) -> N
     assert "attempts are used up: 2 of 2" in ended.stderr
 
 
+def test_what_an_input_says_is_not_run_by_the_shell(folder: Path, database_url: str) -> None:
+    (folder / "greet.yaml").write_text(
+        "name: greet\ninput: {who: {type: string}, flags: {type: string, default: -n}}\nworkflow:\n"
+        "  - {step: greet, type: process, command: 'printf %s {{ input.who }} | cat {{ input.flags | raw }}'}\n"
+    )
+    who = "x; touch hit; $(touch hit) 'y"
+    ended = tenax(folder, "run", "greet.yaml", "--input", f"who={who}", "--database", database_url, "--json")
+    assert json.loads(ended.stdout)["result"] == {"greet": f"     1\t{who}"}
+    assert not (folder / "hit").exists()
+
+
 def test_what_runs_when_the_execution_fails_may_finish(folder: Path, database_url: str) -> None:
     (folder / "half.yaml").write_text(
         "name: half\nworkflow:\n"

@@ -8,14 +8,14 @@ from typing import Any, get_args
 
 from tables import code, codes, table
 
+from tenax.model.classify import classify
 from tenax.model.durations import format_duration
 from tenax.model.exceptions import PROGRAMMING_ERRORS
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, NEVER_RETRIED, RETRIED_BY_DEFAULT, Facts
 from tenax.model.policy import Backoff, Policy
-from tenax.model.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS
+from tenax.model.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
 from tenax.model.retry_fields import RULE_FIELDS
 from tenax.policy.backoff import bounds
-from tenax.policy.classify import classify
 from tenax.policy.rules import RULES
 from tenax.policy.schedule import schedule
 
@@ -37,7 +37,7 @@ _FIELDS: Mapping[str, str] = {
     "give_up_after": "total time since the first enqueue; a retry that would start later is not made",
     "honor_retry_after": "the callee's `Retry-After` is a floor for the delay",
     "max_retry_after": "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured",
-    "attempt_cost": "what an attempt that reports no usage is charged against a budget. Budgets cannot be set in a workflow file yet: only `tenax decide` shows this field at work",
+    "attempt_cost": "what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused; `tenax decide` takes it",
     "vary": "other values for the step's own keys, by counted attempt: see [vary](#vary)",
     "max_snoozes": "how often a handler may snooze; beyond it a snooze counts as a transient failure",
 }
@@ -49,6 +49,11 @@ _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("result file says `budget_exceeded`", {"result_file": "budget_exceeded", "exit_code": 1}, "failed"),
     ("exit 0, result file unreadable", {"result_file": "unreadable", "exit_code": 0}, "failed"),
     ("exit 7, no result file", {"result_file": "missing", "exit_code": 7}, "failed"),
+    (
+        "exit 7, result file says neither success nor failure",
+        {"result_file": "other", "exit_code": 7},
+        "failed",
+    ),
     ("exit 7, result file unreadable", {"result_file": "unreadable", "exit_code": 7}, "failed"),
     ("killed by signal 9", {"signal": 9, "result_file": "missing"}, "failed"),
     ("killed for memory", {"signal": 9, "oom_killed": True}, "failed"),
@@ -165,9 +170,11 @@ def failure_classes() -> str:
 
 
 def reasons() -> str:
-    return table(
-        ("reason", "meaning"), [(code(n), words) for n, words in (*REASONS.items(), *REASON_PATTERNS.items())]
-    )
+    rows = [
+        (code(name), words, "the server only" if name in SERVER_REASONS else "")
+        for name, words in (*REASONS.items(), *REASON_PATTERNS.items())
+    ]
+    return table(("reason", "meaning", "given by"), rows)
 
 
 def classification() -> str:

@@ -13,6 +13,7 @@ from tenax.model.definition import STEP_TYPES, StepType
 from tenax.model.events import EVENT_TYPES
 from tenax.model.outcome import FAILURE_CLASSES
 from tenax.model.parse import WORKFLOW_KEYS
+from tenax.model.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.step_extras import CONCURRENCY_KEYS, ON_FAILURE_KEYS, UNTIL_KEYS
 from tenax.model.step_keys import (
     COMPENSATE_KEYS,
@@ -164,7 +165,7 @@ _VARIABLES: Mapping[str, str] = {
     "success": "always false: conditions are asked about failures only",
     "result": "what the failed attempt gave along: the answer's body, a handler's `data`",
     "data": "the same; of a mapping with a key `data`, that key",
-    "failure": "`class`, `reason`, `exit_code`, `retry_after`, `exception`",
+    "failure": "`class`, `reason`, `exit_code`, `retry_after`, `exception`, `child` (of a failed child execution: `execution_id`, `class`, `reason`, `message`, `step`, `attempts`, and its own `child`)",
     "attempt": "the number of the attempt that has just ended",
     "max_attempts": "the policy's limit; None where unlimited",
     "elapsed": "seconds since the first enqueue",
@@ -324,6 +325,7 @@ def not_yet() -> str:
     rows = [
         ("types of steps", codes(LATER_TYPES)),
         ("keys of a step", codes(LATER_STEP_KEYS)),
+        ("fields of a policy", codes(LATER_RETRY_FIELDS)),
     ]
     return table(("what", 'refused with "is not supported by this version yet"'), rows)
 

@@ -25,7 +25,7 @@ workflow:
   - step: work
     type: process
     command: 'echo $$ > began-{{ attempt }}.part && mv began-{{ attempt }}.part began-{{ attempt }};
-      while ! test -e go-{{ attempt }}; do sleep 0.02; done; echo "\\"attempt {{ attempt }}\\""'
+      while ! test -e go-{{ attempt }}; do sleep 0.02; done; echo \\"attempt {{ attempt }}\\"'
     cwd: FOLDER
     timeout: 60s
     retry: RETRY

@@ -105,6 +105,21 @@ def test_retry_on_child_failed_starts_a_new_child_with_other_inputs(play):
     play(scene)
 
 
+@pytest.mark.parametrize(("wanted", "children"), [("transient", 2), ("denied", 1)])
+def test_a_condition_sees_why_the_child_failed(play, wanted, children):
+    more = f", retry: {{max_attempts: 2, backoff: none, retry_when: \"failure.child.class == '{wanted}'\"}}"
+
+    async def scene(hand: Hand):
+        await hand.engine.store_workflow(LEAF)
+        id_ = await begun(hand, calling(more))
+        for _ in range(2):
+            await hand.fail(await hand.lease_one())
+        await hand.settle_down()
+        assert len(await children_of(hand, id_)) == children
+
+    play(scene)
+
+
 def test_without_it_a_failed_child_is_not_retried(play):
     async def scene(hand: Hand):
         await hand.engine.store_workflow(LEAF)

@@ -245,6 +245,26 @@ def test_a_worker_cannot_say_that_it_was_lost(play):
     play(scene)
 
 
+@pytest.mark.parametrize("reason", ["worker_heartbeat_stale", "queue_ttl_expired", "worker_wait_expired"])
+@pytest.mark.parametrize("known", [True, False], ids=["leased here", "leased through another server"])
+def test_nor_can_it_give_a_reason_that_only_the_server_knows(play, reason, known):
+    """Such a failure would be forgiven, and `retry_when` would not be asked."""
+    policy = "max_attempts: 2, infra_attempts: 5, retry_when: 'false'"
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(ONE_STEP.replace("max_attempts: 3", policy))
+        work = await hand.lease_one()
+        server = hand if known else await hand.restarted()
+        await server.fail(work, reason=reason, message="poor me")
+        [error] = [e for e in await hand.engine.events(id_) if e["type"] == "action_error"]
+        failure = error["data"]["failure"]
+        assert (failure["class"], failure["reason"]) == ("transient", "unclassified")
+        [ended] = [e for e in await hand.engine.events(id_) if e["type"] == "step_failed_terminal"]
+        assert ended["data"]["decision"]["rule"] == "retry_when"
+
+    play(scene)
+
+
 def test_a_worker_that_comes_back_is_asked_again_for_what_it_refused(play):
     async def scene(hand: Hand):
         id_ = await hand.submit()

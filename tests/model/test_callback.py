@@ -19,8 +19,9 @@ from tenax.model.callback import (
     UnsupportedCallback,
     read_callback,
 )
+from tenax.model.classify import classify
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, Outcome, Usage
-from tenax.policy.classify import classify
+from tenax.model.reasons import SERVER_REASONS
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 SAYS_NOTHING = "the callback says that it failed"
@@ -109,6 +110,14 @@ def test_the_classes_of_infrastructure_are_not_believed(name):
     outcome = read({"success": False, "failure": {"class": name, "reason": "worker_heartbeat_stale"}})
     failure = classify(outcome.facts)
     assert (failure.failure_class, failure.reason) == ("logical", "reported_failure")
+
+
+@pytest.mark.parametrize("reason", sorted(SERVER_REASONS))
+def test_nor_are_reasons_that_only_the_server_may_give(reason):
+    failure = classify(read({"success": False, "failure": {"reason": reason}}).facts)
+    assert (failure.failure_class, failure.reason) == ("logical", "reported_failure")
+    failure = classify(read({"success": False, "failure": {"class": "transient", "reason": reason}}).facts)
+    assert (failure.failure_class, failure.reason) == ("transient", "unclassified")
 
 
 @pytest.mark.parametrize("name", sorted(set(FAILURE_CLASSES) - INFRASTRUCTURE))

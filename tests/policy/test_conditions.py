@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tenax.model.classify import classify
 from tenax.model.outcome import Facts, Outcome
-from tenax.policy.classify import classify
 from tenax.policy.conditions import CONDITION_VARIABLES, compile_condition, condition_scope
 from tenax.policy.expressions import ExpressionError
 from tenax.policy.values import EvaluationError
@@ -26,6 +26,12 @@ def scope_of(facts: Facts, result=None):
 REFUSED = Facts(connection="refused")
 BAD_GATEWAY = Facts(status_code=502, data={"code": "E7", "flags": ["a"]}, retry_after=3.0)
 
+CHILD_FAILED = Facts(
+    failure_class="logical",
+    reason="child_failed",
+    child={"execution_id": 9, "class": "transient", "attempts": 2, "child": {"step": "do"}},
+)
+
 
 @pytest.mark.parametrize(
     ("text", "facts", "holds"),
@@ -47,6 +53,9 @@ BAD_GATEWAY = Facts(status_code=502, data={"code": "E7", "flags": ["a"]}, retry_
         ("status_code == 200 and success", BAD_GATEWAY, False),
         ("failure.exception == 'builtins.OSError'", Facts(exception="builtins.OSError"), True),
         ("failure.exit_code == 7", Facts(exit_code=7), True),
+        ("failure.child.class == 'transient' and failure.child.child.step == 'do'", CHILD_FAILED, True),
+        ("failure.child.attempts >= 2", CHILD_FAILED, True),
+        ("failure.child == None and failure.child.class == None", REFUSED, True),
         ("' YES '", REFUSED, True),
         ("'true'", REFUSED, True),
         ("'1'", REFUSED, True),

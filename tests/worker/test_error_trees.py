@@ -58,7 +58,7 @@ LEAVES = (
     Leaf(lambda: ClientOSError("x")),
     Leaf(lambda: TimeoutError("x")),
     Leaf(lambda: OSError(errno.ENOSPC, "full")),
-    Leaf(lambda: SyntaxError("bad", ("a file", 1, 2, "a b", 1, 3))),
+    Leaf(lambda: SyntaxError("bad", ("a file", 1, 2, "a b", 1, 3)), final=True),
     Leaf(lambda: ConnectionError("x"), lost=True),
     Leaf(lambda: ConnectionRefusedError("x"), lost=True, tells="refused"),
     Leaf(lambda: ConnectionResetError(errno.ECONNRESET, "x"), lost=True, tells="reset"),

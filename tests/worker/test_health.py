@@ -13,16 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenax.engine import settle
+from tenax.model import blame
+from tenax.model.classify import classify
 from tenax.model.exceptions import CONNECTION_ERRORS, PROGRAMMING_ERRORS
 from tenax.model.health import HealthTerms
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.times import parse_time
 from tenax.model.wire import Assignment
-from tenax.policy import blame
-from tenax.policy.classify import classify
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
+from tenax.worker import health
 from tenax.worker.failures import outcome_of, refused, timed_out
-from tenax.worker.health import SelfCheck, speaks_of_worker
+from tenax.worker.health import SelfCheck, counts_against_worker
 
 CRASH = Outcome("failed", facts=Facts(signal=int(signal.SIGSEGV)))
 DONE = Outcome("succeeded")
@@ -85,11 +87,11 @@ def work(assign):
     ],
 )
 def test_which_failures_speak_of_the_worker(assign, outcome, runtime, counts):
-    assert speaks_of_worker(outcome, assign(runtime, {})) is counts
+    assert counts_against_worker(outcome, assign(runtime, {})) is counts
     if outcome.status == "failed":
         failure = classify(outcome.facts)
         assert blame.speaks_of_worker(failure, runtime=runtime, dependency=None) is counts
-    assert not speaks_of_worker(outcome, assign(runtime, {}, dependency="the-bank"))
+    assert not counts_against_worker(outcome, assign(runtime, {}, dependency="the-bank"))
 
 
 NAMES = st.sampled_from(
@@ -122,10 +124,20 @@ FACTS = st.builds(
     dependency=st.sampled_from([None, None, "the-bank"]),
 )
 def test_worker_and_server_agree_on_it(facts, runtime, dependency):
-    """They may not import each other, but the rule is one."""
+    """They may not import each other, but share one rule."""
     by_server = blame.speaks_of_worker(classify(facts), runtime=runtime, dependency=dependency)
     work = Assignment(1, 1, 1, "t", "s", runtime, {}, 1.0, "r", "w", None, dependency=dependency)
-    assert speaks_of_worker(Outcome("failed", facts=facts), work) is by_server
+    assert counts_against_worker(Outcome("failed", facts=facts), work) is by_server
+
+
+def test_the_rule_knows_the_exception_of_the_sdk():
+    assert f"{Retry.__module__}.{Retry.__qualname__}" == blame.RETRY
+
+
+def test_there_is_one_rule():
+    """A second statement of the rule would drift away from the first."""
+    assert health.speaks_of_worker is blame.speaks_of_worker
+    assert settle.speaks_of_worker is blame.speaks_of_worker
 
 
 def test_it_counts_over_its_whole_life(check, work):

@@ -12,11 +12,11 @@ from http import HTTPStatus
 
 import pytest
 
-from tenax.policy import blame
-from tenax.policy.classify import classify
+from tenax.model import blame
+from tenax.model.classify import classify
 from tenax.sdk.outcomes import Retry
 from tenax.worker.failures import outcome_of
-from tenax.worker.health import speaks_of_worker
+from tenax.worker.health import counts_against_worker
 
 
 class ClientError(Exception):
@@ -90,7 +90,7 @@ def failure_of(error: BaseException, assign, *, speaks: bool):
     """The server's failure; both sides must agree on whether it counts against the worker."""
     outcome = outcome_of(error)
     failure = classify(outcome.facts)
-    assert speaks_of_worker(outcome, assign("python", {})) is speaks
+    assert counts_against_worker(outcome, assign("python", {})) is speaks
     assert blame.speaks_of_worker(failure, runtime="python", dependency=None) is speaks
     return failure.failure_class, failure.reason
 
@@ -111,7 +111,7 @@ def test_urllibs_answer(run, assign, register, callee, status, verdict):
     facts = outcome.facts
     assert (facts.status_code, facts.retry_after, facts.dependency) == (status, 9.0, callee.host)
     assert (classify(facts).failure_class, classify(facts).reason) == verdict
-    assert not speaks_of_worker(outcome, assign("python", {}))
+    assert not counts_against_worker(outcome, assign("python", {}))
     assert not blame.speaks_of_worker(classify(facts), runtime="python", dependency=None)
 
 

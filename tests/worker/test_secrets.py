@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from tenax.model.outcome import Facts, Outcome
+from tenax.model.shell import always_quoted
 from tenax.model.wire import Release
 from tenax.worker.secrets import SecretMissing, Secrets
 
@@ -29,6 +30,25 @@ def test_slots_are_filled_in_a_copy(assign):
     filled = Secrets(ENVIRONMENT).fill(assign("http", spec, secrets=slots))
     assert filled.spec == {"headers": [{"a": "Bearer k/1!"}], "url": "http://h/?k=k/1", "env": {"same": 1}}
     assert spec == {"headers": [{"a": None}], "url": None, "env": {"same": 1}}
+
+
+def test_in_a_text_for_the_shell_a_secret_is_one_word(run, assign, tmp_path):
+    hostile = f"it's $(touch {tmp_path}/hit); `touch {tmp_path}/hit` \"a b"
+    slot = (("command",), ("printf '<%s>' ", {"secret": "PW", "quote": "word"}, " ", {"secret": "ARGS"}))
+    secrets = Secrets({"TENAX_SECRET_PW": hostile, "TENAX_SECRET_ARGS": "c d"})
+    filled = secrets.fill(assign("process", {"command": None}, secrets=(slot,)))
+    assert run("process", filled.spec).result == f"<{hostile}><c><d>"
+    assert not (tmp_path / "hit").exists()
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_shell_that_shows_what_it_runs_shows_no_secret(run, assign, shell):
+    secrets = Secrets({"TENAX_SECRET_PW": "pass'word 1"})
+    spec = {"command": [shell, "-xc", f"true {always_quoted(chr(39).join(('pass', 'word 1')))}; exit 7"]}
+    outcome = run("process", spec)
+    assert "word 1" in outcome.facts.stderr_tail
+    scrubbed = secrets.scrub_outcome(outcome, assign("process", spec))
+    assert "word 1" not in scrubbed.facts.stderr_tail
 
 
 def test_a_missing_secret_is_named(assign):

@@ -7,16 +7,17 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from tenax.cli.asked import read_ledger, read_outcome, read_policy
+from tenax.cli.asked import read_outcome, read_policy
+from tenax.cli.asked_ledger import read_ledger
 from tenax.cli.flags import Json
 from tenax.cli.output import print_json, say
-from tenax.model.decision import NO_CONTROLS, Decision
+from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Decision, Ledger
 from tenax.model.outcome import Failure
 from tenax.model.policy import Policy
-from tenax.policy.decide import decide as decide_
-from tenax.policy.decide import read_failure
+from tenax.policy.decide import Decided, decide_outcome
 from tenax.policy.explain import explain_decision
 from tenax.policy.resolve import compile_policy
+from tenax.policy.until import compile_until
 
 
 def decide(
@@ -30,13 +31,13 @@ def decide(
     outcome: Annotated[
         str,
         Parameter(
-            help="JSON (or @FILE): status (succeeded, failed, not_completed, snoozed) and any of class, reason, status_code, exit_code, exception, error, retry_after, result."
+            help="JSON (or @FILE): status (succeeded, failed, not_completed, snoozed) and any of class, reason, status_code, exit_code, exception, error, retry_after, result, usage."
         ),
     ],
     ledger: Annotated[
         str | None,
         Parameter(
-            help="JSON (or @FILE): attempts (counted ones, the one just ended included), by_class, elapsed, previous_delay, cost, budget. [the first attempt]"
+            help="JSON (or @FILE): attempts (counted ones, the one just ended included), by_class, by_rule, elapsed, previous_delay, cost, budget; or `before` of a recorded decision. [the first attempt]"
         ),
     ] = None,
     step: Annotated[
@@ -46,24 +47,31 @@ def decide(
     json: Json = False,
 ) -> None:
     """Ask the decision function: what if this failed so, now? Exit code 0 whatever the verdict."""
-    resolved = read_policy(policy, step)
-    compiled = compile_policy(resolved)
+    chosen = read_policy(policy, step)
+    compiled = compile_policy(chosen.policy)
+    until = None if chosen.until is None else compile_until(chosen.until)
     asked = read_outcome(outcome)
     entries = read_ledger(ledger)
-    failure = read_failure(compiled, entries.before(resolved, None), asked)
-    before = entries.before(resolved, failure)
-    decision = decide_(
-        compiled,
-        before,
-        entries.priced(asked),
-        attempt=before.counted + before.exempted + before.snoozes + 1,
-        elapsed=before.elapsed,
-        controls=NO_CONTROLS,
-        roll=random.Random(seed).random(),
-        failure=failure,
-    )
+    roll = random.Random(seed).random()
+
+    def decided(before: Ledger) -> Decided:
+        return decide_outcome(
+            compiled,
+            until,
+            before,
+            entries.priced(asked),
+            attempt=entries.attempt(before),
+            controls=NO_CONTROLS if chosen.retries_enabled else NO_RETRIES,
+            roll=roll,
+            execution_id=0,
+            node_id=chosen.step,
+        )
+
+    # What the ledger holds of this attempt itself can be taken out of it once the attempt has been read.
+    decision, failure, _ = decided(entries.before(chosen.policy, None))
+    decision, failure, _ = decided(entries.before(chosen.policy, failure, decision.matched_rule))
     if json:
-        print_json(_as_json(decision, failure, resolved))
+        print_json(_as_json(decision, failure, chosen.policy))
     else:
         say(_in_words(decision, failure))
 

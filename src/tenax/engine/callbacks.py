@@ -10,11 +10,11 @@ from tenax.engine.core import Core
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.errors import NotFound
+from tenax.model.classify import classify
 from tenax.model.events import event
 from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import ReportAnswer
-from tenax.policy.classify import classify
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.policy.until import poll

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from tenax.model.classify import classify
 from tenax.model.events import event
 from tenax.model.json_text import decode, encode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Report, ReportAnswer
-from tenax.policy.classify import classify
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.events import Told, find_outcomes

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 from tenax.engine.core import Core
 from tenax.errors import UsageError
 from tenax.model.events import event, timestamp
+from tenax.model.findings import shorten
+from tenax.model.names import name_fault
 from tenax.model.queue_limits import LEAST_RATE, MOST, usual_burst
 from tenax.store import fleet, workers
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 
 
 async def list_queues(core: Core) -> list[dict[str, Any]]:
@@ -45,8 +44,8 @@ async def limit_queue(
 
 
 def _check(queue: str, concurrency: int | None, rate: float | None, burst: int | None) -> None:
-    if not _NAME.fullmatch(queue):
-        raise UsageError(f"{queue!r} is not the name of a queue: use letters, digits, _ and - (not first)")
+    if (fault := name_fault(queue)) is not None:
+        raise UsageError(f"the queue {shorten(repr(queue))} {fault}")
     if concurrency is not None and not 1 <= concurrency <= MOST:
         raise UsageError(f"`concurrency` must be from 1 to {MOST}, not {concurrency}")
     if rate is not None and not (math.isfinite(rate) and LEAST_RATE <= rate <= MOST):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from tenax.engine.core import Core
 from tenax.engine.late import answer_late
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
+from tenax.model.belief import believed_reports
 from tenax.model.changes import ItemAgain, Run, StepRow
 from tenax.model.decision import Decision
 from tenax.model.events import event, timestamp
 from tenax.model.json_text import encode
-from tenax.model.outcome import INFRASTRUCTURE, Facts, Outcome
+from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Report, ReportAnswer
 from tenax.policy.outcome_events import EndedAttempt, item_event
 from tenax.policy.plan import Plan
@@ -38,6 +38,7 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     writes it checks that everything is as it was then. All other reports are decided on from the rows, under lock: so are those
     that turn out not to be as they were.
     """
+    reports = believed_reports(reports)
     batch = ReportBatch(core, reports)
     await batch.write()
     answers = batch.answers
@@ -237,13 +238,10 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
 
 
 def believed(outcome: Outcome) -> Outcome:
-    """A worker cannot know that it was lost: such a class is the server's to give, and would be forgiven."""
+    """Returns a failure in place of an acceptance: only the callee of an async step can accept."""
     if outcome.status == "accepted":
         message = "the worker says that a callee has accepted it, but the step is not async"
         return Outcome(
             "failed", facts=Facts(failure_class="invalid", reason="invalid_result", message=message)
         )
-    facts = outcome.facts
-    if facts is None or facts.failure_class not in INFRASTRUCTURE:
-        return outcome
-    return replace(outcome, facts=replace(facts, failure_class=None, reason=None))
+    return outcome

@@ -15,6 +15,7 @@ from typing import Any, cast
 from pydantic_core import from_json
 
 from tenax.errors import UsageError
+from tenax.model.belief import believed_facts
 from tenax.model.durations import parse_duration, parse_retry_after
 from tenax.model.findings import nearest, shorten
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, FailureClass, Outcome
@@ -121,14 +122,12 @@ def _failed(said: Mapping[str, Any], hint: float | None) -> Facts:
                 remedy=f"its keys are {', '.join(FAILURE_KEYS)}",
             )
     failure_class, reason = _class(named.get("class")), _reason(named.get("reason"))
-    if failure_class in INFRASTRUCTURE:
-        # Not believed: no callee can know them, and they may be forgiven.
-        failure_class = reason = None
+    believed = believed_facts(Facts(failure_class=failure_class, reason=reason))
     return Facts(
         message=_text(named.get("message")) or _message(said),
-        fatal=failure_class is None,
-        failure_class=failure_class,
-        reason=reason,
+        fatal=believed.failure_class is None,
+        failure_class=believed.failure_class,
+        reason=believed.reason,
         retry_after=hint if named.get("retry_after") is None else _seconds(named["retry_after"]),
         data=_result(said),
     )

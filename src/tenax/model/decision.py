@@ -11,6 +11,9 @@ from typing import Any, Literal
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
 DECIDER_VERSION = 4
+"""Raised whenever the same stored inputs can lead to another decision than before.
+
+4: conditions see `failure.child`, exceptions match by all their names, and `infra_attempts` is 2 by default."""
 
 
 @dataclass(slots=True)

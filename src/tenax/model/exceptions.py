@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import builtins
+from functools import lru_cache
+
 PROGRAMMING_ERRORS = frozenset(
     f"builtins.{name}"
     for name in (
         "TypeError",
         "ValueError",
         "KeyError",
+        "IndexError",
         "AttributeError",
         "NameError",
+        "UnboundLocalError",
         "NotImplementedError",
         "AssertionError",
+        "ZeroDivisionError",
         "ImportError",
+        "ModuleNotFoundError",
+        "SyntaxError",
     )
 )
 """Exactly these are bugs. Not their subclasses: a JSON error is a ValueError, and says nothing of the code."""
@@ -31,3 +39,22 @@ CONNECTION_ERRORS = {
 PERMISSION_ERROR = "builtins.PermissionError"
 VALIDATION_ERROR = "ValidationError"
 """How the name of a type ends that says: these values cannot be used. Every library has its own."""
+
+
+def lineage_of(exception: str, bases: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the qualified names of an exception's type and of its bases, nearest first.
+
+    The bases of built-in types are known, so `ValueError` alone is enough for them.
+    """
+    bare = exception.removeprefix("builtins.")
+    known = getattr(builtins, bare, None) if "." not in bare else None
+    if isinstance(known, type) and issubclass(known, BaseException):
+        return f"builtins.{known.__name__}", *(f"builtins.{base.__name__}" for base in known.__mro__[1:-1])
+    return exception, *bases
+
+
+@lru_cache(maxsize=1024)
+def names_of(exception: str, bases: tuple[str, ...]) -> frozenset[str]:
+    """Returns every name that an exception is matched by: the bare and the qualified one of its type and its bases."""
+    lineage = lineage_of(exception, bases)
+    return frozenset(lineage) | {name.rpartition(".")[2] for name in lineage}

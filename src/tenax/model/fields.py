@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenax.model.durations import parse_duration
-from tenax.model.findings import Findings, Path, name_kind, shorten, suggest
+from tenax.model.findings import NOT_YET, Findings, Path, name_kind, shorten, suggest
+from tenax.model.names import name_fault
 
-NOT_YET = "is not supported by this version of Tenax yet"
-
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
-_LONGEST_NAME = 100
 _NO_TEMPLATE = "a template cannot stand here: the value must be known before anything runs; write it out"
 
 
@@ -68,11 +64,8 @@ class Fields:
         value = self.text(key, default)
         if value is None or key not in self.values or value != self.values[key]:
             return value
-        if not _NAME.fullmatch(value):
-            self.report(key, f"`{shorten(value)}` is not a name: use letters, digits, _ and - (not first)")
-            return default
-        if len(value) > _LONGEST_NAME:
-            self.report(key, f"a name has at most {_LONGEST_NAME} characters, this one {len(value)}")
+        if (fault := name_fault(value)) is not None:
+            self.report(key, f"`{shorten(value)}` {fault}")
             return default
         return value
 

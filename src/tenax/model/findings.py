@@ -17,6 +17,8 @@ Path = tuple[str | int, ...]
 MOST_FINDINGS = 100
 """Beyond this a file is not read further: nobody reads on, and a hostile file must not cost more."""
 
+NOT_YET = "is not supported by this version of Tenax yet"
+
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _NEAR = 0.6
 _LONGEST_GUESSED = 60

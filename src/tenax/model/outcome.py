@@ -31,7 +31,8 @@ RETRIED_BY_DEFAULT: frozenset[FailureClass] = frozenset(
 INFRASTRUCTURE: frozenset[FailureClass] = frozenset({"worker_lost", "worker_unavailable", "queue_timeout"})
 NEVER_RETRIED: frozenset[FailureClass] = frozenset({"budget", "cancelled"})
 
-ResultFile = Literal["missing", "unreadable", "completed", "failed", "budget_exceeded"]
+ResultFile = Literal["missing", "unreadable", "completed", "failed", "budget_exceeded", "other"]
+"""What a process left as its result file. `other` is JSON that states neither a success nor a failure."""
 Connection = Literal["refused", "reset", "dns", "timeout", "tls", "unreachable", "protocol", "other"]
 
 

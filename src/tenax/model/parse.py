@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from tenax.model.fields import Fields
 from tenax.model.findings import Findings, Path, shorten
 from tenax.model.inputs import check_input, read_inputs
 from tenax.model.links import link_steps
+from tenax.model.names import is_workflow_name
 from tenax.model.step_keys import read_defaults, read_step
 from tenax.model.yaml_source import read_source
 
@@ -32,8 +32,6 @@ __all__ = [
 
 WORKFLOW_KEYS = ("name", "version", "description", "input", "defaults", "deadline", "outputs", "workflow")
 MOST_STEPS = 20_000
-
-_WORKFLOW_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def _read_name(fields: Fields) -> str | None:
     if "name" not in fields:
         fields.miss("name", "every workflow has a name (`name: nightly-sync`)")
     name = fields.text("name")
-    if name is not None and not _WORKFLOW_NAME.fullmatch(name):
+    if name is not None and not is_workflow_name(name):
         fields.report("name", f"`{shorten(name)}` is not a name: use up to 200 letters, digits, _, - and .")
     return name
 

@@ -54,12 +54,36 @@ REASONS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+SERVER_REASONS: frozenset[str] = frozenset(
+    {
+        "worker_heartbeat_stale",
+        "worker_died",
+        "worker_wait_expired",
+        "queue_ttl_expired",
+        "hold_expired",
+        "snooze_limit",
+        "execution_deadline",
+        "until_limit",
+        "wait_deadline",
+        "callback_deadline",
+        "child_failed",
+        "child_cancelled",
+        "rejected",
+        "result_too_large",
+        "execution_ended",
+        "manual_retry",
+        "unknown_workflow",
+        "unknown_action",
+    }
+)
+"""Reasons that only the server may give. They are not believed from a worker or a callee."""
+
 REASON_PATTERNS: Mapping[str, str] = MappingProxyType(
     {
         "http_NNN": "the HTTP status of the answer: http_503, http_429",
         "exit_code_N": "a process ended with this exit code: exit_code_7",
         "signal_N": "a process was killed by this signal: signal_9",
-        "exception_NAME": "an exception of this type (its last name) was raised: exception_OSError",
+        "exception_NAME": "an exception of this type was raised: exception_OSError. In a policy it also matches the types that descend from it, and may be qualified: exception_mylib.errors.QuotaExceeded",
     }
 )
 
@@ -81,7 +105,8 @@ REASON_OF_CLASS: Mapping[FailureClass, str] = MappingProxyType(
 """The reason of a failure of which only the class is known."""
 
 _PATTERN = re.compile(
-    r"http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}|exception_[A-Za-z_]\w{0,199}"
+    r"http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}"
+    r"|exception_(?=[\w.]{1,200}\Z)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
-from tenax.model.findings import format_path, nearest, suggest_or_list
+from tenax.model.findings import NOT_YET, format_path, nearest, suggest_or_list
 from tenax.model.outcome import FAILURE_CLASSES, NEVER_RETRIED
 from tenax.model.policy import DELAY_FIELDS, Backoff, Patch, Policy
 from tenax.model.reasons import REASONS, is_known_reason, known_names
@@ -24,6 +24,10 @@ Path = tuple[str | int, ...]
 RetryFinding = tuple[Path, str]
 
 RETRY_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Policy))
+LATER_RETRY_FIELDS: Mapping[str, str] = {
+    "attempt_cost": "it is charged against a budget, and a step cannot have one yet"
+}
+"""Fields of a policy that do nothing in a workflow yet, and why. Stored policies may have them."""
 RULE_FIELDS: tuple[str, ...] = ("on", "when", "retry", "max_attempts", *DELAY_FIELDS)
 _BACKOFFS: tuple[str, ...] = get_args(Backoff)
 _LARGEST_COUNT = 1_000_000_000
@@ -38,15 +42,24 @@ class _FieldError(ValueError):
         self.within = within
 
 
-def parse_retry(value: Any, path: Path) -> tuple[Patch | None, list[RetryFinding]]:
-    """The patch of one level, or None and everything that is wrong with it."""
+def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch | None, list[RetryFinding]]:
+    """Returns the patch of one level, or None and everything that is wrong with it.
+
+    `later` also accepts the fields that have no effect in a workflow yet.
+    """
     if isinstance(value, bool):
         return value, []
     findings: list[RetryFinding] = []
     if isinstance(value, int):
         patch = _parse_fields({"max_attempts": value}, _FIELDS, path, findings, keyed=False)
     elif isinstance(value, Mapping):
-        patch = _parse_fields(value, _FIELDS, path, findings)
+        known = {key: one for key, one in value.items() if later or key not in LATER_RETRY_FIELDS}
+        findings += [
+            ((*path, key), f"`{key}` {NOT_YET}: {LATER_RETRY_FIELDS[key]}")
+            for key in value
+            if key not in known
+        ]
+        patch = _parse_fields(known, _FIELDS, path, findings)
         _parse_rules(value, patch, path, findings)
         _parse_vary(value, patch, path, findings)
     else:
@@ -92,10 +105,12 @@ def _parse_fields(
             except _FieldError as wrong:
                 findings.append(((*place, *wrong.within), wrong.message))
         elif key not in _READ_APART:
-            findings.append(
-                (place, f"unknown key {key!r}{suggest_or_list(str(key), (*parsers, *_READ_APART))}")
-            )
+            findings.append((place, f"unknown key {key!r}{suggest_or_list(str(key), _suggested(parsers))}"))
     return patch
+
+
+def _suggested(parsers: Mapping[str, _Parser]) -> tuple[str, ...]:
+    return tuple(name for name in (*parsers, *_READ_APART) if name not in LATER_RETRY_FIELDS)
 
 
 def _parse_rules(

@@ -7,9 +7,10 @@ from typing import Any
 
 from tenax.model.fields import Fields, is_template
 from tenax.model.findings import shorten
+from tenax.model.names import WORKFLOW_NAME
 from tenax.model.times import parse_time
 
-_REFERENCE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}(@\S{1,200})?")
+_REFERENCE = re.compile(rf"{WORKFLOW_NAME}(@\S{{1,200}})?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 

@@ -17,8 +17,8 @@ from tenax.model.definition import (
     StepType,
 )
 from tenax.model.drafts import Reference, StepDefaults, StepDraft
-from tenax.model.fields import NOT_YET, Fields
-from tenax.model.findings import Findings, Path, shorten, suggest
+from tenax.model.fields import Fields
+from tenax.model.findings import NOT_YET, Findings, Path, shorten, suggest
 from tenax.model.policy import Patch
 from tenax.model.retry_fields import parse_retry
 from tenax.model.step_extras import read_concurrency, read_fan_out, read_on_failure, read_until

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tenax.model.definition import StepType
-from tenax.model.fields import NOT_YET, Fields
-from tenax.model.findings import nearest, shorten
+from tenax.model.fields import Fields
+from tenax.model.findings import NOT_YET, nearest, shorten
 from tenax.model.server_steps import read_child, read_sleep, read_wait
 
 SPEC_KEYS: Mapping[StepType, tuple[str, ...]] = {

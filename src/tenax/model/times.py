@@ -10,6 +10,11 @@ _EXAMPLE = "write it as 2030-01-31T09:30:00Z or 2030-01-31T10:30:00+01:00"
 _SHOWN = 60
 
 
+def seconds_since(start: float, now: datetime) -> float:
+    """Returns the seconds from `start`, a Unix time, to `now`: at least 0, in whole microseconds."""
+    return max(0.0, round(now.timestamp() - start, 6))
+
+
 def parse_time(text: object) -> datetime:
     """The time, with its zone; a ValueError that says what to write where it is none."""
     shown = repr(text)[: _SHOWN + 2]

@@ -15,7 +15,9 @@ from tenax.model.health import Health, HealthReport, HealthTerms, WorkerState
 from tenax.model.outcome import Outcome
 
 SecretSlot = tuple[tuple[str | int, ...], tuple[str | dict[str, str], ...]]
-"""Where in an assignment's `spec` a secret goes: the path, and the parts of the text (`{"secret": NAME}` or plain)."""
+"""Where in an assignment's `spec` a secret goes: the path, and the parts of the text (`{"secret": NAME}` or plain).
+
+A secret with `"quote": "word"` stands in a text for the shell: the worker quotes it as one word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from tenax.policy.reach import (
     once_in,
 )
 from tenax.policy.resolve import PolicyError, resolve_policy
-from tenax.policy.templates import UNTIL_VARIABLES
+from tenax.policy.templates import SHELL_TEXT, UNTIL_VARIABLES
 
 MOST_EXPRESSIONS = 50_000
 """In one definition: each is compiled, so a file of nothing else must not hold the server up."""
@@ -85,7 +85,7 @@ class _Check:
         policy = self._check_policy(action, path)
         if policy is not None:
             self._check_vary(action, policy, place, path)
-        self._check_texts(action.spec, place, path)
+        self._check_texts(action.spec, place, path, shell_at=SHELL_TEXT.get(action.type))
         given = action.spec.get("input") if action.type == "workflow" else None
         if isinstance(given, str):
             self._reach.check_whole(given, "a mapping of inputs", place, (*path, "input"))
@@ -112,10 +112,13 @@ class _Check:
         except ExpressionError as error:
             self._say((*path, "condition") if nested else path, str(error))
 
-    def _check_texts(self, value: Any, place: Place, path: Path) -> None:
+    def _check_texts(
+        self, value: Any, place: Place, path: Path, *, shell_at: tuple[str] | None = None
+    ) -> None:
+        shell = None if shell_at is None else (*path, *shell_at)
         for below, text in _texts(value, path):
             self._spend(below, text.count("{{"))
-            self._reach.check_template(text, place, below)
+            self._reach.check_template(text, place, below, shell=below == shell)
 
     def _say(self, path: Path, message: str) -> None:
         """Once: what many steps inherit from `defaults` is one mistake."""
@@ -150,7 +153,7 @@ class _Check:
             override = json.loads(text)
             if inherited and self._sound:
                 self._check_inherited(action, override, origin)
-            self._check_texts(override, place, origin)
+            self._check_texts(override, place, origin, shell_at=SHELL_TEXT.get(action.type))
 
     def _check_inherited(self, action: Step, override: dict[str, Any], path: Path) -> None:
         findings = _Told(self._findings, self._say)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.expressions import TEXT_LENGTH, Expression, ExpressionError, compile_expression
+from tenax.policy.named import exception_of
 from tenax.policy.values import truth
 
 CONDITION_VARIABLES = frozenset(
@@ -102,7 +103,8 @@ def condition_scope(
             "reason": failure.reason,
             "exit_code": evidence.get("exit_code"),
             "retry_after": evidence.get("retry_after"),
-            "exception": evidence.get("exception"),
+            "exception": exception_of(failure),
+            "child": evidence.get("child"),
         },
         "elapsed": elapsed,
         "cost": cost,

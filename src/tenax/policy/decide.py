@@ -7,14 +7,14 @@ stored gives the same decision. No other code compares attempts or chooses betwe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from tenax.model.classify import classify
 from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayParts, Ledger
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, Failure, Outcome
 from tenax.model.policy import NO_POLICY
 from tenax.policy.case import Case
-from tenax.policy.classify import classify
 from tenax.policy.judgement import OPEN, Judgement
 from tenax.policy.ledgers import settle
 from tenax.policy.progress import progress
@@ -22,7 +22,16 @@ from tenax.policy.resolve import CompiledPolicy, compile_policy
 from tenax.policy.rules import RULES
 from tenax.policy.until import CompiledUntil, Poll, poll
 
-__all__ = ["RULES", "SUCCESS_AT_ONCE", "decide", "progress", "read_failure", "replay"]
+__all__ = [
+    "RULES",
+    "SUCCESS_AT_ONCE",
+    "Decided",
+    "decide",
+    "decide_outcome",
+    "progress",
+    "read_failure",
+    "replay",
+]
 
 _NO_FACTS = Facts()
 _ENDED = (Check("execution_ended", hit=True, saw={"execution_open": False}),)
@@ -64,6 +73,45 @@ def decide(
         return _snoozed(case)
     after = settle(policy.policy, ledger, outcome, elapsed=elapsed)
     return case.decision("complete", "succeeded", "the attempt succeeded", after, _SUCCEEDED)
+
+
+class Decided(NamedTuple):
+    """A decision on an outcome, and what was read from the outcome on the way."""
+
+    decision: Decision
+    failure: Failure | None
+    """None for a success, and for a snooze within its limit."""
+    polled: Poll | None
+    """What the step's `until` says of a success."""
+
+
+def decide_outcome(
+    policy: CompiledPolicy,
+    until: CompiledUntil | None,
+    ledger: Ledger,
+    outcome: Outcome,
+    *,
+    attempt: int,
+    controls: Controls,
+    roll: float,
+    execution_id: int,
+    node_id: str,
+) -> Decided:
+    """Reads an outcome and decides on it. The engine and `tenax decide` both call this. `ledger` knows the elapsed time."""
+    inputs: dict[str, Any] = {
+        "attempt": attempt,
+        "elapsed": ledger.elapsed,
+        "execution_id": execution_id,
+        "node_id": node_id,
+    }
+    polled = None
+    if until is not None and outcome.status == "succeeded":
+        polled = poll(until, outcome, polls=ledger.polls, **inputs)
+    failure = polled.failure if polled is not None else read_failure(policy, ledger, outcome)
+    decision = decide(
+        policy, ledger, outcome, **inputs, controls=controls, roll=roll, failure=failure, polled=polled
+    )
+    return Decided(decision, failure, polled)
 
 
 def _stopped(case: Case, failure: Failure | None) -> Decision:

@@ -17,6 +17,7 @@ from tenax.policy.backoff import plan_delay
 from tenax.policy.case import Case
 from tenax.policy.conditions import Condition, condition_scope
 from tenax.policy.ledgers import charge, settle, with_delay
+from tenax.policy.named import names_failure, names_reason
 from tenax.policy.progress import progress, uncounted_progress, used
 from tenax.policy.quarantine import is_poison, losses
 from tenax.policy.resolve import CompiledRule
@@ -80,7 +81,7 @@ class Judgement:
         failure = self.failure
         for rule in self.case.policy.rules:
             if rule.when is None:
-                hit = failure.reason in rule.on or failure.failure_class in rule.on
+                hit = names_failure(rule.on, failure)
                 saw: dict[str, Any] = {"on": list(rule.rule.on), **self._kind()}
             else:
                 try:
@@ -118,8 +119,9 @@ class Judgement:
     def _ruled_out(self) -> Decision | None:
         failure, compiled = self.failure, self.case.policy
         if compiled.never_on:
-            by_class = failure.failure_class in compiled.never_on and failure.reason not in compiled.retry_on
-            hit = failure.reason in compiled.never_on or by_class
+            by_reason = names_reason(compiled.never_on, failure)
+            by_class = failure.failure_class in compiled.never_on
+            hit = by_reason or (by_class and not names_reason(compiled.retry_on, failure))
             saw = {"never_on": list(self.policy.never_on), **self._kind()}
             self.checks.append(Check("never_on", hit=hit, saw=saw))
             if hit:
@@ -158,7 +160,7 @@ class Judgement:
             return None if retry else self._fail("rule_retry", f"{name} says retry: false for {self._what()}")
         failure, names = self.failure, self.case.policy.retry_on
         if names:
-            named = failure.reason in names or failure.failure_class in names
+            named = names_failure(names, failure)
             saw = {"retry_on": list(self.policy.retry_on), **self._kind(), "named": named}
             self.checks.append(Check("retry_on", hit=False, saw=saw))
             if named:

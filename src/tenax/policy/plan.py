@@ -18,7 +18,13 @@ from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.queued_action import QueuedAction, queued_action
 from tenax.policy.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
 from tenax.policy.stride import Stride, strides_of
-from tenax.policy.templates import TEMPLATE_VARIABLES, WHEN_VARIABLES, Template, compile_template
+from tenax.policy.templates import (
+    SHELL_TEXT,
+    TEMPLATE_VARIABLES,
+    WHEN_VARIABLES,
+    Template,
+    compile_template,
+)
 from tenax.policy.until import CompiledUntil, compile_until
 from tenax.policy.vary import overrides_of
 
@@ -248,7 +254,8 @@ def _planned(
 
 def _action(step: Step, policy: Policy) -> PlannedAction:
     spec = dict(step.spec)
-    specs = (_template(spec), *(_template(merge_override(spec, changes)) for changes in overrides_of(policy)))
+    varied = (merge_override(spec, changes) for changes in overrides_of(policy))
+    specs = tuple(_spec_template(step.type, one) for one in (spec, *varied))
     reads: Reads = frozenset().union(*(template.reads for template in specs))
     return PlannedAction(
         step=step,
@@ -260,6 +267,10 @@ def _action(step: Step, policy: Policy) -> PlannedAction:
         until=compile_until(step.until) if step.until is not None else None,
         queued=queued_action(step, policy),
     )
+
+
+def _spec_template(step_type: str, spec: dict[str, Any]) -> Template:
+    return compile_template(spec, variables=TEMPLATE_VARIABLES, shell_at=SHELL_TEXT.get(step_type))
 
 
 def _template(value: Any) -> Template:

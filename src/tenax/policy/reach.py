@@ -19,6 +19,7 @@ from tenax.policy.templates import (
     SERVER_SPEC_VARIABLES,
     SPEC_VARIABLES,
     TEMPLATE_VARIABLES,
+    command_faults,
     compile_template,
     keeps_type,
 )
@@ -105,13 +106,17 @@ class Reach:
         self._say = say
         self._linked = linked
 
-    def check_template(self, text: str, place: Place, path: Path) -> bool:
-        """Whether it can be read at all; what it should not read is reported too."""
+    def check_template(self, text: str, place: Place, path: Path, *, shell: bool = False) -> bool:
+        """Whether it can be read at all; what it should not read is reported too. `shell`: the text goes to the shell."""
 
         def reads(variables: frozenset[str]) -> _Reads:
-            return compile_template(text, variables=variables).reads
+            return compile_template(text, variables=variables, shell_at=() if shell else None).reads
 
-        return self._check(reads, text, place, path)
+        readable = self._check(reads, text, place, path)
+        if readable and shell:
+            for fault in command_faults(text, variables=place.variables):
+                self._say(path, fault)
+        return readable
 
     def check_whole(self, text: str, wanted: str, place: Place, path: Path) -> None:
         """A template that must give more than text."""

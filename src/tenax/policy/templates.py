@@ -2,6 +2,7 @@
 
 What comes out of an expression is data and never rendered again. Secrets are not values here: `{{ secret.NAME }}`
 leaves a slot that the worker fills in, so that no secret is ever seen, logged or stored by the server.
+In a text for the shell each template becomes one quoted word (`tenax.policy.commands`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenax.model.wire import SecretSlot
+from tenax.policy.commands import CommandPiece, Word, WordError, literal_braces, place_words
 from tenax.policy.expressions import TEXT_LENGTH, Expression, ExpressionError, compile_expression
 from tenax.policy.values import TEXT_LIMIT, EvaluationError, as_text, concatenate
 
@@ -38,7 +40,10 @@ UNTIL_VARIABLES = frozenset(
 )
 """In the condition of `until`, which is no template: a missing value is None there."""
 TEMPLATE_DEPTH = 100
+SHELL_TEXT: Mapping[str, tuple[str]] = {"process": ("command",)}
+"""Which key of a type of step goes to the shell, if it is a text."""
 
+_RAW = re.compile(r"\|\s*raw\s*\Z")
 _SECRET = re.compile(r"secret\.([A-Za-z_][A-Za-z0-9_]*)")
 _INSIDE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\[({]|}}|[\])}]", re.DOTALL)
 
@@ -95,9 +100,12 @@ def _depth(value: Any) -> int:
     return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
 
 
-def compile_template(value: Any, *, variables: frozenset[str]) -> Template:
-    """The template, checked; a TemplateError says what is wrong, and at which path of the value."""
-    compiler = _Compiler(variables)
+def compile_template(value: Any, *, variables: frozenset[str], shell_at: Path | None = None) -> Template:
+    """The template, checked; a TemplateError says what is wrong, and at which path of the value.
+
+    A text at the path `shell_at` goes to the shell.
+    """
+    compiler = _Compiler(variables, shell_at)
     render = compiler.compile(value, ())
     return Template(render, frozenset(compiler.reads), is_static=not compiler.dynamic)
 
@@ -108,8 +116,16 @@ def keeps_type(text: str) -> bool:
     return len(pieces) == 1 and isinstance(pieces[0], tuple)
 
 
+def command_faults(text: str, *, variables: frozenset[str]) -> list[str]:
+    """Returns what is wrong with the templates of a text for the shell: a quoted word cannot stand everywhere."""
+    compiler = _Compiler(variables, ())
+    pieces = compiler.command_pieces(text, ())
+    return list(dict.fromkeys(piece.fault for piece in pieces if isinstance(piece, Word) and piece.fault))
+
+
 class _Compiler:
-    def __init__(self, variables: frozenset[str]) -> None:
+    def __init__(self, variables: frozenset[str], shell_at: Path | None) -> None:
+        self.shell_at = shell_at
         self.secrets_allowed = "secret" in variables
         self.variables = variables - {"secret"}
         self.reads: set[tuple[str, ...]] = set()
@@ -129,6 +145,8 @@ class _Compiler:
     def _text(self, text: str, path: Path) -> Render:
         if "{{" not in text and "{%" not in text and "{#" not in text:
             return _constant(text)
+        if path == self.shell_at:
+            return self._command(text, path)
         try:
             pieces = [self._piece(piece) for piece in _split(text)]
         except ExpressionError as error:
@@ -142,10 +160,34 @@ class _Compiler:
             return _single(pieces[0])
         return _joined(pieces)
 
+    def _command(self, text: str, path: Path) -> Render:
+        pieces = self.command_pieces(text, path)
+        if all(isinstance(piece, str) for piece in pieces):
+            return _constant("".join(piece for piece in pieces if isinstance(piece, str)))
+        self.dynamic = True
+        return _shell_text(pieces)
+
+    def command_pieces(self, text: str, path: Path) -> list[CommandPiece]:
+        """The text cut into plain pieces, words to quote, and values and secrets that are wanted as they are."""
+        try:
+            pieces: list[CommandPiece] = []
+            for piece in _split(text):
+                raw = isinstance(piece, tuple) and _RAW.search(piece[0])
+                compiled = self._piece((piece[0][: raw.start()],) if raw else piece)
+                if isinstance(compiled, str) or raw:
+                    pieces.append(compiled)
+                else:
+                    pieces.append(literal_braces(compiled) or Word(compiled))
+        except ExpressionError as error:
+            raise TemplateError(str(error), path) from None
+        return place_words(pieces)
+
     def _piece(self, piece: str | tuple[str]) -> _Piece:
         if isinstance(piece, str):
             return piece
         text = piece[0].strip()
+        if _RAW.search(text):
+            raise ExpressionError("`raw` is only for the command of a process step: nothing else is quoted")
         if self.secrets_allowed and (secret := _SECRET.fullmatch(text)):
             self.reads.add(("secret", secret[1]))
             return {"secret": secret[1]}
@@ -247,6 +289,32 @@ def _with_secrets(pieces: list[_Piece]) -> Render:
         slots.append((path, tuple(parts)))
 
     return render
+
+
+def _shell_text(pieces: list[CommandPiece]) -> Render:
+    """A text for the shell; or the list that a command of one single template gives."""
+
+    def render(scope: Mapping[str, Any], path: Path, slots: Slots) -> Any:
+        try:
+            parts = [_part(piece, scope, path) for piece in pieces]
+        except WordError as error:
+            raise EvaluationError(f"{_shown(path)}{error}") from None
+        if len(parts) == 1 and isinstance(parts[0], list):
+            return parts[0]
+        if any(isinstance(part, dict) for part in parts):
+            slots.append((path, tuple(parts)))
+            return None
+        return _concatenate(parts, path)
+
+    return render
+
+
+def _part(piece: CommandPiece, scope: Mapping[str, Any], path: Path) -> Any:
+    if isinstance(piece, Word):
+        if isinstance(piece.content, dict):
+            return piece.secret()
+        return piece.rendered(_evaluate(piece.content, scope, path))
+    return as_text(_evaluate(piece, scope, path)) if isinstance(piece, Expression) else piece
 
 
 def _value(piece: _Piece, scope: Mapping[str, Any], path: Path) -> Any:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, assert_never
 
+from tenax.model.blame import speaks_of_worker
 from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
 from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Controls, Decision, Ledger
 from tenax.model.json_text import decode, encode, plain
 from tenax.model.outcome import Failure
-from tenax.policy.blame import speaks_of_worker
-from tenax.policy.decide import SUCCESS_AT_ONCE, decide, read_failure
+from tenax.policy.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
 from tenax.policy.failed_data import failed_data
 from tenax.policy.outcome_events import (
     EndedAttempt,
@@ -33,7 +33,6 @@ from tenax.policy.outcome_events import (
 from tenax.policy.plan import Plan, PlannedAction
 from tenax.policy.quarantine import is_poison, is_suspect
 from tenax.policy.transitions import check
-from tenax.policy.until import Poll, poll
 from tenax.policy.vary import varied
 
 ERROR_SHOWN = 500
@@ -174,33 +173,19 @@ def _controls(
 
 def _decide(
     action: PlannedAction, ended: EndedAttempt, controls: Controls, now: datetime, roll: float
-) -> tuple[Decision, Failure | None, Poll | None]:
-    item, outcome = ended.item, ended.outcome
-    elapsed = item.age(now)
-    ledger = read_ledger(item.ledger, elapsed)
-    inputs: dict[str, Any] = {
-        "attempt": ended.number,
-        "execution_id": item.execution_id,
-        "node_id": item.step,
-        "elapsed": elapsed,
-    }
-    polled = (
-        poll(action.until, outcome, polls=ledger.polls, **inputs)
-        if outcome.status == "succeeded" and action.until is not None
-        else None
-    )
-    failure = polled.failure if polled is not None else read_failure(action.policy, ledger, outcome)
-    decision = decide(
+) -> Decided:
+    item = ended.item
+    return decide_outcome(
         action.policy,
-        ledger,
-        outcome,
-        **inputs,
+        action.until,
+        read_ledger(item.ledger, item.age(now)),
+        ended.outcome,
+        attempt=ended.number,
         controls=controls,
         roll=roll,
-        failure=failure,
-        polled=polled,
+        execution_id=item.execution_id,
+        node_id=item.step,
     )
-    return decision, failure, polled
 
 
 def read_ledger(text: str | None, elapsed: float) -> Ledger:

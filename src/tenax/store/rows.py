@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from tenax.model.changes import ItemAgain, ItemResult, Loss
 from tenax.model.decision import Ledger
 from tenax.model.json_text import encode
+from tenax.model.times import seconds_since
 from tenax.policy.transitions import check
 
 
@@ -79,7 +80,7 @@ class ItemRow:
 
     def age(self, now: datetime) -> float:
         """Returns the seconds since the item was first queued."""
-        return max(0.0, round(now.timestamp() - self.created_at.timestamp(), 6))
+        return seconds_since(self.created_at.timestamp(), now)
 
     @property
     def held_limits(self) -> list[str]:
@@ -196,7 +197,7 @@ class LeasedItem:
 
     def age(self, now: datetime) -> float:
         """Returns the seconds since the item was first queued."""
-        return max(0.0, round(now.timestamp() - self.created, 6))
+        return seconds_since(self.created, now)
 
     @property
     def lease_token(self) -> str:

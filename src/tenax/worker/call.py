@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Signature
 from typing import Any
 
 from tenax.model.outcome import Outcome
@@ -12,7 +13,10 @@ from tenax.worker.registry import Handler
 
 
 def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
-    """A mapping gives keyword arguments, a list positional ones. TypeError for anything else."""
+    """Returns the positional and keyword arguments of a call: a list gives the ones, a mapping the others.
+
+    Raises TypeError for anything else, and for arguments that the function does not take or lacks.
+    """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     if isinstance(args, dict):
@@ -23,7 +27,18 @@ def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[A
         raise TypeError(f"args must be a mapping or a list, not {type(args).__name__}")
     if handler.context_parameter is not None:
         keywords.setdefault(handler.context_parameter, context)
+    if handler.signature is not None:
+        _check(handler, handler.signature, positional, keywords)
     return positional, keywords
+
+
+def _check(handler: Handler, signature: Signature, positional: list[Any], keywords: dict[str, Any]) -> None:
+    try:
+        signature.bind(*positional, **keywords)
+    except TypeError as error:
+        known = ", ".join(name for name in signature.parameters if name != handler.context_parameter)
+        takes = f"it takes {known}" if known else "it takes none"
+        raise TypeError(f"the arguments do not fit the task {handler.name!r}: {error}; {takes}") from None
 
 
 def call(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:

@@ -15,6 +15,8 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Any, NamedTuple
 
+import orjson
+
 from tenax.model.durations import parse_retry_after
 from tenax.model.exceptions import PERMISSION_ERROR, PROGRAMMING_ERRORS, VALIDATION_ERROR
 from tenax.model.outcome import Connection, Facts, FailureClass, Outcome
@@ -26,6 +28,8 @@ from tenax.worker.tracebacks import format_error
 MESSAGE_LIMIT = 4_000
 TRACEBACK_LIMIT = 8_000
 STDERR_LIMIT = 4_096
+FILE_LIMIT = 64_000
+"""Characters of a result file that are kept as evidence with each failed attempt."""
 TRACEBACK_FRAMES = 30
 _OWN_CODE = "tenax.worker"
 _CHAIN_LIMIT = 12
@@ -84,10 +88,13 @@ def _outcome_of(error: BaseException) -> Outcome:
 
 
 def within_limits(outcome: Outcome) -> Outcome:
-    """The outcome with its texts cut to what is reported. Only for what is scrubbed: half a secret is not recognised."""
+    """Cuts the texts of an outcome to what is reported. Secrets must be scrubbed before: half a secret is not recognised."""
     facts = outcome.facts
     if facts is None:
         return outcome
+    if facts.result_file == "other":
+        facts = replace(facts, data=_file_within_limit(facts.data))
+        outcome = replace(outcome, facts=facts)
     if not (
         _over(facts.message, MESSAGE_LIMIT)
         or _over(facts.traceback, TRACEBACK_LIMIT)
@@ -101,6 +108,14 @@ def within_limits(outcome: Outcome) -> Outcome:
         stderr_tail=facts.stderr_tail and facts.stderr_tail[-STDERR_LIMIT:],
     )
     return replace(outcome, facts=cut)
+
+
+def _file_within_limit(content: Any) -> Any:
+    """Returns the content of a result file, or the beginning of its text if it is too long."""
+    text = orjson.dumps(content).decode()
+    if len(text) <= FILE_LIMIT:
+        return content
+    return f"{text[:FILE_LIMIT]} [{len(text) - FILE_LIMIT} characters more were not kept]"
 
 
 def _over(text: str | None, limit: int) -> bool:

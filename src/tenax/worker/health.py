@@ -7,19 +7,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 
-from tenax.model.exceptions import CONNECTION_ERRORS, PERMISSION_ERROR, PROGRAMMING_ERRORS, VALIDATION_ERROR
+from tenax.model.blame import speaks_of_worker
+from tenax.model.classify import classify
 from tenax.model.health import Health, HealthReport, HealthTerms
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
-from tenax.sdk.outcomes import Retry
 
 Appetite = Literal["full", "probe", "overloaded", "stuck", "deep", "failing"]
 """What the worker asks for: as much as it has slots for, one item to see whether it works again, or nothing."""
 REFUSALS: frozenset[Appetite] = frozenset({"overloaded", "stuck", "deep", "failing"})
-
-_RETRY = f"{Retry.__module__}.{Retry.__qualname__}"
-_CANNOT_BE_RUN = frozenset({126, 127})
-"""The shell's words for a command that it may not run, or cannot find."""
 
 
 class SelfCheck:
@@ -52,7 +48,7 @@ class SelfCheck:
         self._total += 1
         self._seconds += seconds
         self._failed += outcome.status == "failed"
-        if speaks_of_worker(outcome, assignment):
+        if counts_against_worker(outcome, assignment):
             self.failures_in_a_row += 1
             self._last_failure = self._clock()
         else:
@@ -129,38 +125,9 @@ class SelfCheck:
         return max(self.terms.unhealthy_depth, 2 * self._slots)
 
 
-def speaks_of_worker(outcome: Outcome, assignment: Assignment) -> bool:
-    """Whether the failure may be the worker's own: the server's `policy.blame`, from the facts alone."""
+def counts_against_worker(outcome: Outcome, assignment: Assignment) -> bool:
+    """Tells whether the worker counts the failure as its own. The server counts by the same rule."""
     if outcome.status != "failed":
         return False
-    facts = outcome.facts or Facts()
-    if facts.failure_class is not None:
-        return False
-    if assignment.runtime == "http" or assignment.dependency or _talked(facts):
-        return False
-    if facts.timed_out:
-        return True
-    if facts.fatal or facts.result_file in ("failed", "budget_exceeded"):
-        return False
-    if facts.oom_killed or facts.signal is not None:
-        return True
-    if facts.exit_code:
-        return facts.exit_code < 0 or facts.exit_code in _CANNOT_BE_RUN
-    if facts.result_file == "unreadable" or (facts.result_file == "missing" and facts.exit_code == 0):
-        return False
-    return facts.exception is None or _is_unexpected(facts.exception, facts.exception_bases)
-
-
-def _talked(facts: Facts) -> bool:
-    return bool(facts.dependency) or facts.status_code is not None or facts.connection is not None
-
-
-def _is_unexpected(exception: str, bases: tuple[str, ...]) -> bool:
-    """It says neither what is wrong with the work, nor that someone else did not answer."""
-    lineage = (exception, *bases)
-    expected = {_RETRY, PERMISSION_ERROR, *CONNECTION_ERRORS}
-    return (
-        exception not in PROGRAMMING_ERRORS
-        and expected.isdisjoint(lineage)
-        and not any(ancestor.endswith(VALIDATION_ERROR) for ancestor in lineage)
-    )
+    failure = classify(outcome.facts or Facts())
+    return speaks_of_worker(failure, runtime=assignment.runtime, dependency=assignment.dependency)

@@ -36,6 +36,8 @@ class Handler:
     process: bool
     context_parameter: str | None
     """The parameter that takes the context, where the function has one."""
+    signature: inspect.Signature | None
+    """What the function itself takes. None for built-in functions that do not say."""
 
 
 def find_handler(name: str, base_dir: str | None) -> Handler:
@@ -57,7 +59,10 @@ def find_handler(name: str, base_dir: str | None) -> Handler:
 
 
 def handler_of(task: Task) -> Handler:
-    return Handler(task.name, task.function, task.is_async, task.process, _context_parameter(task.function))
+    function = task.function
+    return Handler(
+        task.name, function, task.is_async, task.process, _context_parameter(function), _signature(function)
+    )
 
 
 def load_modules(names: tuple[str, ...]) -> None:
@@ -133,6 +138,14 @@ def _first_on_path(folder: str | None) -> Iterator[None]:
 
 def _origin(module: ModuleType) -> str | None:
     return module.__spec__.origin if module.__spec__ is not None else getattr(module, "__file__", None)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """Returns the signature of the function as it is called: a decorator may give a function arguments of its own."""
+    try:
+        return inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):  # some builtins have none
+        return None
 
 
 def _context_parameter(function: Callable[..., Any]) -> str | None:

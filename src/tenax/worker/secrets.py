@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from tenax.model.outcome import Facts, Outcome
+from tenax.model.shell import always_quoted
 from tenax.model.wire import Assignment, Release, SecretSlot
 from tenax.worker.json_values import storable
 
@@ -94,11 +95,15 @@ class Secrets:
 
     def _fill_slot(self, spec: dict[str, Any], slot: SecretSlot) -> None:
         path, parts = slot
-        text = "".join(part if isinstance(part, str) else self._value(part["secret"]) for part in parts)
+        text = "".join(part if isinstance(part, str) else self._filled(part) for part in parts)
         place: Any = spec
         for key in path[:-1]:
             place = place[key]
         place[path[-1]] = text
+
+    def _filled(self, part: Mapping[str, str]) -> str:
+        value = self._value(part["secret"])
+        return always_quoted(value) if part.get("quote") == "word" else value
 
     def _value(self, name: str) -> str:
         known = self._name(name)
@@ -152,7 +157,7 @@ class _Scrubber:
 
 
 def _forms(value: str) -> set[str]:
-    """A secret as it is, and as it looks within a URL, in JSON and in Python's repr; of several lines, also each line."""
+    """Returns a secret as it is, and as it looks within a URL, in JSON, in Python's repr and for a shell; of several lines, also each line."""
     lines = (line for line in map(str.strip, value.splitlines()) if len(line) >= LEAST_LENGTH)
     return set().union(*map(_written, {value, *lines})) - {""}
 
@@ -161,4 +166,6 @@ def _written(text: str) -> Iterable[str]:
     # Bytes of the environment that are no text are halves of surrogate pairs here.
     yield from (text, storable(text), quote_plus(text, errors="surrogateescape"))
     yield from (quote(text, safe=safe, errors="surrogateescape") for safe in ("", "/", *_URL_SAFE))
+    # As a shell shows them with `set -x`: bash writes a quote as '\\'', dash in double quotes.
+    yield from (always_quoted(text)[1:-1], text.replace("'", "'\\''"))
     yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])

@@ -16,6 +16,7 @@ import uvloop
 
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.process import ProcessExecutor
+from tenax.worker.failures import within_limits
 from tenax.worker.guardian import Guardian
 from tenax.worker.processes import STDERR_TAIL, STDOUT_LIMIT
 
@@ -31,7 +32,15 @@ from tenax.worker.processes import STDERR_TAIL, STDOUT_LIMIT
         ('echo \'{"status": "completed", "output": [1]}\' > $TENAX_RESULT_FILE; echo noise', [1]),
         ('echo \'{"status": "completed", "output": 2}\' > $TENAX_RESULT_FILE; exit 3', 2),
         ('echo \'{"success": true, "output": 2}\' > $TENAX_RESULT_FILE', 2),
+        ('echo \'{"success": true, "output": 2}\' > $TENAX_RESULT_FILE; exit 7', 2),
+        ('echo \'{"success": true, "rows": 2}\' > $TENAX_RESULT_FILE; exit 7', {"success": True, "rows": 2}),
+        (
+            'echo \'{"status": "completed", "rows": 2}\' > $TENAX_RESULT_FILE',
+            {"status": "completed", "rows": 2},
+        ),
         ('echo \'{"status": "shipped"}\' > $TENAX_RESULT_FILE', {"status": "shipped"}),
+        ('echo \'{"status": "error"}\' > $TENAX_RESULT_FILE', {"status": "error"}),
+        ("echo null > $TENAX_RESULT_FILE; echo noise", None),
     ],
 )
 def test_success(run, command, result):
@@ -49,6 +58,37 @@ def test_success(run, command, result):
             {"failure_class": "invalid", "reason": "invalid_result", "result_file": "unreadable"},
         ),
         ("mkdir $TENAX_RESULT_FILE", {"failure_class": "invalid", "result_file": "unreadable"}),
+        (
+            'echo \'{"status": "error"}\' > $TENAX_RESULT_FILE; echo boo >&2; exit 7',
+            {
+                "exit_code": 7,
+                "result_file": "other",
+                "fatal": False,
+                "data": {"status": "error"},
+                "message": "exit code 7: boo",
+            },
+        ),
+        (
+            "echo '{\"rows\": 3}' > $TENAX_RESULT_FILE; exit 7",
+            {"exit_code": 7, "result_file": "other", "data": {"rows": 3}},
+        ),
+        (
+            'echo \'{"success": "true"}\' > $TENAX_RESULT_FILE; exit 7',
+            {"exit_code": 7, "result_file": "other", "data": {"success": "true"}},
+        ),
+        ("echo null > $TENAX_RESULT_FILE; exit 7", {"exit_code": 7, "result_file": "other", "data": None}),
+        (
+            "echo '[1]' > $TENAX_RESULT_FILE; kill -KILL $$",
+            {"signal": 9, "result_file": "other", "data": [1]},
+        ),
+        (
+            'echo \'{"success": true, "status": "failed"}\' > $TENAX_RESULT_FILE',
+            {"result_file": "failed", "fatal": True, "exit_code": 0},
+        ),
+        (
+            'echo \'{"success": false, "status": "completed"}\' > $TENAX_RESULT_FILE; exit 7',
+            {"result_file": "failed", "fatal": True, "exit_code": 7},
+        ),
         (
             "kill -KILL $$",
             {"signal": 9, "exit_code": None, "message": "killed by SIGKILL", "oom_killed": False},
@@ -77,6 +117,13 @@ def test_failure(run, command, facts):
     outcome = run("process", {"command": command})
     assert outcome.status == "failed"
     assert {name: getattr(outcome.facts, name) for name in facts} == facts
+
+
+def test_a_long_result_file_is_cut_where_it_is_only_evidence(run):
+    command = 'printf \'{"log": "%070000d"}\' 0 > $TENAX_RESULT_FILE; exit 7'
+    outcome = within_limits(run("process", {"command": command}))
+    assert outcome.facts.data.startswith('{"log":"000')
+    assert outcome.facts.data.endswith("[6010 characters more were not kept]")
 
 
 def test_the_same_under_uvloop(assign, tmp_path):
@@ -227,6 +274,7 @@ import asyncio, time
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.process import ProcessExecutor
+from tenax.worker.failures import within_limits
 from tenax.worker.guardian import Guardian
 
 a = Assignment(1, 1, 1, "t", "s", "process", {{"command": {command!r}}}, 600.0, "r", "w", 3)

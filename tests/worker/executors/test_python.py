@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import os
 import sys
 import textwrap
@@ -17,8 +18,8 @@ import httpx2
 import pytest
 from pydantic import TypeAdapter
 
+from tenax.model.classify import classify
 from tenax.model.outcome import Outcome
-from tenax.policy.classify import classify
 from tenax.sdk.context import TaskContext, context
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.sdk.task import REGISTRY, Task, TaskRegistry
@@ -69,10 +70,49 @@ def test_arguments_by_name_and_by_place(call, function, args):
 
 
 @pytest.mark.parametrize("function", [add_async, add_sync])
-def test_wrong_arguments_are_a_type_error(call, function):
-    facts = call(function, {"c": 1}).facts
-    assert facts.exception == "builtins.TypeError"
-    assert "unexpected keyword argument 'c'" in facts.message
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ({"a": 1, "c": 1}, "got an unexpected keyword argument 'c'; it takes a, b"),
+        ({"b": 1}, "missing a required argument: 'a'; it takes a, b"),
+        (None, "missing a required argument: 'a'"),
+        ([1, 2, 3], "too many positional arguments"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_before_the_call(call, function, args, says):
+    outcome = call(function, args)
+    failure = classify(outcome.facts)
+    assert (failure.failure_class, failure.reason) == ("invalid", "invalid_parameters")
+    assert "the arguments do not fit the task 'test-" in failure.message
+    assert says in failure.message
+
+
+def test_a_type_error_of_the_function_itself_is_a_bug_in_it(call):
+    def inner(x):
+        return len(x)
+
+    failure = classify(call(inner, {"x": 5}).facts)
+    assert (failure.failure_class, failure.reason) == ("logical", "exception_TypeError")
+
+
+def test_a_decorator_may_give_the_function_what_the_step_does_not(call):
+    def connected(function):
+        @functools.wraps(function)
+        def wrapper(**given):
+            return function(connection="db", **given)
+
+        return wrapper
+
+    @connected
+    def load(connection, x):
+        return [connection, x]
+
+    assert call(load, {"x": 1}).result == ["db", 1]
+
+
+def test_built_in_functions_and_open_signatures_are_called_as_they_are(call):
+    assert call(lambda *a, **k: [a, k], {"x": 1}).result == [[], {"x": 1}]
+    assert call(max, [1, 5, 3]).result == 5
 
 
 def test_args_of_another_kind_are_refused(call):
@@ -438,6 +478,14 @@ def test_process_tasks(run, module):
     said = run("python", {"task": "process_tasks:surrogate"}, base_dir=base).facts.message
     assert said == "ValueError: caf\\udce9"
     assert run("python", {"task": "process_tasks:die"}, base_dir=base).facts.signal == 9
+
+
+def test_arguments_of_a_process_task_are_checked_before_its_process_starts(run, module, monkeypatch):
+    base = module("process_tasks_c", PROCESS_TASKS.replace("named-async", "named-c"))
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    facts = run("python", {"task": "process_tasks_c:pid", "args": {"y": 5}}, base_dir=base).facts
+    assert (facts.failure_class, facts.reason) == ("invalid", "invalid_parameters")
+    assert "it takes x" in facts.message
 
 
 def test_a_process_task_is_killed_at_its_timeout(run, module):

@@ -50,12 +50,12 @@ class PythonExecutor:
                 return found
             handler = self._handlers[key] = found
         CURRENT.set(context)  # every attempt has a context of its own
-        if handler.process:
-            return await self._in_process(handler, assignment)
         try:
             args, kwargs = arguments(handler, assignment.spec.get("args"), context)
         except TypeError as error:
             return refused("invalid", "invalid_parameters", str(error))
+        if handler.process:
+            return await self._in_process(handler, assignment)
         if handler.is_async:
             return await self._in_loop(handler, args, kwargs, assignment.timeout)
         return await self._in_thread(handler, args, kwargs, assignment.timeout)

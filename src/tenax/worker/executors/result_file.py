@@ -1,8 +1,8 @@
-"""What a finished process came to: its exit, and the file `$TENAX_RESULT_FILE`.
+"""Reads the outcome of a finished process from its exit code and the file `$TENAX_RESULT_FILE`.
 
-The file is JSON. An object with `status` (`completed`, `failed` or `budget_exceeded`) or with `success` says how it
-went, with `output`, `error` (or `message`) and `usage: {cost_usd, tokens}`; any other JSON is the output itself. A file
-that can be read decides, whatever the exit code.
+The file is JSON. An object with `status` (`completed`, `failed` or `budget_exceeded`) or with `success` says how the
+attempt went, with `output`, `error` (or `message`) and `usage: {cost_usd, tokens}`. With exit code 0, any other JSON is
+the result. With any other exit code, a file that does not say `completed` or `success: true` is evidence of a failure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tenax.worker.processes import STDERR_TAIL, Ended
 RESULT_LIMIT = 8_000_000
 _WHOLE_LINE = STDERR_TAIL // 4
 """Characters, of up to four bytes each: a shorter line is not cut by the limit on what is kept."""
-_STATUSES = ("completed", "failed", "budget_exceeded")
+_FAILING = ("failed", "budget_exceeded")
 
 
 class _Unreadable(Exception):
@@ -31,6 +31,7 @@ class _Unreadable(Exception):
 
 
 def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool) -> Outcome:
+    """Returns the outcome of a process that ended by itself."""
     tail = readable(ended.stderr_tail) or None
     try:
         found, content = _read(path)
@@ -39,15 +40,20 @@ def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool) -> Outcome
             message = f"exit code 0, but the result file cannot be read: {error}"
             return refused("invalid", "invalid_result", message, result_file="unreadable", stderr_tail=tail)
         return Outcome("failed", facts=_exit_facts(ended, "unreadable", tail, oom_killed=oom_killed))
-    if found:
-        return _decided_by_file(ended, content, tail)
-    if ended.returncode == 0:
-        return Outcome("succeeded", result=_stdout(ended))
-    return Outcome("failed", facts=_exit_facts(ended, "missing", tail, oom_killed=oom_killed))
+    if not found:
+        if ended.returncode == 0:
+            return Outcome("succeeded", result=_stdout(ended))
+        return Outcome("failed", facts=_exit_facts(ended, "missing", tail, oom_killed=oom_killed))
+    if (failing := _failing_status(content)) is not None:
+        return _stated_failure(ended, content, failing, tail)
+    if ended.returncode == 0 or _says_success(content):
+        return _success(content)
+    facts = _exit_facts(ended, "other", tail, oom_killed=oom_killed)
+    return Outcome("failed", facts=replace(facts, data=content))
 
 
 def _read(path: Path) -> tuple[bool, Any]:
-    """Whether there is a file, and its content. An empty one says nothing, so it cannot be read."""
+    """Returns whether there is a file, and its content. An empty file says nothing, so it is unreadable."""
     try:
         if path.stat().st_size > RESULT_LIMIT:
             raise _Unreadable(f"it is larger than {RESULT_LIMIT} bytes")
@@ -62,13 +68,31 @@ def _read(path: Path) -> tuple[bool, Any]:
         raise _Unreadable(f"it is no JSON: {error}") from error
 
 
-def _decided_by_file(ended: Ended, content: Any, tail: str | None) -> Outcome:
-    status = _status(content)
-    if status is None:
+def _failing_status(content: Any) -> ResultFile | None:
+    """Returns the failing status that the file states. A failure beats a success if the file states both."""
+    if not isinstance(content, dict):
+        return None
+    if content.get("status") in _FAILING:
+        stated: ResultFile = content["status"]
+        return stated
+    return "failed" if content.get("success") is False else None
+
+
+def _says_success(content: Any) -> bool:
+    """Tells whether the file itself says that the attempt succeeded."""
+    return isinstance(content, dict) and (
+        content.get("status") == "completed" or content.get("success") is True
+    )
+
+
+def _success(content: Any) -> Outcome:
+    """The result is the file's `output` if the file says success and has one, else the whole file."""
+    if not _says_success(content):
         return Outcome("succeeded", result=content)
-    usage = read_usage(content.get("usage"))
-    if status == "completed":
-        return Outcome("succeeded", result=content.get("output"), usage=usage)
+    return Outcome("succeeded", result=content.get("output", content), usage=read_usage(content.get("usage")))
+
+
+def _stated_failure(ended: Ended, content: dict[str, Any], status: ResultFile, tail: str | None) -> Outcome:
     stated = content.get("error") or content.get("message") or f"the result file says {status}"
     message = stated if isinstance(stated, str) else orjson.dumps(stated).decode()
     facts = Facts(
@@ -80,19 +104,7 @@ def _decided_by_file(ended: Ended, content: Any, tail: str | None) -> Outcome:
         stderr_tail=tail,
         data=content.get("output"),
     )
-    return Outcome("failed", facts=facts, usage=usage)
-
-
-def _status(content: Any) -> ResultFile | None:
-    if not isinstance(content, dict):
-        return None
-    if content.get("success") is False:
-        return "failed"
-    status = content.get("status")
-    if status in _STATUSES:
-        known: ResultFile = status
-        return known
-    return "completed" if content.get("success") is True and "output" in content else None
+    return Outcome("failed", facts=facts, usage=read_usage(content.get("usage")))
 
 
 def _stdout(ended: Ended) -> Any:

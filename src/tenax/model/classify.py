@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 from dataclasses import fields
 from http import HTTPStatus
@@ -14,6 +13,7 @@ from tenax.model.exceptions import (
     PERMISSION_ERROR,
     PROGRAMMING_ERRORS,
     VALIDATION_ERROR,
+    lineage_of,
 )
 from tenax.model.outcome import Connection, Facts, Failure, FailureClass, OutcomeStatus
 from tenax.model.reasons import REASON_OF_CLASS, REASONS
@@ -105,7 +105,7 @@ def _from_process(facts: Facts) -> _Verdict | None:
 
 
 def _from_exception(exception: str, bases: tuple[str, ...]) -> _Verdict:
-    lineage = _lineage(exception, bases)
+    lineage = lineage_of(exception, bases)
     name = lineage[0].rpartition(".")[2]
     if lineage[0] in PROGRAMMING_ERRORS:
         return "logical", f"exception_{name}"
@@ -117,15 +117,6 @@ def _from_exception(exception: str, bases: tuple[str, ...]) -> _Verdict:
     if any(ancestor.endswith(VALIDATION_ERROR) for ancestor in lineage):
         return "invalid", "validation_error"
     return "transient", f"exception_{_NOT_A_NAME.sub('_', name)[:200] or 'unknown'}"
-
-
-def _lineage(exception: str, bases: tuple[str, ...]) -> tuple[str, ...]:
-    """The type and its bases, by qualified names. People who ask by hand write `ValueError` alone."""
-    bare = exception.removeprefix("builtins.")
-    known = getattr(builtins, bare, None) if "." not in bare else None
-    if isinstance(known, type) and issubclass(known, BaseException):
-        return f"builtins.{known.__name__}", *(f"builtins.{base.__name__}" for base in known.__mro__[1:-1])
-    return exception, *bases
 
 
 def _from_reason(reason: str | None) -> _Verdict | None:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenax.model.classify import classify
 from tenax.model.exceptions import PROGRAMMING_ERRORS
 from tenax.model.outcome import FAILURE_CLASSES, Facts
 from tenax.model.reasons import is_known_reason
-from tenax.policy.classify import classify
 
 PYDANTIC = ("builtins.ValueError", "builtins.Exception", "builtins.BaseException")
 JSON_ERROR = Facts(exception="json.decoder.JSONDecodeError", exception_bases=PYDANTIC)
@@ -15,6 +15,21 @@ JSON_ERROR = Facts(exception="json.decoder.JSONDecodeError", exception_bases=PYD
 
 def exception(name, *bases):
     return Facts(exception=name, exception_bases=bases)
+
+
+LOGICAL = (
+    "TypeError ValueError KeyError IndexError AttributeError NameError UnboundLocalError NotImplementedError"
+    " AssertionError ZeroDivisionError ImportError ModuleNotFoundError SyntaxError"
+)
+"""The contract's list, and no other subclass of these."""
+NO_PROGRAMMING_ERRORS = [
+    *("LookupError", "ArithmeticError", "OverflowError", "IndentationError", "RecursionError"),
+    *("FloatingPointError", "UnicodeError", "RuntimeError", "MemoryError", "EOFError", "Exception"),
+]
+
+
+def test_the_list_of_programming_errors_is_that_of_the_contract():
+    assert {f"builtins.{name}" for name in LOGICAL.split()} == PROGRAMMING_ERRORS
 
 
 @pytest.mark.parametrize(
@@ -42,6 +57,8 @@ def exception(name, *bases):
         (Facts(result_file="missing", exit_code=7), "transient", "exit_code_7"),
         (Facts(result_file="missing", exit_code=0), "transient", "missing_result"),
         (Facts(result_file="unreadable", exit_code=7), "transient", "exit_code_7"),
+        (Facts(result_file="other", exit_code=7), "transient", "exit_code_7"),
+        (Facts(result_file="other", signal=9), "transient", "signal_9"),
         (Facts(result_file="unreadable", exit_code=0), "invalid", "invalid_result"),
         (Facts(result_file="unreadable", oom_killed=True), "transient", "oom_killed"),
         # connections
@@ -71,13 +88,15 @@ def exception(name, *bases):
         *[(exception(name), "logical", f"exception_{name[9:]}") for name in sorted(PROGRAMMING_ERRORS)],
         (exception("ValueError"), "logical", "exception_ValueError"),
         (exception("mylib.ValueError"), "transient", "exception_ValueError"),
+        *[(exception(name), "transient", f"exception_{name}") for name in NO_PROGRAMMING_ERRORS],
         (
             exception("builtins.ModuleNotFoundError", "builtins.ImportError"),
-            "transient",
+            "logical",
             "exception_ModuleNotFoundError",
         ),
         (exception("UnicodeDecodeError"), "transient", "exception_UnicodeDecodeError"),
-        (exception("builtins.IndexError"), "transient", "exception_IndexError"),
+        (exception("builtins.IndexError", "builtins.LookupError"), "logical", "exception_IndexError"),
+        (exception("lib.OutOfRange", "builtins.IndexError"), "transient", "exception_OutOfRange"),
         (JSON_ERROR, "transient", "exception_JSONDecodeError"),
         (exception("builtins.PermissionError", "builtins.OSError"), "denied", "permission_denied"),
         (exception("PermissionError"), "denied", "permission_denied"),

@@ -1,0 +1,35 @@
+"""What the server believes of a failure that someone else reports: a worker, or the callee of an async step.
+
+A lost worker, an expired queue entry or a failed child is something that only the server can know. `infra_attempts` may
+forgive such a failure and `retry_when` may not apply to it, so a report cannot claim it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tenax.model.outcome import INFRASTRUCTURE, Facts
+from tenax.model.reasons import SERVER_REASONS
+from tenax.model.wire import Report
+
+
+def believed_facts(facts: Facts) -> Facts:
+    """Returns the facts without a class or a reason that only the server may give. The others decide then."""
+    if facts.failure_class in INFRASTRUCTURE:
+        return replace(facts, failure_class=None, reason=None)
+    if facts.reason in SERVER_REASONS:
+        return replace(facts, reason=None)
+    return facts
+
+
+def believed_reports(reports: Sequence[Report]) -> list[Report]:
+    """Returns the reports of workers with the facts that the server believes."""
+    return [_believed(report) for report in reports]
+
+
+def _believed(report: Report) -> Report:
+    outcome = report.outcome
+    if outcome.facts is None or (facts := believed_facts(outcome.facts)) is outcome.facts:
+        return report
+    return replace(report, outcome=replace(outcome, facts=facts))
