@@ -307,7 +307,7 @@ def test_one_that_is_turned_away_while_a_place_becomes_free_is_not_forgotten(pla
         await submit_many(hand, 1, one_step(concurrency=1))
         engine = hand.engine
         async with engine.core.transaction() as tx:
-            claimed = await engine.dispatcher._claims.take(tx, [ask("w2")])
+            claimed = await engine.dispatcher._claims.take_in_full(tx, [ask("w2")])
             assert (claimed.items, claimed.blocked) == ([], 1)
             report = asyncio.create_task(hand.succeed(held))
             await asyncio.wait([report], timeout=0.3)

@@ -10,9 +10,10 @@ from typing import Any
 
 from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
+from tenax.policy.claim_plan import Share
 from tenax.store import claims, fans, finish, queue
 from tenax.store.arrays import lines
-from tenax.store.claims import Asking, Terms
+from tenax.store.claims import Terms, WorkerGroup
 from tenax.store.connect import connect
 from tenax.store.finish import Finished, QueuedAction, Retried
 from tenax.store.journal import Journal
@@ -21,7 +22,7 @@ from tenax.store.straight import STRAIGHT
 
 BATCHES = (1, 10, 100, 500)
 TABLES = ("item", "execution", "step", "fan")
-ASKING = Asking(("default",), ("python",), "{}", ("w1",), 1)
+GROUP = WorkerGroup(("default",), ("python",), "{}", ("w1",), 1)
 LEASED = "select id, lease_token::text as token, execution_id, started_at from tenax.item where state = 'leased' limit $1"
 NEW = 1_000_000
 """Ids of executions that are not there yet."""
@@ -76,21 +77,32 @@ async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
     await tx.fetch(queue.sql("next_wake"), [row["id"] for row in rows], queue.SERVER_QUEUE, 5.0)
 
 
+async def lease_ready(tx: Explaining, shares: list[Share], rows: list[Any]) -> None:
+    await claims.lease_ready(tx, GROUP, shares, slots(len(rows)), Terms(30.0, 1.0))
+
+
 STRAIGHTLY: dict[str, Call] = {
     "finish_items to the next": lambda tx, rows, _: finish.finish_items(tx, finishing(rows, steps=True)),
     "finish_items to the end": lambda tx, rows, _: finish.finish_items(tx, finishing(rows, steps=False)),
     "end_fan_items": lambda tx, rows, _: tx.fetch(
         finish.sql("end_fan_items"), [row["id"] for row in rows], lines([str(row["token"]) for row in rows])
     ),
-    "lease_ready": lambda tx, rows, _: claims.lease_ready(
-        tx,
-        ASKING,
-        [("default", p, s, len(rows)) for p in range(10) for s in ("queued", "retrying")],
-        slots(len(rows)),
-        Terms(30.0, 1.0),
+    "lease_ready of unrestricted items": lambda tx, rows, _: lease_ready(
+        tx, [Share("default", p, s, 0, 0, len(rows)) for p in range(10) for s in ("queued", "retrying")], rows
     ),
-    "lease_crowd": lambda tx, rows, _: claims.lease_crowd(
-        tx, ASKING, ("default", 5), 7, slots(len(rows)), Terms(30.0, 1.0)
+    "lease_ready of a fan-out": lambda tx, rows, _: lease_ready(
+        tx, [Share("default", 5, "", 7, 0, len(rows))], rows
+    ),
+    "lease_ready of both": lambda tx, rows, _: lease_ready(
+        tx,
+        [
+            Share("default", 5, "", 7, 0, len(rows) // 8),
+            Share("default", 5, "retrying", 0, 0, len(rows) // 2),
+            Share("default", 5, "queued", 0, 0, len(rows) // 4),
+            Share("default", 5, "queued", 0, len(rows) // 4, len(rows) // 4 + 1),
+            Share("default", 5, "", 7, len(rows) // 8, len(rows)),
+        ],
+        rows,
     ),
     "look_at_queues": lambda tx, rows, _: claims.look_at_queues(tx, [f"q{n}" for n in range(len(rows))]),
     "next_wake": next_wake,

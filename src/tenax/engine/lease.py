@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenax.engine.assign import Assigning
-from tenax.engine.claim import Claimed, Claims
+from tenax.engine.claim import Claims
 from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
+from tenax.engine.full_claim import Claimed
 from tenax.engine.pace import Pace
 from tenax.engine.presence import Presence
 from tenax.engine.report import release_grants
@@ -22,7 +23,6 @@ from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.offers import Candidate
 from tenax.store.rows import LeasedItem
 
-_Asked = tuple[object, ...]
 _TURNS_TO_ANSWER = 5
 """Turns of the event loop from a grant to the answer on its way. Where slots were left over the next claim comes after that: it
 mostly finds nothing."""
@@ -46,8 +46,6 @@ class Dispatcher:
         self._report = report
         self._parked: list[Parked] = []
         self._wake = asyncio.Event()
-        self._in_vain: frozenset[_Asked] = frozenset()
-        """What the last round had nothing for. Whoever asks that again waits for the next news, as the others do."""
         self._doubtful: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
@@ -63,7 +61,7 @@ class Dispatcher:
         self._wake.set()
 
     def _note_settled(self, settled: Settled) -> bool:
-        self._in_vain = frozenset()  # what has ended may have been what kept a worker from the rest
+        self._claims.note_news()  # what has ended may have kept a worker from the rest
         return self.fleet.note_settled(settled)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
@@ -71,7 +69,7 @@ class Dispatcher:
         if request.lost_grants:
             await release_grants(self._core, request.worker, request.lost_grants)
         parked = self._park(request)
-        if _asked(request) not in self._in_vain:
+        if not self._claims.is_in_vain(request):
             self._wake.set()
         timer = asyncio.get_running_loop().call_later(request.wait, self._let_go, parked)
         try:
@@ -160,7 +158,7 @@ class Dispatcher:
 
     async def _claim_if_asked(self) -> int:
         if not self._parked:
-            self._in_vain = frozenset()  # there is news that nobody has looked at: who asks next does
+            self._claims.note_news()  # nobody has looked at the news yet: the next request does
             return 0
         asked = sum(parked.request.slots for parked in self._parked)
         progress = await self.claim()
@@ -172,7 +170,7 @@ class Dispatcher:
     async def claim(self) -> int:
         """One round: the requests of the fleet together, those of single executions by themselves. Returns how much was done."""
         taken, self._parked = self._parked, []
-        self._in_vain = frozenset()
+        self._claims.note_news()
         parties: dict[int | None, list[Parked]] = defaultdict(list)
         try:
             silent = await self.presence.silent(parked.request.worker for parked in taken)
@@ -182,7 +180,7 @@ class Dispatcher:
             await self._release_doubtful()
             progress = sum([await self._serve(party) for party in parties.values()])
             if not progress:
-                self._in_vain = frozenset(_asked(one.request) for party in parties.values() for one in party)
+                self._claims.note_in_vain([one.request for party in parties.values() for one in party])
             return progress
         finally:
             self._park_again([one for one in taken if not one.served and not one.granted.done()])
@@ -262,7 +260,7 @@ class Dispatcher:
                 if claimed is not None:
                     return claimed, await Assigning.prepare(tx, self._core, claimed.items)
         async with self._core.transaction() as tx:
-            claimed = await self._claims.take(tx, requests)
+            claimed = await self._claims.take_in_full(tx, requests)
             return claimed, await Assigning.prepare(tx, self._core, claimed.items)
 
     def _wake_in(self, seconds: float) -> None:
@@ -286,9 +284,3 @@ class Dispatcher:
         task = asyncio.create_task(run())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-
-def _asked(request: LeaseRequest) -> _Asked:
-    """What a request asks for, whenever it does."""
-    labels = tuple(sorted(request.labels.items()))
-    return request.worker, request.life, request.execution_id, request.queues, request.runtimes, labels
