@@ -210,7 +210,7 @@ def test_items_at_their_limit_do_not_stop_those_behind_them(play):
 
 
 def test_a_long_row_at_its_limit_is_passed_in_a_few_claims(play):
-    each = one_step("crowd", for_each=list(range(3000)), parallelism=3000, concurrency=2)
+    each = one_step("fan_out", for_each=list(range(3000)), parallelism=3000, concurrency=2)
 
     async def scene(hand: Hand):
         await hand.submit(each)

@@ -78,19 +78,18 @@ class Claims:
             return None
         return next((request_no for _, request_no in assign([want], offers)), None)
 
-    def may_be_short(self, requests: Sequence[LeaseRequest]) -> bool:
-        """Says whether a short claim can serve these requests, as far as that depends on them."""
+    def for_short_claim(self, requests: Sequence[LeaseRequest]) -> ClaimRequests | None:
+        """Returns the requests if a short claim can serve them, as far as that depends on who asks; else None."""
         offers = self._fleet_offers(requests)
         if not offers or requests[0].execution_id is not None or any(offer.rank == PROBE for offer in offers):
-            return False
-        asked = ClaimRequests.of(requests, offers)
-        return len(asked.groups) == 1 and self._fleet.limited.isdisjoint(asked.queues)
+            return None
+        asked = ClaimRequests.of(requests, self._whole_requests(offers))
+        return asked if len(asked.groups) == 1 and self._fleet.limited.isdisjoint(asked.queues) else None
 
     # -- claims
 
-    async def take_short(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed | None:
+    async def take_short(self, tx: Connection, asked: ClaimRequests) -> Claimed | None:
         """Makes a short claim. Returns None if what is ready needs a full one; nothing is leased then."""
-        asked = ClaimRequests.of(requests, self._whole_requests(self._fleet_offers(requests)))
         claim = begin_claim(self._state, asked.queues, asked.slots, _now())
         items: list[LeasedItem] = []
         while True:

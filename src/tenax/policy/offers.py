@@ -1,4 +1,4 @@
-"""Who gets which item: standing offers of free slots against the items that wait, in the order of both."""
+"""Assigns ready items to the free slots of lease requests, both in their order, within the limits."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Offer:
     worker: str
     slots: int
     depth: int
-    """What is leased to the worker now: the same in all of its offers."""
+    """Items that are leased to the worker now: the same number in all of its offers."""
     rank: int = HEALTHY
     suspects: bool = False
     """The worker runs a suspect now."""
     whole: bool = False
-    """When its turn has come, all of its slots are filled (by `order_slots`), and not one."""
+    """All of its slots are filled when its turn comes, and not one (by `order_slots`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Candidate:
 
 
 def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
-    """The request of each slot, in the order of serving: rank, depth (each slot given adds one), order."""
+    """Returns the request of each slot, in the order of serving: by rank, depth (each slot given adds one) and number."""
     if len(offers) == 1:
         return [offers[0].request_no] * min(offers[0].slots, limit)
     slots = _Slots(offers)
@@ -76,10 +76,10 @@ def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
 
 
 def assign(candidates: Sequence[Candidate], offers: Sequence[Offer]) -> list[tuple[int, int]]:
-    """(item, request) for each candidate that someone able has a slot for, best by rank, depth and order.
+    """Returns (item, request) for each candidate that an able worker has a slot for; the best by rank, depth and number.
 
-    Candidates that ask for the same share a heap of those able. A worker's depth only grows meanwhile, so that an
-    entry that is out of date stands too far in front, and is put right when it comes up.
+    Candidates with the same requirements share a heap of able offers. A worker's depth only grows meanwhile, so an entry
+    that is out of date stands too far in front, and is corrected when it comes up.
     """
     slots = _Slots(offers)
     heaps: dict[_Ask, list[_Place]] = {}
@@ -123,7 +123,7 @@ _Place = tuple[int, int, int]
 """Rank, depth, number of the offer: the order in which offers are served."""
 
 _Ask = tuple[str, str, frozenset[tuple[str, str]], bool]
-"""Queue, runtime, labels, and whether it is a suspect (who runs one drops out of such a heap for good)."""
+"""Queue, runtime, labels, and whether it is a suspect (a worker that runs a suspect drops out of such a heap for good)."""
 
 
 def _asked(candidate: Candidate) -> _Ask:
