@@ -16,21 +16,8 @@ from tenax.engine.fleet import Fleet
 from tenax.engine.full_claim import Claimed, FullClaim
 from tenax.engine.pace import Pace
 from tenax.model.wire import LeaseRequest
-from tenax.policy.claim_plan import (
-    MAX_CLAIM_SIZE,
-    Claim,
-    ClaimState,
-    Known,
-    Pick,
-    Query,
-    QueueSnapshot,
-    Source,
-    after_claim,
-    after_look,
-    after_pick,
-    begin_claim,
-    next_query,
-)
+from tenax.policy import claim_plan
+from tenax.policy.claim_plan import Claim, ClaimState, Known, Pick, Query, QueueSnapshot, Source
 from tenax.policy.offers import PROBE, Candidate, Offer, assign
 from tenax.store import claims
 from tenax.store.connect import Connection
@@ -90,10 +77,10 @@ class Claims:
 
     async def take_short(self, tx: Connection, asked: ClaimRequests) -> Claimed | None:
         """Makes a short claim. Returns None if what is ready needs a full one; nothing is leased then."""
-        claim = begin_claim(self._state, asked.queues, asked.slots, _now())
+        claim = claim_plan.begin_claim(self._state, asked.queues, asked.slots, _now())
         items: list[LeasedItem] = []
         while True:
-            match next_query(self._state, claim):
+            match claim_plan.next_query(self._state, claim):
                 case Pick() as pick:
                     slots = asked.slots_in_order(claim.taken, pick.slots)
                     leased = await claims.lease_ready(
@@ -101,13 +88,13 @@ class Claims:
                     )
                     items += leased
                     lanes = [item.lane for item in leased]
-                    self._state, claim = after_pick(self._state, claim, pick, lanes)
+                    self._state, claim = claim_plan.after_pick(self._state, claim, pick, lanes)
                 case Query.LOOK:
                     claim = await self._look(tx, claim)
                 case Query.FULL_CLAIM:
                     return None
                 case Query.END:
-                    self._state = after_claim(self._state, claim)
+                    self._state = claim_plan.after_claim(self._state, claim)
                     return Claimed(items)
 
     async def take_in_full(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed:
@@ -125,7 +112,7 @@ class Claims:
         if not claimed.progress:
             claim = await self._look(tx, claim)
             claimed = await self._take_by(tx, asked, claim.snapshot)
-        self._state = after_claim(self._state, replace(claim, taken=len(claimed.items)))
+        self._state = claim_plan.after_claim(self._state, replace(claim, taken=len(claimed.items)))
         return claimed
 
     async def _take_by(self, tx: Connection, asked: ClaimRequests, snapshot: QueueSnapshot) -> Claimed:
@@ -138,7 +125,7 @@ class Claims:
     async def _look(self, tx: Connection, claim: Claim) -> Claim:
         levels = await claims.look_at_queues(tx, sorted(claim.queues))
         snapshot = QueueSnapshot(claim.queues, _now(), levels)
-        self._state, claim = after_look(self._state, claim, snapshot)
+        self._state, claim = claim_plan.after_look(self._state, claim, snapshot)
         return claim
 
     # -- offers
@@ -151,7 +138,7 @@ class Claims:
 
         That is so while there is more work than slots, and more slots than one claim can fill.
         """
-        if not self._state.filled or sum(offer.slots for offer in offers) <= MAX_CLAIM_SIZE:
+        if not self._state.filled or sum(offer.slots for offer in offers) <= claim_plan.MAX_CLAIM_SIZE:
             return offers
         return [replace(offer, whole=self._pace.is_brisk(offer.worker)) for offer in offers]
 

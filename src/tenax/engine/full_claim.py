@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from tenax.engine.claim_requests import ClaimRequests
 from tenax.engine.core import Core
@@ -154,23 +155,12 @@ class _Search:
         self, group: WorkerGroup, levels: Mapping[Level, int], *, suspects: bool
     ) -> list[Candidate]:
         """Divides the number of each level among its fan-outs. Where one has less than its share, reads all that all of them have."""
-
-        async def find(max_lanes: int, *, divided: bool) -> list[Candidate]:
-            return await claims.find_restricted(
-                self.tx,
-                group,
-                levels,
-                len(levels) * (2 * group.slots + EXTRA_CANDIDATES + 2 * MAX_LANES),
-                self.turns.last_lane,
-                suspects=suspects,
-                extra=EXTRA_CANDIDATES,
-                max_lanes=max_lanes,
-                divided=divided,
-            )
-
-        found = await find(min(group.slots, MAX_LANES), divided=True)
+        limit = len(levels) * (2 * group.slots + EXTRA_CANDIDATES + 2 * MAX_LANES)
+        of_levels = (self.tx, group, levels, limit, self.turns.last_lane)
+        find = partial(claims.find_restricted, *of_levels, suspects=suspects, extra=EXTRA_CANDIDATES)
+        found = await find(max_lanes=min(group.slots, MAX_LANES), divided=True)
         if len(found) < group.slots or _is_share_left(found, levels):
-            return await find(ALL_LANES, divided=False)
+            return await find(max_lanes=ALL_LANES, divided=False)
         return found
 
 
