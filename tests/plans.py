@@ -32,7 +32,7 @@ select e.id, s, 'pending', 1 from tenax.execution e, unnest(array['a', 'b']) as 
 
 
 async def fill_items(connection: Connection) -> None:
-    """100,000 ready items, 50,000 retries that are not due, 20 crowds of 1,000, 5,000 at their limits, 2,000 leased."""
+    """100,000 ready items, 50,000 retries that are not due, 20 fan-outs of 1,000, 5,000 at their limits, 2,000 leased."""
     await connection.execute(_ITEMS, 100_000, "queued", 0, 10, 0.0, False, False)
     await connection.execute(_ITEMS, 50_000, "retrying", 5, 1, 3600.0, False, False)
     await connection.execute(_ITEMS, 20_000, "queued", 5, 2, 0.0, True, False)

@@ -8,9 +8,9 @@ from scheduling import ask, look_anew, one_step, submit_many
 
 URGENT = one_step("urgent", priority=9)
 KINDS = {
-    "common": one_step("low", priority=0),
+    "unrestricted": one_step("low", priority=0),
     "limited": one_step("low", priority=0, concurrency=100),
-    "crowd": one_step("low", priority=0, for_each=list(range(20)), parallelism=20),
+    "fan-out": one_step("low", priority=0, for_each=list(range(20)), parallelism=20),
 }
 
 

@@ -1,4 +1,4 @@
-"""Crowds (large fan-outs, large graphs, their children) take turns, and leave seven of eight slots to the others."""
+"""Large fan-outs, their children and large graphs take turns, and leave seven of eight slots to other items."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from scheduling import ask, by_execution, claim_all, lease_all, look_anew, one_s
 from tenax.model.wire import Release
 
 
-def crowd(count: int, name: str = "crowd", **keys: object) -> str:
+def fan_out(count: int, name: str = "fan_out", **keys: object) -> str:
     return one_step(name, for_each=list(range(count)), parallelism=count, **keys)
 
 
-async def smalls_of_each_claim(hand: Hand, crowds: set[int], claims: int, slots: int = 10) -> list[int]:
-    """How many of the slots of each claim went to executions that are no crowd."""
+async def smalls_of_each_claim(hand: Hand, large: set[int], claims: int, slots: int = 10) -> list[int]:
+    """Counts the slots of each claim that went to small executions."""
     counts = []
     for _ in range(claims):
         leased = await hand.lease(slots=slots)
         assert len(leased) == slots
-        counts.append(sum(a.execution_id not in crowds for a in leased))
+        counts.append(sum(a.execution_id not in large for a in leased))
     return counts
 
 
 def test_small_executions_do_not_wait_behind_a_large_fan_out(play):
     async def scene(hand: Hand):
-        large = await hand.submit(crowd(2000))
+        large = await hand.submit(fan_out(2000))
         await hand.clock.advance(5)
         await submit_many(hand, 20)
         assert await smalls_of_each_claim(hand, {large}, 4) == [9, 9, 2, 0]
@@ -38,9 +38,9 @@ def test_small_executions_do_not_wait_behind_a_large_fan_out(play):
     play(scene)
 
 
-def test_of_eight_slots_one_goes_to_the_crowd_even_if_there_is_only_one_slot_at_a_time(play):
+def test_of_eight_slots_one_goes_to_the_fan_out_even_if_there_is_only_one_slot_at_a_time(play):
     async def scene(hand: Hand):
-        large = await hand.submit(crowd(50))
+        large = await hand.submit(fan_out(50))
         await submit_many(hand, 50)
         leased = [a for _ in range(32) for a in await hand.lease(slots=1)]
         turns = "".join("X" if a.execution_id == large else "." for a in leased)
@@ -52,29 +52,29 @@ def test_of_eight_slots_one_goes_to_the_crowd_even_if_there_is_only_one_slot_at_
 @pytest.mark.parametrize(
     "limit", [40, {"limit": 40, "key": "{{ input.key }}"}], ids=["of the step", "by a key"]
 )
-def test_a_crowd_under_a_limit_has_its_turns_too(play, limit):
+def test_a_fan_out_under_a_limit_has_its_turns_too(play, limit):
     async def scene(hand: Hand):
-        large = await hand.submit(crowd(50, concurrency=limit))
+        large = await hand.submit(fan_out(50, concurrency=limit))
         await submit_many(hand, 50)
         assert await smalls_of_each_claim(hand, {large}, 4, slots=8) == [7, 7, 7, 7]
 
     play(scene)
 
 
-def test_a_crowd_has_no_turn_before_what_has_waited_longer(play):
+def test_a_fan_out_has_no_turn_before_what_has_waited_longer(play):
     async def scene(hand: Hand):
         await submit_many(hand, 20)
         await hand.clock.advance(1)
-        large = await hand.submit(crowd(50))
+        large = await hand.submit(fan_out(50))
         await submit_many(hand, 10)
         assert await smalls_of_each_claim(hand, {large}, 4, slots=10) == [10, 10, 8, 2]
 
     play(scene)
 
 
-def test_new_work_retries_and_a_crowd_take_turns(play):
+def test_new_work_retries_and_a_fan_out_take_turns(play):
     async def scene(hand: Hand):
-        large = await hand.submit(crowd(50))
+        large = await hand.submit(fan_out(50))
         retried = await submit_many(hand, 14)
         for assignment in await lease_all(hand, 16):
             await hand.fail(assignment)
@@ -86,9 +86,9 @@ def test_new_work_retries_and_a_crowd_take_turns(play):
     play(scene)
 
 
-def test_a_crowd_has_all_slots_that_nobody_else_wants(play):
+def test_a_fan_out_has_all_slots_that_nobody_else_wants(play):
     async def scene(hand: Hand):
-        large = await hand.submit(crowd(100))
+        large = await hand.submit(fan_out(100))
         assert by_execution(await hand.lease(slots=60)) == {large: 60}
         await submit_many(hand, 3)
         assert by_execution(await hand.lease(slots=40))[large] == 37
@@ -96,12 +96,12 @@ def test_a_crowd_has_all_slots_that_nobody_else_wants(play):
     play(scene)
 
 
-def test_crowds_take_turns(play):
+def test_fan_outs_take_turns(play):
     async def scene(hand: Hand):
-        first = await hand.submit(crowd(300))
+        first = await hand.submit(fan_out(300))
         await hand.clock.advance(60)
-        second = await hand.submit(crowd(300, "other"))
-        third = await hand.submit(crowd(300, "third"))
+        second = await hand.submit(fan_out(300, "other"))
+        third = await hand.submit(fan_out(300, "third"))
         assert by_execution(await hand.lease(slots=30)) == {first: 10, second: 10, third: 10}
         turns = [a.execution_id for _ in range(9) for a in await hand.lease(slots=1)]
         assert Counter(turns) == {first: 3, second: 3, third: 3}
@@ -110,10 +110,10 @@ def test_crowds_take_turns(play):
     play(scene)
 
 
-def test_a_crowd_whose_turn_it_is_but_has_nothing_ready_does_not_hold_up_the_others(play):
+def test_a_fan_out_whose_turn_it_is_but_has_nothing_ready_does_not_hold_up_the_others(play):
     async def scene(hand: Hand):
-        first = await hand.submit(crowd(12))
-        second = await hand.submit(crowd(30, "other"))
+        first = await hand.submit(fan_out(12))
+        second = await hand.submit(fan_out(30, "other"))
         for assignment in [a for a in await hand.lease(slots=24) if a.execution_id == first]:
             await hand.fail(assignment)
         assert by_execution(await lease_all(hand, 50)) == {second: 18}
@@ -123,12 +123,12 @@ def test_a_crowd_whose_turn_it_is_but_has_nothing_ready_does_not_hold_up_the_oth
     play(scene)
 
 
-def test_children_of_a_fan_out_are_part_of_its_crowd(play):
+def test_children_of_a_fan_out_take_its_turns(play):
     async def scene(hand: Hand):
         await hand.engine.store_workflow(LEAF)
         calls = [{"step": "call", "type": "workflow", "workflow": "leaf"}]
-        spread = {"for_each": list(range(100)), "parallelism": 100}
-        parent = await hand.submit(json.dumps({"name": "parent", "workflow": [calls[0] | spread]}))
+        each = {"for_each": list(range(100)), "parallelism": 100}
+        parent = await hand.submit(json.dumps({"name": "parent", "workflow": [calls[0] | each]}))
         await hand.settle_down()
         rows = await hand.sql("select id, lane from tenax.execution where parent_id is not null")
         assert [row["lane"] for row in rows] == [parent] * 100
@@ -138,16 +138,16 @@ def test_children_of_a_fan_out_are_part_of_its_crowd(play):
     play(scene)
 
 
-def test_a_fan_out_within_a_child_of_a_crowd_gets_no_turns_of_its_own(play):
+def test_a_fan_out_within_a_child_of_a_fan_out_gets_no_turns_of_its_own(play):
     nested = one_step("nested", for_each=list(range(50)), parallelism=50)
 
     async def scene(hand: Hand):
         await hand.engine.store_workflow(nested)
         step = {"step": "call", "type": "workflow", "workflow": "nested"}
-        spread = {"for_each": list(range(20)), "parallelism": 20}
-        parent = await hand.submit(json.dumps({"name": "parent", "workflow": [step | spread]}))
+        each = {"for_each": list(range(20)), "parallelism": 20}
+        parent = await hand.submit(json.dumps({"name": "parent", "workflow": [step | each]}))
         await hand.settle_down()
-        other = await hand.submit(crowd(100))
+        other = await hand.submit(fan_out(100))
         leased = by_execution(await hand.lease(slots=40))
         assert leased[other] == 20
         assert {row["lane"] for row in await hand.sql("select lane from tenax.item where lane > 0")} == {
@@ -158,36 +158,36 @@ def test_a_fan_out_within_a_child_of_a_crowd_gets_no_turns_of_its_own(play):
     play(scene)
 
 
-@pytest.mark.parametrize(("steps", "is_crowd"), [(50, False), (51, True), (60, True)])
-def test_a_graph_of_more_than_fifty_steps_is_a_crowd(play, steps, is_crowd):
+@pytest.mark.parametrize(("steps", "takes_turns"), [(50, False), (51, True), (60, True)])
+def test_a_graph_of_more_than_fifty_steps_takes_turns(play, steps, takes_turns):
     async def scene(hand: Hand):
         graph = [{"step": f"s{n}", "type": "python", "task": "t:t", "needs": []} for n in range(steps)]
         large = await hand.submit(json.dumps({"name": "wide", "workflow": graph}))
         await hand.clock.advance(1)
         await submit_many(hand, 20)
         leased = by_execution(await hand.lease(slots=8))
-        assert leased[large] == (1 if is_crowd else 8)
+        assert leased[large] == (1 if takes_turns else 8)
 
     play(scene)
 
 
-@pytest.mark.parametrize(("items", "is_crowd"), [(10, False), (11, True)])
-def test_a_fan_out_of_more_than_ten_is_a_crowd(play, items, is_crowd):
+@pytest.mark.parametrize(("items", "takes_turns"), [(10, False), (11, True)])
+def test_a_fan_out_of_more_than_ten_items_takes_turns(play, items, takes_turns):
     async def scene(hand: Hand):
-        large = await hand.submit(crowd(items))
+        large = await hand.submit(fan_out(items))
         await hand.clock.advance(1)
         await submit_many(hand, 20)
         leased = by_execution(await hand.lease(slots=8))
-        assert leased[large] == (1 if is_crowd else 8)
+        assert leased[large] == (1 if takes_turns else 8)
 
     play(scene)
 
 
-def test_what_comes_back_to_a_crowd_takes_its_turns_there(play):
+def test_what_comes_back_to_a_fan_out_takes_its_turns_there(play):
     """A retry, a lease that was handed back, and one that ran out."""
 
     async def scene(hand: Hand):
-        large = await hand.submit(crowd(30))
+        large = await hand.submit(fan_out(30))
         leased = await hand.lease(slots=30)
         for assignment in leased[:10]:
             await hand.fail(assignment)
@@ -208,21 +208,21 @@ def test_priority_goes_before_turns(play):
     async def scene(hand: Hand):
         await submit_many(hand, 30)
         await hand.clock.advance(1)
-        large = await hand.submit(crowd(25, priority=9))
+        large = await hand.submit(fan_out(25, priority=9))
         assert await smalls_of_each_claim(hand, {large}, 3) == [0, 0, 5]
 
     play(scene)
 
 
-def test_retries_that_are_not_due_do_not_put_back_the_priority_of_their_crowd(play):
-    """The first crowd waits for an hour; the second one, of the same priority, has work now."""
+def test_retries_that_are_not_due_do_not_put_back_fan_outs_of_their_priority(play):
+    """The first fan-out waits for an hour; the second one, of the same priority, has work now."""
     patient = {"max_attempts": 5, "initial_delay": "1h", "max_delay": "1h", "backoff": "fixed", "jitter": 0}
 
     async def scene(hand: Hand):
-        first = await hand.submit(crowd(11, priority=9, retry=patient))
+        first = await hand.submit(fan_out(11, priority=9, retry=patient))
         for assignment in await hand.lease(slots=11):
             await hand.fail(assignment)
-        second = await hand.submit(crowd(11, "other", priority=9))
+        second = await hand.submit(fan_out(11, "other", priority=9))
         await submit_many(hand, 20)
         look_anew(hand)
         assert by_execution(await hand.lease(slots=11)) == {second: 11}
@@ -231,11 +231,11 @@ def test_retries_that_are_not_due_do_not_put_back_the_priority_of_their_crowd(pl
     play(scene)
 
 
-def test_what_one_crowd_leaves_of_its_share_goes_to_the_others_of_its_priority(play):
+def test_what_one_fan_out_leaves_of_its_share_goes_to_the_others_of_its_priority(play):
     async def scene(hand: Hand):
-        few = await hand.submit(crowd(11, priority=9))
+        few = await hand.submit(fan_out(11, priority=9))
         await hand.lease(slots=9)
-        many = await hand.submit(crowd(100, "other", priority=9))
+        many = await hand.submit(fan_out(100, "other", priority=9))
         await submit_many(hand, 50)
         assert by_execution(await hand.lease(slots=40)) == {few: 2, many: 38}
 
@@ -244,7 +244,7 @@ def test_what_one_crowd_leaves_of_its_share_goes_to_the_others_of_its_priority(p
 
 def test_turns_go_on_while_workers_are_able_to_run_different_things(play):
     async def scene(hand: Hand):
-        large = await hand.submit(crowd(100))
+        large = await hand.submit(fan_out(100))
         await submit_many(hand, 100)
         asking = [ask("A", 8), ask("B", 8, labels={"zone": "a"}), ask("C", 16, runtimes=("python",))]
         given = await claim_all(hand.engine, *asking)
@@ -253,9 +253,9 @@ def test_turns_go_on_while_workers_are_able_to_run_different_things(play):
     play(scene)
 
 
-def test_forty_crowds_have_as_many_turns_each(play):
+def test_forty_fan_outs_have_as_many_turns_each(play):
     async def scene(hand: Hand):
-        ids = await submit_many(hand, 40, crowd(11))
+        ids = await submit_many(hand, 40, fan_out(11))
         turns = by_execution(await lease_all(hand, 80))
         assert turns == dict.fromkeys(ids, 2)
 

@@ -210,7 +210,7 @@ def test_items_at_their_limit_do_not_stop_those_behind_them(play):
 
 
 def test_a_long_row_at_its_limit_is_passed_in_a_few_claims(play):
-    each = one_step("crowd", for_each=list(range(3000)), parallelism=3000, concurrency=2)
+    each = one_step("fan_out", for_each=list(range(3000)), parallelism=3000, concurrency=2)
 
     async def scene(hand: Hand):
         await hand.submit(each)
@@ -307,7 +307,7 @@ def test_one_that_is_turned_away_while_a_place_becomes_free_is_not_forgotten(pla
         await submit_many(hand, 1, one_step(concurrency=1))
         engine = hand.engine
         async with engine.core.transaction() as tx:
-            claimed = await engine.dispatcher._claims.take(tx, [ask("w2")])
+            claimed = await engine.dispatcher._claims.take_in_full(tx, [ask("w2")])
             assert (claimed.items, claimed.blocked) == ([], 1)
             report = asyncio.create_task(hand.succeed(held))
             await asyncio.wait([report], timeout=0.3)

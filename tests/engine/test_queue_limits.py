@@ -49,14 +49,14 @@ def test_so_many_of_a_queue_and_any_number_of_others(play):
     play(scene)
 
 
-def test_crowds_and_limited_steps_of_a_queue_count_alike(play):
+def test_fan_outs_and_limited_steps_of_a_queue_count_alike(play):
     async def scene(hand: Hand):
         await limit(hand, concurrency=9)
-        await hand.submit(one_step("crowd", for_each=list(range(50)), parallelism=50))
+        await hand.submit(one_step("fan_out", for_each=list(range(50)), parallelism=50))
         await submit_many(hand, 20, one_step("gated", concurrency=2))
         await submit_many(hand, 2)
         leased = await lease_all(hand)
-        assert Counter(a.workflow for a in leased) == {"crowd": 5, "gated": 2, "one": 2}
+        assert Counter(a.workflow for a in leased) == {"fan_out": 5, "gated": 2, "one": 2}
 
     play(scene)
 

@@ -223,11 +223,11 @@ def test_no_worker_runs_two_suspects_and_the_others_are_not_kept_waiting(play):
         await hand.sql("update tenax.item set suspect = true")
         await hand.clock.advance(1)
         [limited] = await submit_many(hand, 1, one_step("limited", concurrency=3))
-        [common] = await submit_many(hand, 1)
+        [other] = await submit_many(hand, 1)
         a, b = await claim_all(hand.engine, ask("A", 4), ask("B", 4))
         for given in (a, b):
             assert len([x for x in given if x.execution_id in suspects]) == 1
-        assert {x.execution_id for x in a + b} - set(suspects) == {limited, common}
+        assert {x.execution_id for x in a + b} - set(suspects) == {limited, other}
         [mine] = [x for x in a if x.execution_id in suspects]
         await hand.succeed(mine)
         a, b = await claim_all(hand.engine, ask("A", 4), ask("B", 4))
@@ -236,9 +236,9 @@ def test_no_worker_runs_two_suspects_and_the_others_are_not_kept_waiting(play):
     play(scene)
 
 
-def test_a_crowd_with_suspects_in_front_goes_on(play):
+def test_a_fan_out_with_suspects_in_front_goes_on(play):
     async def scene(hand: Hand):
-        await hand.submit(one_step("crowd", for_each=list(range(40)), parallelism=40))
+        await hand.submit(one_step("fan_out", for_each=list(range(40)), parallelism=40))
         older = "available_at = available_at - interval '1 s'"
         await hand.sql(f"update tenax.item set suspect = true, {older} where item_no < 10")
         given = await claim_all(hand.engine, ask("A", 10))
@@ -251,13 +251,13 @@ def test_what_one_look_saw_does_not_hide_what_came_since(play):
     """While all slots are filled, one look at the queues serves several claims. What comes is found even so."""
 
     async def scene(hand: Hand):
-        crowd = await hand.submit(one_step("crowd", for_each=list(range(20)), parallelism=1))
+        large = await hand.submit(one_step("fan_out", for_each=list(range(20)), parallelism=1))
         [first] = await hand.lease("other", slots=1)
         look_anew(hand)
         await submit_many(hand, 1)
-        assert len(await hand.lease(slots=1)) == 1, "nothing but common items was there"
+        assert len(await hand.lease(slots=1)) == 1, "there were only unrestricted items"
         await hand.succeed(first)
-        assert [a.execution_id for a in await hand.lease(slots=1)] == [crowd]
+        assert [a.execution_id for a in await hand.lease(slots=1)] == [large]
 
     play(scene)
 
@@ -268,7 +268,7 @@ LABELS: list[dict[str, str]] = [{}, {}, {"gpu": "yes"}, {"zone": "a"}, {"gpu": "
 RANKS = {"healthy": HEALTHY, "degraded": DEGRADED, "unhealthy": PROBE}
 
 
-async def random_items(hand: Hand, roll: random.Random, *, crowds: bool) -> None:
+async def random_items(hand: Hand, roll: random.Random, *, fan_outs: bool) -> None:
     for n in range(roll.randrange(1, 8)):
         keys: dict[str, Any] = {
             "queue": roll.choice(["default", "default", "slow"]),
@@ -277,7 +277,7 @@ async def random_items(hand: Hand, roll: random.Random, *, crowds: bool) -> None
         }
         if roll.random() < 0.3:
             keys |= {"type": "process", "command": "true"}
-        if crowds and roll.random() < 0.3:
+        if fan_outs and roll.random() < 0.3:
             keys |= {"for_each": list(range(15)), "parallelism": 15}
         source = one_step(f"w{n}", **keys)
         await submit_many(hand, roll.randrange(1, 6), source)
@@ -317,7 +317,7 @@ async def random_fleet(hand: Hand, roll: random.Random) -> tuple[list[LeaseReque
 
 
 async def ready_items(hand: Hand) -> list[Candidate]:
-    """In the order in which they are to be served, without crowds and ageing."""
+    """In the order in which they are to be served, without fan-outs and ageing."""
     rows = await hand.sql(
         "select id, queue, runtime, labels::text, refused_by, suspect from tenax.item "
         "where leasable and queue <> 'stock' and available_at <= tenax.now() order by priority desc, available_at, id"
@@ -347,7 +347,7 @@ def test_one_claim_gives_what_the_slow_model_gives(play):
         for seed in range(25):
             roll = random.Random(seed)
             requests, offers = await random_fleet(hand, roll)
-            await random_items(hand, roll, crowds=False)
+            await random_items(hand, roll, fan_outs=False)
             expected = slow_assign(await ready_items(hand), offers)
             given = await claim_once(hand.engine, *requests)
             got = {(a.item_id, n) for n, one in enumerate(given) for a in one}
@@ -362,7 +362,7 @@ def test_no_work_waits_while_someone_able_is_free(play):
         for seed in range(100, 120):
             roll = random.Random(seed)
             requests, offers = await random_fleet(hand, roll)
-            await random_items(hand, roll, crowds=True)
+            await random_items(hand, roll, fan_outs=True)
             probes = {offer.request_no for offer in offers if offer.rank == PROBE}
             given = await claim_all(hand.engine, *requests)
             rows = await hand.sql("select distinct worker from tenax.item where suspect and state = 'leased'")

@@ -339,7 +339,7 @@ def ask(hand: Hand) -> asyncio.Task[list[Assignment]]:
 
 async def ask_in_vain(hand: Hand) -> asyncio.Task[list[Assignment]]:
     parked = ask(hand)
-    await turns(lambda: bool(hand.engine.dispatcher._in_vain))
+    await turns(lambda: bool(hand.engine.dispatcher._claims._state.in_vain))
     return parked
 
 

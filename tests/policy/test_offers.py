@@ -16,15 +16,11 @@ from tenax.policy.offers import (
     PROBE,
     Able,
     Candidate,
-    Gate,
+    Limit,
     Offer,
     admit,
     assign,
-    crowd_turns,
     order_slots,
-    serve_order,
-    since_crowd_after,
-    urgency,
 )
 
 ANY = Able(frozenset({"default"}), frozenset({"python"}))
@@ -204,96 +200,12 @@ def test_no_item_waits_while_someone_able_is_free(fleet, of_worker, ready):
     assert assign(left, [replace(offer, slots=1) for offer in idle]) == []
 
 
-@pytest.mark.parametrize(
-    ("common", "crowd", "since", "share", "merged"),
-    [
-        ("", "", 0, 8, ""),
-        ("abc", "", 5, 8, "abc"),
-        ("", "XYZ", 0, 8, "XYZ"),
-        ("abcdefghijklmnop", "XYZ", 0, 8, "abcdefgXhijklmnYopZ"),
-        ("abcdefghijklmnop", "XYZ", 7, 8, "XabcdefgYhijklmnZop"),
-        ("abcdefghijklmnop", "XYZ", 99, 8, "XabcdefgYhijklmnZop"),
-        ("abcdefghijklmnop", "X", 5, 8, "abXcdefghijklmnop"),
-        ("ab", "XYZ", 0, 8, "abXYZ"),
-        ("abcd", "XY", 0, 2, "aXbYcd"),
-        ("abcd", "XY", 0, 1, "XYabcd"),
-    ],
-)
-def test_crowds_take_one_of_eight_slots(common, crowd, since, share, merged):
-    row = serve_order([(5.0, 5, one) for one in common], [(5.0, 5, one) for one in crowd], since, share)
-    assert "".join(row) == merged
+ACTION, KEY = Limit("action", 3), Limit("key", 1)
 
 
-MANY = "abcdefghi"
-
-
-@pytest.mark.parametrize(
-    ("common", "crowd", "row"),
-    [
-        ([(9.0, 9, one) for one in MANY], [(5.0, 5, "X")], "abcdefghiX"),
-        ([(5.0, 5, "a"), (5.0, 5, "b")], [(9.0, 9, "X"), (9.0, 9, "Y")], "XYab"),
-        ([(9.5, 0, "a"), (5.0, 5, "b")], [(9.0, 9, "X"), (5.0, 5, "Y")], "aXbY"),
-        ([(9.0, 9, one) for one in MANY], [(10.0, 0, "X"), (10.0, 0, "Y")], "abcdefgXhiY"),
-        ([(9.0, 9, one) for one in MANY], [(9.0, 0, "X")], "abcdefghiX"),
-        ([(9.5, 9, one) for one in MANY], [(9.4, 9, "X")], "abcdefghiX"),
-    ],
-)
-def test_a_crowd_has_its_share_beside_what_is_no_more_urgent_and_goes_first_by_priority(common, crowd, row):
-    assert "".join(serve_order(common, crowd, 0)) == row
-
-
-def slow_order(common: list, crowd: list, since: int, share: int) -> list:
-    common, crowd, row = list(common), list(crowd), []
-    while common or crowd:
-        first = not common or (bool(crowd) and crowd[0][1] > common[0][0])
-        turn = bool(common and crowd) and crowd[0][:2] >= common[0][:2] and since + 1 >= share
-        if crowd and (first or turn):
-            row.append(crowd.pop(0)[2])
-            since = 0
-        else:
-            row.append(common.pop(0)[2])
-            since += 1
-    return row
-
-
-ranks = st.lists(st.tuples(st.integers(0, 12).map(float), st.integers(0, 9)), max_size=40).map(
-    lambda found: sorted(found, reverse=True)
-)
-
-
-@given(ranks, ranks, st.integers(0, 12), st.integers(1, 10))
-def test_the_row_is_that_of_the_slow_way(common, crowd, since, share):
-    commons = [(*rank, f"common {n}") for n, rank in enumerate(common)]
-    crowds = [(*rank, f"crowd {n}") for n, rank in enumerate(crowd)]
-    assert serve_order(commons, crowds, since, share) == slow_order(commons, crowds, since, share)
-
-
-@given(st.integers(0, 30), st.integers(0, 12), st.integers(2, 10))
-def test_turns_are_counted_as_they_are_taken(slots, since, share):
-    plenty = [(5.0, 5, "common")] * slots, [(5.0, 5, "crowd")] * slots
-    row = serve_order(*plenty, since, share)[:slots]
-    crowd = row.count("crowd")
-    assert crowd_turns(slots, since, share) == crowd
-    after = since_crowd_after(since, slots - crowd, crowd, share)
-    capped = min(since, share - 1) + slots
-    assert after == (row[::-1].index("crowd") if crowd else capped)
-
-
-@pytest.mark.parametrize(
-    ("priority", "waited", "ageing", "urgent"),
-    [
-        (5, 0.0, 60.0, 5.0),
-        (5, 60.0, 60.0, 6.0),
-        (0, 600.0, 60.0, 10.0),
-        (3, 1e9, 0.0, 3.0),
-        (3, -1.0, 60.0, 3.0),
-    ],
-)
-def test_what_waits_becomes_more_urgent(priority, waited, ageing, urgent):
-    assert urgency(priority, waited, ageing) == urgent
-
-
-ACTION, KEY = Gate("action", 3), Gate("key", 1)
+def limited(*rows: tuple[int, tuple[Limit, ...], str]) -> list[Candidate]:
+    """Rows of item, limits and queue."""
+    return [Candidate(id_, queue, "python", limits=limits) for id_, limits, queue in rows]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +219,7 @@ ACTION, KEY = Gate("action", 3), Gate("key", 1)
         ([(1, (ACTION, KEY), "q"), (2, (ACTION, KEY), "q"), (3, (ACTION,), "q")], {}, {}, [1, 3]),
         ([(1, (ACTION, KEY), "q"), (2, (ACTION,), "q")], {"action": 2, "key": 1}, {}, [2]),
         ([(1, (ACTION, ACTION), "q"), (2, (ACTION,), "q")], {"action": 1}, {}, [1, 2]),
-        ([(1, (Gate("k", 0),), "q")], {}, {}, []),
+        ([(1, (Limit("k", 0),), "q")], {}, {}, []),
         ([(n, (), "q") for n in range(3)], {}, {"q": 2}, [0, 1]),
         ([(1, (), "q"), (2, (), "r")], {}, {"q": 0}, [2]),
         ([(1, (KEY,), "q"), (2, (KEY,), "r")], {}, {"q": 0}, [2]),
@@ -315,15 +227,15 @@ ACTION, KEY = Gate("action", 3), Gate("key", 1)
         ([(1, (KEY,), "q"), (2, (), "q")], {"key": 1}, {"q": 1}, [2]),
     ],
 )
-def test_gates_and_quotas(wanted, running, quotas, admitted):
+def test_limits_and_quotas(wanted, running, quotas, admitted):
     before = dict(running), dict(quotas)
-    assert admit(wanted, running, quotas) == admitted
+    assert [item.id for item in admit(limited(*wanted), running, quotas)] == admitted
     assert (running, quotas) == before
 
 
-gates = st.lists(st.builds(Gate, st.sampled_from("gh"), st.integers(0, 4)), max_size=2).map(tuple)
-wishes = st.lists(st.tuples(gates, st.sampled_from("qr")), max_size=15).map(
-    lambda rows: [(n, *row) for n, row in enumerate(rows)]
+limits = st.lists(st.builds(Limit, st.sampled_from("gh"), st.integers(0, 4)), max_size=2).map(tuple)
+wishes = st.lists(st.tuples(limits, st.sampled_from("qr")), max_size=15).map(
+    lambda rows: limited(*[(n, *row) for n, row in enumerate(rows)])
 )
 
 
@@ -333,13 +245,13 @@ wishes = st.lists(st.tuples(gates, st.sampled_from("qr")), max_size=15).map(
     st.dictionaries(st.sampled_from("qr"), st.integers(0, 5)),
 )
 def test_admission_is_the_slow_way_only_faster(wanted, running, quotas):
-    let_in: list[tuple[int, tuple[Gate, ...], str]] = []
-    for item, its_gates, queue in wanted:
+    let_in: list[Candidate] = []
+    for item in wanted:
         full = False
-        for gate in its_gates:
-            inside = sum(gate.name in [other.name for other in one[1]] for one in let_in)
-            full = full or running.get(gate.name, 0) + inside >= gate.most
-        of_queue = sum(one[2] == queue for one in let_in)
-        if not full and (queue not in quotas or of_queue < quotas[queue]):
-            let_in.append((item, its_gates, queue))
-    assert admit(wanted, running, quotas) == [one[0] for one in let_in]
+        for limit in item.limits:
+            inside = sum(limit.name in [other.name for other in one.limits] for one in let_in)
+            full = full or running.get(limit.name, 0) + inside >= limit.most
+        of_queue = sum(one.queue == item.queue for one in let_in)
+        if not full and (item.queue not in quotas or of_queue < quotas[item.queue]):
+            let_in.append(item)
+    assert admit(wanted, running, quotas) == let_in

@@ -9,27 +9,41 @@ from typing import Any
 
 from plans import Explaining, analyze, fill_items, rows_read
 
+from tenax.policy.claim_plan import Share
 from tenax.store import claims
-from tenax.store.claims import Asking, Terms
+from tenax.store.claims import Terms, WorkerGroup
 from tenax.store.connect import connect
 
 SLOTS = 10
 LEVELS = [("default", priority) for priority in range(9, -1, -1)]
 MOST = dict.fromkeys(LEVELS, SLOTS)
-SHARES = [(*level, state, SLOTS) for level in LEVELS for state in ("queued", "retrying")]
-ASKING = Asking(("default",), ("python",), "{}", ("w0", "w1"), SLOTS)
+UNRESTRICTED = [Share(*level, state, 0, 0, SLOTS) for level in LEVELS for state in ("queued", "retrying")]
+FAN_OUT = [Share("default", 5, "", 7, 0, SLOTS)]
+BOTH = [
+    Share("default", 5, "", 7, 0, 1),
+    Share("default", 5, "retrying", 0, 0, 4),
+    Share("default", 5, "queued", 0, 0, 4),
+    Share("default", 5, "queued", 0, 4, 3),
+    Share("default", 5, "", 7, 1, SLOTS),
+]
+GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), SLOTS)
 GIVEN = [("w1", str(uuid.uuid4()))] * SLOTS
 TERMS = Terms(30.0, 1.0)
-SPECIAL = {"suspects": True, "further": 50, "unshared": False, "crowds": SLOTS}
+RESTRICTED = {"suspects": True, "extra": 50, "max_lanes": SLOTS, "divided": True}
 STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
-    "lease_ready": (
-        lambda tx: claims.lease_ready(tx, ASKING, SHARES, GIVEN, TERMS),
-        {"item_ready", "item_pkey"},
+    "lease_ready of unrestricted items": (
+        lambda tx: claims.lease_ready(tx, GROUP, UNRESTRICTED, GIVEN, TERMS),
+        {"item_ready"},
         100,
     ),
-    "lease_crowd": (
-        lambda tx: claims.lease_crowd(tx, ASKING, ("default", 5), 7, GIVEN, TERMS),
-        {"item_special", "item_pkey"},
+    "lease_ready of a fan-out": (
+        lambda tx: claims.lease_ready(tx, GROUP, FAN_OUT, GIVEN, TERMS),
+        {"item_special"},
+        100,
+    ),
+    "lease_ready of both": (
+        lambda tx: claims.lease_ready(tx, GROUP, BOTH, GIVEN, TERMS),
+        {"item_ready", "item_special"},
         100,
     ),
     "lease_chosen": (
@@ -37,9 +51,13 @@ STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
         {"item_pkey"},
         100,
     ),
-    "find_common": (lambda tx: claims.find_common(tx, ASKING, MOST, SLOTS), {"item_ready"}, 100),
-    "find_special": (
-        lambda tx: claims.find_special(tx, ASKING, MOST, 1000, 7, **SPECIAL),
+    "find_unrestricted": (
+        lambda tx: claims.find_unrestricted(tx, GROUP, MOST, SLOTS),
+        {"item_ready"},
+        100,
+    ),
+    "find_restricted": (
+        lambda tx: claims.find_restricted(tx, GROUP, MOST, 1000, 7, **RESTRICTED),
         {"item_special"},
         200,
     ),
@@ -48,13 +66,13 @@ STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
         {"item_ready", "item_special"},
         200,
     ),
-    "count_gates": (
-        lambda tx: claims.count_gates(tx, ["g1", "g2"]),
+    "count_running": (
+        lambda tx: claims.count_running(tx, ["g1", "g2"]),
         {"item_action_gate", "item_key_gate"},
         10,
     ),
-    "open_gates": (
-        lambda tx: claims.open_gates(tx, ["g1", "g1", "g2"]),
+    "unblock_items": (
+        lambda tx: claims.unblock_items(tx, ["g1", "g1", "g2"]),
         {"item_action_gate", "item_key_gate", "item_blocked_action", "item_blocked_key", "item_pkey"},
         50,
     ),
@@ -81,8 +99,9 @@ def test_claims_read_indexes_and_not_more_than_they_need(database_url):
         finally:
             await connection.close()
 
-    for name, reading in asyncio.run(explain()).items():
+    for name, nodes in asyncio.run(explain()).items():
         _, indexes, most = STATEMENTS[name]
+        reading = [node for node in nodes if node["Actual Loops"]]
         assert reading, name
         assert {n["Node Type"] for n in reading} <= {"Index Scan", "Index Only Scan", "Tid Scan"}, name
         assert {n["Index Name"] for n in reading if n["Node Type"] != "Tid Scan"} <= indexes, name

@@ -11,9 +11,10 @@ from typing import Any
 from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.model.changes import ItemAgain, StepRow
+from tenax.policy.claim_plan import Share
 from tenax.policy.queued_action import QueuedAction
 from tenax.store import claims, fans, queue
-from tenax.store.claims import Asking, Terms
+from tenax.store.claims import Terms, WorkerGroup
 from tenax.store.connect import connect
 from tenax.store.journal import Change, Expects, Journal
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
@@ -21,7 +22,7 @@ from tenax.store.straight import STRAIGHT
 
 BATCHES = (1, 10, 100, 500)
 TABLES = ("item", "execution", "step", "fan")
-ASKING = Asking(("default",), ("python",), "{}", ("w1",), 1)
+GROUP = WorkerGroup(("default",), ("python",), "{}", ("w1",), 1)
 LEASED = "select id, lease_token::text as token, execution_id, started_at from tenax.item where state = 'leased' limit $1"
 NEW = 1_000_000
 """Ids of executions that are not there yet."""
@@ -81,19 +82,30 @@ async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
     await tx.fetch(queue.sql("next_wake"), [row["id"] for row in rows], queue.SERVER_QUEUE, 5.0)
 
 
+async def lease_ready(tx: Explaining, shares: list[Share], rows: list[Any]) -> None:
+    await claims.lease_ready(tx, GROUP, shares, slots(len(rows)), Terms(30.0, 1.0))
+
+
 STRAIGHTLY: dict[str, Call] = {
     "to the next step": lambda tx, rows, now: guarded(rows, now, "more_steps").write(tx),
     "to the end": lambda tx, rows, now: guarded(rows, now, "last_step").write(tx),
     "to a retry": lambda tx, rows, now: guarded(rows, now, "running").write(tx),
-    "lease_ready": lambda tx, rows, _: claims.lease_ready(
-        tx,
-        ASKING,
-        [("default", p, s, len(rows)) for p in range(10) for s in ("queued", "retrying")],
-        slots(len(rows)),
-        Terms(30.0, 1.0),
+    "lease_ready of unrestricted items": lambda tx, rows, _: lease_ready(
+        tx, [Share("default", p, s, 0, 0, len(rows)) for p in range(10) for s in ("queued", "retrying")], rows
     ),
-    "lease_crowd": lambda tx, rows, _: claims.lease_crowd(
-        tx, ASKING, ("default", 5), 7, slots(len(rows)), Terms(30.0, 1.0)
+    "lease_ready of a fan-out": lambda tx, rows, _: lease_ready(
+        tx, [Share("default", 5, "", 7, 0, len(rows))], rows
+    ),
+    "lease_ready of both": lambda tx, rows, _: lease_ready(
+        tx,
+        [
+            Share("default", 5, "", 7, 0, len(rows) // 8),
+            Share("default", 5, "retrying", 0, 0, len(rows) // 2),
+            Share("default", 5, "queued", 0, 0, len(rows) // 4),
+            Share("default", 5, "queued", 0, len(rows) // 4, len(rows) // 4 + 1),
+            Share("default", 5, "", 7, len(rows) // 8, len(rows)),
+        ],
+        rows,
     ),
     "look_at_queues": lambda tx, rows, _: claims.look_at_queues(tx, [f"q{n}" for n in range(len(rows))]),
     "next_wake": next_wake,

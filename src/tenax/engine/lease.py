@@ -1,4 +1,4 @@
-"""Lease requests park here; one claim serves all of them; inputs are rendered as the attempt is leased."""
+"""Parks lease requests until there is work. One claim serves all of them; inputs are rendered as an attempt is leased."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenax.engine.assign import Assigning
-from tenax.engine.claim import Claimed, Claims
+from tenax.engine.claim import Claims
 from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
+from tenax.engine.full_claim import Claimed
 from tenax.engine.pace import Pace
 from tenax.engine.presence import Presence
 from tenax.engine.release import release_grants
@@ -22,10 +23,9 @@ from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.offers import Candidate
 from tenax.store.rows import LeasedItem
 
-_Asked = tuple[object, ...]
 _TURNS_TO_ANSWER = 5
-"""Turns of the event loop from a grant to the answer on its way. Where slots were left over the next claim comes after that: it
-mostly finds nothing."""
+"""Turns of the event loop until an answer is on its way to its worker. If a claim has left slots empty, the next one waits so long:
+it mostly finds nothing."""
 
 
 @dataclass(eq=False, slots=True)
@@ -33,21 +33,19 @@ class Parked:
     request: LeaseRequest
     granted: asyncio.Future[list[Assignment]]
     leaving: bool = False
-    """Its time is up while a claim is under way: what that claim gives it is still its own."""
+    """Its time is up while a claim is under way. It still gets what that claim leases to it."""
     served: bool = False
-    """There is something for it, which is made ready now."""
+    """Items are leased to it, and their inputs are being rendered."""
 
 
 class Dispatcher:
-    """Brings ready items and waiting requests together, whenever one of the two appears."""
+    """Claims ready items for the parked requests, whenever there is news of either."""
 
     def __init__(self, core: Core, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
         self._core = core
         self._report = report
         self._parked: list[Parked] = []
         self._wake = asyncio.Event()
-        self._in_vain: frozenset[_Asked] = frozenset()
-        """What the last round had nothing for. Whoever asks that again waits for the next news, as the others do."""
         self._doubtful: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
@@ -63,30 +61,30 @@ class Dispatcher:
         self._wake.set()
 
     def _note_settled(self, settled: Settled) -> bool:
-        self._in_vain = frozenset()  # what has ended may have been what kept a worker from the rest
+        self._claims.note_news()  # what has ended may have kept a worker from the rest
         return self.fleet.note_settled(settled)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
-        """Parks until there is work or the request's time is up. A caller that goes away gets nothing: it is handed back."""
+        """Waits until there is work or the request's time is up. If the caller goes away, its items are released."""
         if request.lost_grants:
             await release_grants(self._core, request.worker, request.lost_grants)
         parked = self._park(request)
-        if _asked(request) not in self._in_vain:
+        if not self._claims.is_in_vain(request):
             self._wake.set()
         timer = asyncio.get_running_loop().call_later(request.wait, self._let_go, parked)
         try:
             return await parked.granted
         except asyncio.CancelledError:
             self._let_go(parked)
-            if not parked.granted.cancelled():  # it was granted in this very moment
-                with contextlib.suppress(Unreachable):  # its lease runs out then
+            if not parked.granted.cancelled():  # the answer was ready in this very moment
+                with contextlib.suppress(Unreachable):  # the lease runs out then
                     await release_grants(self._core, request.worker, [request.grant])
             raise
         finally:
             timer.cancel()
 
     async def lease_now(self, request: LeaseRequest) -> list[Assignment]:
-        """What is ready at this moment, without parking: for those who drive the engine by hand."""
+        """Leases what is ready at this moment, without waiting. For callers that drive the engine by hand."""
         parked = self._park(request)
         self._claims.look_anew()
         await self.claim()
@@ -101,7 +99,7 @@ class Dispatcher:
         return parked
 
     def _let_go(self, parked: Parked) -> None:
-        """It need not wait any longer. A claim under way still counts it in, and is waited for."""
+        """Ends the waiting of a request. If a claim is under way with it, the request ends with that claim."""
         parked.leaving = True
         if parked in self._parked:
             self._parked.remove(parked)
@@ -109,9 +107,11 @@ class Dispatcher:
                 parked.granted.set_result([])
 
     def reserve(self, want: Candidate) -> Parked | None:
-        """A parked request for something new that need not be queued, since nothing else that is ready waits. It is the caller's then:
-        to be handed over to, or given up."""
-        if self._wake.is_set():  # there is news that no claim has seen yet
+        """Takes a parked request out for a new item that is leased as it is submitted. Returns None if other work may be ready.
+
+        The caller has to call `hand_over` or `give_up` with the request.
+        """
+        if self._wake.is_set():  # no claim has seen the latest news yet
             return None
         here = [
             parked
@@ -127,32 +127,35 @@ class Dispatcher:
         return here[chosen]
 
     async def hand_over(self, parked: Parked, item: LeasedItem) -> None:
-        """The item was leased to the request that had been reserved for it. Should it not be ready for its worker, it is released."""
+        """Answers a reserved request with the item that was leased to it."""
         assigning = Assigning.at_hand(self._core, item)
         if assigning is None:
             try:
                 async with self._core.statements() as tx:
                     assigning = await Assigning.prepare(tx, self._core, [item])
-            except BaseException:  # it is raised again; the request must not wait for what will not come
+            except BaseException:  # raised again: the request must not wait for ever
                 self.give_up([parked])
                 raise
         self._note_served([parked], [item], probed=())
         self._grant([parked], [item], assigning)
 
     def give_up(self, group: list[Parked]) -> None:
-        """The commit may have gone through or not. These requests end empty; their workers ask again, by another grant."""
+        """Ends requests with nothing, after a commit that may have gone through or not. Their workers ask again, by another grant.
+
+        The next claim releases what may be leased by the old grants.
+        """
         for parked in group:
             self._doubtful.append((parked.request.worker, parked.request.grant))
             if not parked.granted.done():
                 parked.granted.set_result([])
-        self._wake.set()  # the next claim releases them
+        self._wake.set()
 
     async def run(self) -> None:
         await whenever(self._wake, self._claim_if_asked)
 
     async def close(self) -> None:
-        """Once nothing is claimed any more: what was granted to callers that have gone, or may have been, is handed back."""
-        await asyncio.sleep(0)  # the last grant is made in this turn
+        """Releases what was leased to callers that have gone, or may have been. To be called once nothing is claimed any more."""
+        await asyncio.sleep(0)  # the last answer is made in this turn
         while self._background:
             await asyncio.wait(self._background)
         with contextlib.suppress(Unreachable):
@@ -160,7 +163,7 @@ class Dispatcher:
 
     async def _claim_if_asked(self) -> int:
         if not self._parked:
-            self._in_vain = frozenset()  # there is news that nobody has looked at: who asks next does
+            self._claims.note_news()  # nobody has looked at the news yet: the next request does
             return 0
         asked = sum(parked.request.slots for parked in self._parked)
         progress = await self.claim()
@@ -170,9 +173,9 @@ class Dispatcher:
         return progress
 
     async def claim(self) -> int:
-        """One round: the requests of the fleet together, those of single executions by themselves. Returns how much was done."""
+        """Makes one round of claims: one for the fleet, one for each execution with a worker of its own. Returns how much was done."""
         taken, self._parked = self._parked, []
-        self._in_vain = frozenset()
+        self._claims.note_news()
         parties: dict[int | None, list[Parked]] = defaultdict(list)
         try:
             silent = await self.presence.silent(parked.request.worker for parked in taken)
@@ -182,7 +185,7 @@ class Dispatcher:
             await self._release_doubtful()
             progress = sum([await self._serve(party) for party in parties.values()])
             if not progress:
-                self._in_vain = frozenset(_asked(one.request) for party in parties.values() for one in party)
+                self._claims.note_in_vain([one.request for party in parties.values() for one in party])
             return progress
         finally:
             self._park_again([one for one in taken if not one.served and not one.granted.done()])
@@ -195,7 +198,7 @@ class Dispatcher:
         self._parked = [parked for parked in unserved if not parked.leaving] + self._parked
 
     async def _release_doubtful(self) -> None:
-        """Grants of claims that broke off at their commit: whatever they hold never reached a worker."""
+        """Releases the grants of claims that broke off at their commit: what they hold never reached a worker."""
         while self._doubtful:
             worker, grant = self._doubtful[-1]
             await release_grants(self._core, worker, [grant])
@@ -204,21 +207,19 @@ class Dispatcher:
     async def _serve(self, group: list[Parked]) -> int:
         try:
             claimed, assigning = await self._claim([parked.request for parked in group])
-        except (
-            asyncio.CancelledError
-        ):  # the server stops: it hands back what never reached a worker, for nobody else would
+        except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
             with contextlib.suppress(Unreachable):
                 for parked in group:
                     await release_grants(self._core, parked.request.worker, [parked.request.grant])
             raise
-        except Exception:  # it is raised again; whatever was leased by then never reached a worker
+        except Exception:  # raised again: what was leased by then never reached a worker
             self.give_up(group)
             raise
         if items := claimed.items:
             granted = {item.grant for item in items}
             served = [parked for parked in group if parked.request.grant in granted]
             self._note_served(served, items, claimed.probed)
-            # The next claim is on its way to the database by then, and that one works on it meanwhile.
+            # By then the next claim is on its way: the database works on it while the inputs are rendered.
             asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
@@ -233,7 +234,7 @@ class Dispatcher:
             self.pace.note_served(parked.request)
 
     def _grant(self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning) -> None:
-        """What was claimed goes to those who asked for it."""
+        """Answers the requests with the items that were leased to them."""
         grants: dict[str, list[Assignment]] = defaultdict(list)
         broken: list[Report] = []
         for item in items:
@@ -244,7 +245,7 @@ class Dispatcher:
                 broken.append(made)
         self._core.leased.note(items)
         for parked in served:
-            if parked.granted.done():  # whoever asked has gone meanwhile: nobody else would hand it back
+            if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it
                 self._later(release_grants(self._core, parked.request.worker, [parked.request.grant]))
             elif assignments := grants.get(parked.request.grant):
                 parked.granted.set_result(assignments)
@@ -256,39 +257,34 @@ class Dispatcher:
         self._note_expiry(items)
 
     async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning]:
-        if self._claims.may_be_short(requests):
+        """Makes a short claim where it is enough, else a full one."""
+        if (asked := self._claims.for_short_claim(requests)) is not None:
             async with self._core.statements() as tx:
-                claimed = await self._claims.take_short(tx, requests)
+                claimed = await self._claims.take_short(tx, asked)
                 if claimed is not None:
                     return claimed, await Assigning.prepare(tx, self._core, claimed.items)
         async with self._core.transaction() as tx:
-            claimed = await self._claims.take(tx, requests)
+            claimed = await self._claims.take_in_full(tx, requests)
             return claimed, await Assigning.prepare(tx, self._core, claimed.items)
 
     def _wake_in(self, seconds: float) -> None:
-        """A rate allows the next start then. What was said before is out of date."""
+        """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier alarm."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake.set)
 
     def _note_expiry(self, items: Sequence[LeasedItem]) -> None:
-        """A short lease or timeout may run out before the timers would look again by themselves."""
+        """Tells the timers when the first of these leases or timeouts may run out."""
         settings = self._core.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
         self._core.hub.on_due(min(settings.lease, shortest))
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:
-            # A lease that cannot be reported now runs out by itself, and is decided then.
+            # A lease that cannot be reported now runs out, and is decided on then.
             with contextlib.suppress(Unreachable):
                 await work
 
         task = asyncio.create_task(run())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-
-def _asked(request: LeaseRequest) -> _Asked:
-    """What a request asks for, whenever it does."""
-    labels = tuple(sorted(request.labels.items()))
-    return request.worker, request.life, request.execution_id, request.queues, request.runtimes, labels

@@ -1,5 +1,8 @@
-"""How soon workers come back for more. A share of each claim for everyone who asks is fair; for work that is over in a moment it is
-dear: a request, an answer and a report for a handful of items, in every worker there is."""
+"""Tells which workers finish their items at once.
+
+To give every worker a share of each claim is fair. For items that take a moment it is expensive: each worker sends a request and a
+report, and gets an answer, for a handful of items.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,24 @@ from collections.abc import Callable
 from tenax.model.wire import LeaseRequest
 
 BRISK_SECONDS = 0.1
-"""Who has ended within this time whatever it was given may have all that it asks for: the others' turn comes as soon."""
+"""A worker that finishes what it was given within this time may have its whole request filled: the turn of the others comes soon."""
 MOST_WORKERS = 10_000
 
 
 class Pace:
-    """Which workers are done in a moment with what they are given."""
+    """Remembers which workers finish in a moment what they are given."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._served: dict[str, tuple[int, float]] = {}
-        """How many slots a worker had asked for when it was given something, and when that was."""
+        """The slots that a worker had asked for when it was last given something, and the time of that."""
         self._brisk: set[str] = set()
 
     def is_brisk(self, worker: str) -> bool:
         return worker in self._brisk
 
     def note_asked(self, request: LeaseRequest) -> None:
-        """Who has as many free slots as before has ended as much as it was given."""
+        """A worker that has as many free slots as before has finished as many items as it was given."""
         slots, at = self._served.pop(request.worker, (0, float("-inf")))
         if request.slots >= slots and self.clock() - at < BRISK_SECONDS:
             self._brisk.add(request.worker)

@@ -1,21 +1,13 @@
-"""Who gets which item: standing offers of free slots against the items that wait, in the order of both."""
+"""Assigns ready items to the free slots of lease requests, both in their order, within the limits."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
-
-T = TypeVar("T")
-Ranked = tuple[float, int, T]
-"""Urgency, priority, and what they are of."""
 
 PROBE, HEALTHY, DEGRADED = range(3)
 """The ranks of offers, in the order in which they are served. The unhealthy are not offered anything."""
-
-CROWD_SHARE = 8
-"""Of so many slots one goes to crowds, while others wait too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +28,25 @@ class Offer:
     worker: str
     slots: int
     depth: int
-    """What is leased to the worker now: the same in all of its offers."""
+    """Items that are leased to the worker now: the same number in all of its offers."""
     rank: int = HEALTHY
     suspects: bool = False
     """The worker runs a suspect now."""
     whole: bool = False
-    """When its turn has come, all of its slots are filled (by `order_slots`), and not one."""
+    """All of its slots are filled when its turn comes, and not one (by `order_slots`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `most` items that name this limit run at once."""
+
+    name: str
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A ready item, and who may have it."""
+    """A ready item, with all that decides who may run it and when."""
 
     id: int
     queue: str
@@ -54,18 +54,17 @@ class Candidate:
     labels: Mapping[str, str] | None = None
     refused_by: tuple[str, ...] = ()
     suspect: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A limit that items share by its name: so many of them may run at once."""
-
-    name: str
-    most: int
+    priority: int = 5
+    waited: float = 0.0
+    """Seconds since it became ready."""
+    is_retry: bool = False
+    lane: int = 0
+    """The fan-out that it takes turns with; 0: none."""
+    limits: tuple[Limit, ...] = ()
 
 
 def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
-    """The request of each slot, in the order of serving: rank, depth (each slot given adds one), order."""
+    """Returns the request of each slot, in the order of serving: by rank, depth (each slot given adds one) and number."""
     if len(offers) == 1:
         return [offers[0].request_no] * min(offers[0].slots, limit)
     slots = _Slots(offers)
@@ -77,10 +76,10 @@ def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
 
 
 def assign(candidates: Sequence[Candidate], offers: Sequence[Offer]) -> list[tuple[int, int]]:
-    """(item, request) for each candidate that someone able has a slot for, best by rank, depth and order.
+    """Returns (item, request) for each candidate that an able worker has a slot for; the best by rank, depth and number.
 
-    Candidates that ask for the same share a heap of those able. A worker's depth only grows meanwhile, so that an
-    entry that is out of date stands too far in front, and is put right when it comes up.
+    Candidates with the same requirements share a heap of able offers. A worker's depth only grows meanwhile, so an entry
+    that is out of date stands too far in front, and is corrected when it comes up.
     """
     slots = _Slots(offers)
     heaps: dict[_Ask, list[_Place]] = {}
@@ -96,82 +95,35 @@ def assign(candidates: Sequence[Candidate], offers: Sequence[Offer]) -> list[tup
     return pairs
 
 
-def urgency(priority: int, waited: float, ageing: float) -> float:
-    """Its priority, and one more for each `ageing` seconds that it has waited. Ageing 0: priorities are strict."""
-    return priority + (max(waited, 0.0) / ageing if ageing > 0 else 0.0)
-
-
-def take_turns(fresh: Sequence[Ranked[T]], again: Sequence[Ranked[T]]) -> list[Ranked[T]]:
-    """New items and retries in one row, both in their own order: of the same priority one of each in turn, whoever has waited longer
-    first; of another, by urgency. So neither a storm of retries keeps out what is new, nor the other way round."""
-    row: list[Ranked[T]] = []
-    n = m = 0
-    is_turn_of_fresh = bool(fresh and again) and fresh[0][:2] >= again[0][:2]
-    while n < len(fresh) and m < len(again):
-        new, old = fresh[n], again[m]
-        takes_new = is_turn_of_fresh if new[1] == old[1] else new[:2] > old[:2]
-        row.append(new if takes_new else old)
-        n, m = (n + 1, m) if takes_new else (n, m + 1)
-        is_turn_of_fresh = not takes_new
-    return [*row, *fresh[n:], *again[m:]]
-
-
-def serve_order(
-    common: Sequence[Ranked[T]], crowds: Sequence[Ranked[T]], since_crowd: int, share: int = CROWD_SHARE
-) -> list[T]:
-    """Common items and those of crowds in one row, both in their own order.
-
-    Once in `share`, the next of the crowds goes before others that are no more urgent. By its priority alone it goes
-    before all that are less urgent. All of a crowd has waited as long: if its age did the same, it would push aside
-    whatever has a higher priority. `since_crowd`: how many common ones went since the last one of a crowd.
-    """
-    row: list[T] = []
-    n = m = 0
-    while n < len(common) and m < len(crowds):
-        theirs, own = crowds[m], common[n]
-        has_turn = since_crowd >= share - 1 and theirs[:2] >= own[:2]
-        if theirs[1] > own[0] or has_turn:
-            row.append(theirs[2])
-            m, since_crowd = m + 1, 0
-        else:
-            row.append(own[2])
-            n, since_crowd = n + 1, since_crowd + 1
-    return [*row, *(one for _, _, one in common[n:]), *(one for _, _, one in crowds[m:])]
-
-
-def crowd_turns(slots: int, since_crowd: int, share: int = CROWD_SHARE) -> int:
-    """How many of the next slots are for crowds, where both they and others that are no more urgent have enough."""
-    return (slots + min(since_crowd, share - 1)) // share
-
-
-def since_crowd_after(since_crowd: int, common: int, crowd: int, share: int = CROWD_SHARE) -> int:
-    """How many common ones went since the last one of a crowd, once so many of both have had their turns."""
-    return max(0, min(since_crowd, share - 1) + common - (share - 1) * crowd)
-
-
 def admit(
-    wanted: Sequence[tuple[int, tuple[Gate, ...], str]], running: Mapping[str, int], quotas: Mapping[str, int]
-) -> list[int]:
-    """Those of (item, gates, queue) that may run now, in order."""
-    inside, left = dict(running), dict(quotas)
-    admitted: list[int] = []
-    for item, gates, queue in wanted:
-        is_full = any(inside.get(gate.name, 0) >= gate.most for gate in gates)
-        if is_full or left.get(queue, 1) <= 0:
+    candidates: Sequence[Candidate], running: Mapping[str, int], quotas: Mapping[str, int]
+) -> list[Candidate]:
+    """Returns the candidates that may run now, in order.
+
+    `running` is the number of items that run under each limit, `quotas` the number that each limited queue may start.
+    """
+    running, quotas = dict(running), dict(quotas)
+    admitted: list[Candidate] = []
+    for item in candidates:
+        if is_at_a_limit(item, running) or quotas.get(item.queue, 1) <= 0:
             continue
         admitted.append(item)
-        for name in {gate.name for gate in gates}:
-            inside[name] = inside.get(name, 0) + 1
-        if queue in left:
-            left[queue] -= 1
+        for name in {limit.name for limit in item.limits}:
+            running[name] = running.get(name, 0) + 1
+        if item.queue in quotas:
+            quotas[item.queue] -= 1
     return admitted
+
+
+def is_at_a_limit(item: Candidate, running: Mapping[str, int]) -> bool:
+    return any(running.get(limit.name, 0) >= limit.most for limit in item.limits)
 
 
 _Place = tuple[int, int, int]
 """Rank, depth, number of the offer: the order in which offers are served."""
 
 _Ask = tuple[str, str, frozenset[tuple[str, str]], bool]
-"""Queue, runtime, labels, and whether it is a suspect (who runs one drops out of such a heap for good)."""
+"""Queue, runtime, labels, and whether it is a suspect (a worker that runs a suspect drops out of such a heap for good)."""
 
 
 def _asked(candidate: Candidate) -> _Ask:

@@ -1,4 +1,4 @@
-"""Ready items: looked for, counted against limits, leased."""
+"""Finds ready items, counts them against limits, and leases them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,25 @@ from functools import cache
 from typing import Any
 
 from tenax.model.json_text import decode
+from tenax.policy.claim_plan import Level, LevelSnapshot, Share
+from tenax.policy.offers import Candidate, Limit
 from tenax.store.arrays import column, lines
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.statements import sql
 
-Level = tuple[str, int]
-"""A queue and a priority."""
-Share = tuple[str, int, str, int]
-"""How many at most of a level are taken, of those in one state."""
-
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long a lease lasts, and what is added to an attempt's timeout before the server ends it."""
+    """The seconds that a lease lasts, and those that the server waits beyond an attempt's timeout before it ends the attempt."""
 
     lease: float
     grace: float
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """Requests of workers that are able to run the same things."""
+class WorkerGroup:
+    """Lease requests of workers that are able to run the same items."""
 
     queues: tuple[str, ...]
     runtimes: tuple[str, ...]
@@ -39,53 +36,32 @@ class Asking:
     workers: tuple[str, ...]
     slots: int
     execution_id: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A ready item, locked, with what decides on who may have it and when."""
-
-    id: int
-    queue: str
-    priority: int
-    waited: float
-    """Seconds since it became ready."""
-    again: bool
-    """It is to be retried."""
-    runtime: str
-    labels: Mapping[str, str] | None
-    refused_by: tuple[str, ...]
-    suspect: bool
-    lane: int
-    gates: tuple[tuple[str, int], ...]
+    """The workers serve this execution and its children only."""
 
 
 @cache
 def _leasing(pick: str) -> str:
-    """Which items, and what is done with them, as one statement."""
-    return "with picked as materialized (\n" + pick + "),\n" + sql("lease_picked_items")
+    """Joins a statement that picks items with the one that leases them."""
+    return "with picked as materialized (\n" + sql(pick) + "),\n" + sql("lease_picked_items")
 
 
 async def lease_ready(
-    tx: Connection, asking: Asking, shares: Sequence[Share], slots: Sequence[tuple[str, str]], terms: Terms
+    tx: Connection,
+    group: WorkerGroup,
+    shares: Sequence[Share],
+    slots: Sequence[tuple[str, str]],
+    terms: Terms,
 ) -> list[LeasedItem]:
-    """The short way: common items, the n-th to the n-th slot (a worker and its grant)."""
-    which = zip(*shares, strict=True)
-    return await _lease(tx, sql("pick_ready_items"), slots, terms, *which, asking.runtimes, asking.labels)
-
-
-async def lease_crowd(
-    tx: Connection, asking: Asking, level: Level, lane: int, slots: Sequence[tuple[str, str]], terms: Terms
-) -> list[LeasedItem]:
-    """The short way of a crowd that has its queue to itself."""
-    which = (*level, lane, asking.runtimes, asking.labels)
-    return await _lease(tx, sql("pick_crowd_items"), slots, terms, *which)
+    """Leases the items of these shares. The n-th item goes to the n-th slot, which is a worker and its grant."""
+    columns = zip(*shares, strict=True)
+    return await _lease(tx, "pick_ready_items", slots, terms, *columns, group.runtimes, group.labels)
 
 
 async def lease_chosen(
     tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: Terms
 ) -> list[LeasedItem]:
-    return await _lease(tx, sql("pick_chosen_items"), slots, terms, items)
+    """Leases these items, one to each slot, but for those that another server has leased meanwhile."""
+    return await _lease(tx, "pick_chosen_items", slots, terms, items)
 
 
 async def _lease(
@@ -108,7 +84,7 @@ async def _lease(
 
 
 def new_tokens(count: int) -> list[str]:
-    """As UUIDs are written. PostgreSQL would open the source of randomness anew for each."""
+    """Makes lease tokens, written as UUIDs. PostgreSQL would open its source of randomness anew for each of them."""
     digits = os.urandom(16 * count).hex()
     return [
         f"{digits[n : n + 8]}-{digits[n + 8 : n + 12]}-{digits[n + 12 : n + 16]}-{digits[n + 16 : n + 20]}-{digits[n + 20 : n + 32]}"
@@ -116,104 +92,89 @@ def new_tokens(count: int) -> list[str]:
     ]
 
 
-async def find_common(tx: Connection, asking: Asking, levels: Mapping[Level, int], limit: int) -> list[Found]:
-    """Candidates of these levels, of each up to its number."""
-    rows = await tx.fetch(sql("find_common_items"), *_levels(levels), asking.runtimes, asking.labels, limit)
-    return [_found(row) for row in rows]
+async def find_unrestricted(
+    tx: Connection, group: WorkerGroup, levels: Mapping[Level, int], limit: int
+) -> list[Candidate]:
+    """Finds unrestricted items, of each level up to its number of new ones and as many retries."""
+    columns = _level_columns(levels)
+    rows = await tx.fetch(sql("find_unrestricted_items"), *columns, group.runtimes, group.labels, limit)
+    return [_candidate(row) for row in rows]
 
 
-async def find_special(
+async def find_restricted(
     tx: Connection,
-    asking: Asking,
+    group: WorkerGroup,
     levels: Mapping[Level, int],
     limit: int,
     after_lane: int,
     *,
     suspects: bool,
-    further: int,
-    unshared: bool,
-    crowds: int,
-) -> list[Found]:
+    extra: int,
+    max_lanes: int,
+    divided: bool,
+) -> list[Candidate]:
+    """Finds items of fan-outs, and limited, refused and suspect ones; the fan-out behind `after_lane` first.
+
+    Up to `max_lanes` fan-outs of a level share the level's number (`divided`), or have all of it each. Of the items that belong
+    to no fan-out there are up to `extra` more.
+    """
     rows = await tx.fetch(
-        sql("find_special_items"),
-        *_levels(levels),
-        asking.runtimes,
-        asking.labels,
+        sql("find_restricted_items"),
+        *_level_columns(levels),
+        group.runtimes,
+        group.labels,
         limit,
-        asking.workers,
+        group.workers,
         after_lane,
         suspects,
-        further,
-        unshared,
-        crowds,
+        extra,
+        max_lanes,
+        divided,
     )
-    return [_found(row) for row in rows]
+    return [_candidate(row) for row in rows]
 
 
-async def find_own(tx: Connection, asking: Asking) -> list[Found]:
-    rows = await tx.fetch(
-        sql("find_own_items"), asking.execution_id, asking.runtimes, asking.workers, asking.slots
-    )
-    return [_found(row) for row in rows]
+async def find_own(tx: Connection, group: WorkerGroup) -> list[Candidate]:
+    """Finds items of the one execution that the group serves."""
+    arguments = (group.execution_id, group.runtimes, group.workers, group.slots)
+    return [_candidate(row) for row in await tx.fetch(sql("find_own_items"), *arguments)]
 
 
-def _levels(levels: Mapping[Level, int]) -> tuple[list[str], list[int], list[int]]:
+def _level_columns(levels: Mapping[Level, int]) -> tuple[list[str], list[int], list[int]]:
     return [queue for queue, _ in levels], [priority for _, priority in levels], list(levels.values())
 
 
-def _found(row: Any) -> Found:
-    id_, queue, priority, waited, again, runtime, labels, refused_by, suspect, lane, *gates = row
-    action, action_most, key, key_most = gates
+def _candidate(row: Any) -> Candidate:
+    id_, queue, runtime, labels, refused_by, suspect, priority, waited, is_retry, lane, *limits = row
+    action, action_most, key, key_most = limits
     named = ((action, action_most), (key, key_most))
-    return Found(
-        id_, queue, priority, waited, again, runtime, decode(labels), tuple(refused_by or ()), suspect, lane,
-        tuple((gate, most) for gate, most in named if gate is not None),
+    return Candidate(
+        id_, queue, runtime, decode(labels), tuple(refused_by or ()), suspect, priority, waited, is_retry, lane,
+        tuple(Limit(name, most) for name, most in named if name is not None),
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """One level of a queue."""
-
-    queue: str
-    priority: int
-    fresh: float | None
-    """Seconds that the oldest common item which is ready and new has waited; None: there is none."""
-    again: float | None
-    """The same, of those that are to be retried."""
-    lowest_lane: int | None
-    highest_lane: int | None
-    """Of what is not common."""
-    lowest_waited: float | None
-    """Seconds that the oldest of the lowest lane has waited; below 0: it is not due."""
-
-    @property
-    def special(self) -> bool:
-        """There are others than common ones."""
-        return self.lowest_lane is not None
-
-    @property
-    def waited(self) -> float | None:
-        return max((w for w in (self.fresh, self.again) if w is not None), default=None)
+async def look_at_queues(tx: Connection, queues: Sequence[str]) -> tuple[LevelSnapshot, ...]:
+    """Reads what is ready at each priority of these queues. Levels without any items are left out."""
+    rows = await tx.fetch(sql("look_at_queues"), queues)
+    return tuple(LevelSnapshot(*row) for row in rows if tuple(row)[2:5] != (None, None, None))
 
 
-async def look_at_queues(tx: Connection, queues: Sequence[str]) -> list[Head]:
-    return [Head(*row) for row in await tx.fetch(sql("look_at_queues"), queues)]
-
-
-async def count_gates(tx: Connection, gates: Sequence[str]) -> dict[str, int]:
-    """How many run under each limit. From here to the end of the transaction nobody else adds to any."""
+async def count_running(tx: Connection, limits: Sequence[str]) -> dict[str, int]:
+    """Counts the items that run under each limit. Nobody else adds to any limit until the transaction ends."""
     await tx.execute(sql("lock_gates"))
-    return {row["gate"]: row["running"] for row in await tx.fetch(sql("count_gates"), gates)}
+    return {row["gate"]: row["running"] for row in await tx.fetch(sql("count_gates"), limits)}
 
 
-async def open_gates(tx: Connection, gates: Sequence[str]) -> None:
-    """For each of these places under a limit, the next item that waits for one."""
-    await tx.execute(sql("open_gates"), gates)
+async def unblock_items(tx: Connection, limits: Sequence[str]) -> None:
+    """Makes the next blocked item of each of these limits ready again, as many of a limit as it is named times."""
+    await tx.execute(sql("open_gates"), limits)
 
 
-async def block_items(tx: Connection, items: Sequence[Found], running: Mapping[str, int], most: int) -> None:
-    """These wait at their limits, of which so many run; and those next to them in their lanes that do the same."""
+async def block_items(
+    tx: Connection, items: Sequence[Candidate], running: Mapping[str, int], most: int
+) -> None:
+    """Takes items at a reached limit out of the queue; and, of the next `most` in their lanes, those that are at one too."""
     lanes = sorted({(item.queue, item.priority, item.lane) for item in items})
     await tx.execute(
         sql("block_items"),
@@ -232,7 +193,7 @@ async def find_suspecting_workers(tx: Connection, workers: Sequence[str]) -> set
 
 
 async def lock_probes(tx: Connection, workers: Sequence[str]) -> set[str]:
-    """Those of them that may be given one item, by nobody else meanwhile."""
+    """Locks the workers that may be probed, and returns their names. Only this transaction gives them an item."""
     return {row["name"] for row in await tx.fetch(sql("lock_probes"), workers)}
 
 
@@ -242,7 +203,7 @@ async def take_probes(tx: Connection, workers: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QueueLimit:
-    """A limited queue, locked."""
+    """The limit of a queue, locked."""
 
     queue: str
     concurrency: int | None
@@ -250,26 +211,26 @@ class QueueLimit:
     burst: int | None
     tokens: float
     at: datetime
-    """When there were so many tokens."""
+    """The time for which `tokens` was computed."""
     running: int
 
     @property
     def quota(self) -> int:
-        """How many may start now."""
+        """Items that may start now."""
         by_rate = int(self.tokens + 1e-9) if self.rate is not None else None
         by_count = max(0, self.concurrency - self.running) if self.concurrency is not None else None
         return min(n for n in (by_rate, by_count, 1_000_000) if n is not None)
 
     @property
     def next_token(self) -> float | None:
-        """Seconds until another may start by the rate, where none may now."""
+        """Seconds until the rate allows another start. Returns None if it allows one now."""
         if self.rate is None or self.tokens + 1e-9 >= 1:
             return None
         return (1 - self.tokens) / self.rate
 
 
 async def lock_queue_limits(tx: Connection, queues: Sequence[str]) -> dict[str, QueueLimit]:
-    """From here to the end of the transaction nobody else leases from them. They are counted once they are locked."""
+    """Locks the limits of queues until the transaction ends: nobody else leases from these queues. Counts what runs then."""
     rows = await tx.fetch(sql("lock_queue_limits"), queues)
     counted = [row["queue"] for row in rows if row["concurrency"] is not None]
     counts = await tx.fetch(sql("count_leased_items"), counted) if counted else []

@@ -1,7 +1,8 @@
--- Candidates for a worker that serves one execution and its children only (`tenax run`): it is all there is, so it takes items
--- of any queue and labels.
-select i.id, i.queue, i.priority, extract(epoch from tenax.now() - i.available_at)::double precision as waited,
-           i.state = 'retrying' as again, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+-- Finds candidates for a worker that serves one execution ($1) and its children only (`tenax run`): items of any queue and labels,
+-- for no other worker will run them.
+select i.id, i.queue, i.runtime, i.labels, i.refused_by, i.suspect, i.priority,
+       extract(epoch from tenax.now() - i.available_at)::double precision as waited, i.state = 'retrying' as is_retry,
+       i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
   from tenax.item i
  where i.execution_id in (
     with recursive tree (id) as (

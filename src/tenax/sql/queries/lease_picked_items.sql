@@ -1,4 +1,4 @@
--- What is picked (where it is, locked) goes to the slots that ask: each ($5) is one of a request ($1 and $2), and has a token ($6).
+-- Leases the picked items, each to a slot. The slot has a token ($6), and the number ($5) of a request: its worker ($1) and grant ($2).
 leased as (
     update tenax.item i
        set state = 'leased', attempt = i.attempt + 1, worker = ($1::text[])[p.request], lease_grant = ($2::uuid[])[p.request],

@@ -1,6 +1,7 @@
--- As find_common_items, for what is not common: crowds, each with its share of a level ($11: with all of it), the one after lane
--- $8 first; and (lane 0, $10 more) what some worker has refused, what is suspect, what is limited. $7: the workers that ask; $9:
--- one of them may have a suspect. No more than twice $12 crowds of a level are looked at.
+-- Finds candidates for a group of workers ($7): ready items that are restricted, of each level ($1, $2). Locks nothing.
+-- Items of fan-outs: those of the lane after $8 come first, and at most twice $11 lanes of a level are read. The lanes of a level share
+-- the number $3 if $12, else each of them may have all of it. Items of no fan-out (lane 0: refused, limited, suspect): up to $3 + $10.
+-- Suspects only if $9: one of the workers may have one.
 with recursive lanes as (
     select l.queue, l.priority, l.most, l.n, s.part, s.high, 1 as k,
            (select min(i.lane) from tenax.item i
@@ -14,7 +15,7 @@ with recursive lanes as (
              where i.queue = p.queue and i.priority = p.priority and i.leasable and not i.common
                and i.lane > p.lane and i.lane <= p.high)
       from lanes p
-     where p.lane is not null and p.k < $12::integer
+     where p.lane is not null and p.k < $11::integer
 ), shares as materialized (
     select l.*, ceil(l.most::numeric / count(*) over (partition by l.n))::integer as share
       from lanes l
@@ -22,11 +23,12 @@ with recursive lanes as (
              where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
              order by i.available_at limit 1) <= tenax.now()
 )
-select c.id, c.queue, c.priority, c.waited, c.again, c.runtime, c.labels, c.refused_by, c.suspect, c.lane, c.action_gate, c.action_most, c.key_gate, c.key_most
+select c.*
   from (select * from shares order by n, part, lane) as l
  cross join lateral (
-    select i.id, i.queue, i.priority, extract(epoch from tenax.now() - i.available_at)::double precision as waited,
-           i.state = 'retrying' as again, i.runtime, i.labels, i.refused_by, i.suspect, i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+    select i.id, i.queue, i.runtime, i.labels, i.refused_by, i.suspect, i.priority,
+           extract(epoch from tenax.now() - i.available_at)::double precision as waited, i.state = 'retrying' as is_retry,
+           i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
       from tenax.item i
      where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
        and i.available_at <= tenax.now()
@@ -35,6 +37,6 @@ select c.id, c.queue, c.priority, c.waited, c.again, c.runtime, c.labels, c.refu
        and (i.refused_by is null or not i.refused_by @> $7::text[])
        and (not i.suspect or $9::boolean)
      order by i.available_at
-     limit case when l.lane = 0 then l.most + $10::integer when $11::boolean then l.most else l.share end
+     limit case when l.lane = 0 then l.most + $10::integer when $12::boolean then l.share else l.most end
  ) as c
  limit $6::integer
