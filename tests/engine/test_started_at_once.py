@@ -16,7 +16,6 @@ from tenax.engine.assign import Assigning
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Submission
 from tenax.policy.offers import Candidate
-from tenax.store.journal import Journal
 from tenax.store.statements import named
 
 WAITS_FOR_INPUT = chain(1, "args: {x: '{{ input.x }}'}", top="input: {x: {type: string}}")
@@ -286,14 +285,16 @@ def test_a_submission_that_breaks_off_leaves_nobody_waiting_and_nothing_leased(p
 @contextmanager
 def answer_lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The statement goes through, and the connection breaks before anyone hears of it."""
-    real = Journal.insert
+    from tenax.engine import submit as module
+
+    real = module.insert_executions
 
     async def lost(*arguments: Any) -> Any:
         await real(*arguments)
         raise Unreachable("the connection is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Journal, "insert", lost)
+        patched.setattr(module, "insert_executions", lost)
         yield
 
 

@@ -16,7 +16,9 @@ from tenax.policy.queued_action import QueuedAction
 from tenax.store import claims, fans, queue
 from tenax.store.claims import Terms, WorkerGroup
 from tenax.store.connect import connect
-from tenax.store.journal import Change, Expects, Journal
+from tenax.store.item_changes import Change, Expects
+from tenax.store.journal import Journal
+from tenax.store.new_executions import insert_executions
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
 from tenax.store.straight import STRAIGHT
 
@@ -75,7 +77,7 @@ async def insert(tx: Any, rows: list[Any], now: Any) -> None:
         journal.new_items.append(new_item(NEW + n))
         journal.step(StepRow(NEW + n, "a", "pending", 1))
         journal.log(NEW + n, {"type": "execution_started"})
-    await journal.insert(tx, new, Terms(30.0, 1.0))
+    await insert_executions(tx, journal, new, Terms(30.0, 1.0))
 
 
 async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from tenax.engine.core import Core
 from tenax.engine.late import answer_late
 from tenax.engine.settle import settle
-from tenax.engine.wake import announce
+from tenax.engine.wake import Settled, announce
 from tenax.model.belief import believed_reports
 from tenax.model.changes import ItemAgain, Run, StepRow
 from tenax.model.decision import Decision
@@ -23,7 +23,8 @@ from tenax.policy.transition import Transition, transition
 from tenax.policy.transitions import check
 from tenax.store import queue, service
 from tenax.store.connect import Connection
-from tenax.store.journal import Change, Expects, Journal
+from tenax.store.item_changes import Change, Expects
+from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ItemRow, LeasedItem
 
 Key = tuple[int, str]
@@ -39,14 +40,24 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     that turn out not to be as they were.
     """
     reports = believed_reports(reports)
-    batch = ReportBatch(core, reports)
-    await batch.write()
-    answers = batch.answers
-    if refused := batch.refused:
-        again = ReportBatch(core, refused, use_memory=False)
-        await again.write()
-        answers |= again.answers
+    batches = [ReportBatch(core, reports)]
+    try:
+        await batches[0].write()
+        if refused := batches[0].refused:
+            batches.append(ReportBatch(core, refused, use_memory=False))
+            await batches[1].write()
+    finally:
+        _tell_of_workers(core, reports, batches)
+    answers = {key: answer for batch in batches for key, answer in batch.answers.items()}
     return [answers.get(_key(r), ReportAnswer(r.item_id, "late")) for r in reports]
+
+
+def _tell_of_workers(core: Core, reports: Sequence[Report], batches: Sequence[ReportBatch]) -> None:
+    """Tells what the attempts say of their workers, in the order of the reports: a streak of failures depends on it."""
+    order = {r.item_id: place for place, r in enumerate(reports)}
+    runs = sorted((run for batch in batches for run in batch.runs), key=lambda run: order[run.item_id])
+    if runs and core.hub.on_settled(Settled(runs)):
+        core.hub.announce(ready=True)
 
 
 class ReportBatch:
@@ -61,6 +72,8 @@ class ReportBatch:
         self.from_memory: list[tuple[Plan, LeasedItem, Report]] = []
         self.from_rows: list[Report] = []
         self._delays: list[float] = []
+        self.runs: list[Run] = []
+        """What the attempts say of their workers, once it is committed."""
         often = Counter(r.execution_id for r in reports)
         for r in reports:
             item = core.leased.take(r.token) if use_memory else None
@@ -151,9 +164,7 @@ class ReportBatch:
             self._delays.append(decision.delay.delay)
 
     def _announce(self, journal: Journal) -> None:
-        """Tells everyone what was committed. What it says of workers is told in the order of the reports."""
-        order = {r.item_id: place for place, r in enumerate(self._reports)}
-        journal.runs.sort(key=lambda run: order[run.item_id])
+        self.runs, journal.runs = journal.runs, []
         waits = [(a.until - journal.now).total_seconds() for a in journal.accepted if a.until is not None]
         announce(self._core.hub, journal, [*self._delays, *waits])
 

@@ -25,7 +25,8 @@ from tenax.store.claims import new_tokens
 from tenax.store.connect import Connection
 from tenax.store.executions import prepare_submit
 from tenax.store.fans import copy_item_results
-from tenax.store.journal import NO_TIME, Inserted, Journal
+from tenax.store.journal import NO_TIME, Journal
+from tenax.store.new_executions import Inserted, insert_executions
 from tenax.store.rows import ExecutionRow, LeasedItem, NewExecution, NewLease, Parent
 
 _log = structlog.get_logger("tenax.submit")
@@ -182,7 +183,7 @@ async def _insert(
         rows.append(_new_execution(row, start))
     if parked is not None:
         _lease_at_once(journal, parked.request)
-    inserted = await journal.insert(tx, rows, core.terms)
+    inserted = await insert_executions(tx, journal, rows, core.terms)
     core.inputs.note({one.id: one.input for one in inserted.values()})
     for number, start in new:
         fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import asyncpg
 import structlog
@@ -14,18 +14,15 @@ from tenax.model.changes import ItemAgain, ItemResult, Loss, Run, StepRow
 from tenax.model.json_text import encode
 from tenax.policy.queued_action import SERVER_QUEUE, QueuedAction
 from tenax.policy.transition import Transition
-from tenax.store.arrays import column, columns, lines
-from tenax.store.claims import Terms
+from tenax.store.arrays import column, columns
 from tenax.store.connect import Connection
+from tenax.store.item_changes import Change, change_parameters, locked_change
 from tenax.store.rows import (
     Accepted,
     ExecutionRow,
     Explosion,
     FanRow,
-    LeasedItem,
-    NewExecution,
     NewItem,
-    NewLease,
 )
 from tenax.store.statements import named, sql
 
@@ -36,68 +33,6 @@ EVENTS_PER_ROW = 32
 """As many ids as the sequence leaves for one row of the log."""
 
 
-Expects = Literal["locked", "running", "last_step", "more_steps"]
-"""What must hold of an execution before a change of one of its items is applied: see `apply_transitions.sql`."""
-
-
-class Change(NamedTuple):
-    """A change of one item. The fields are columns of `apply_transitions`, in their order."""
-
-    item_id: int
-    token: str | None
-    """The lease that must still be the current one. None: the item is locked."""
-    execution_id: int
-    expects: Expects
-    state: str | None = None
-    """The state that the item goes to. None: the item is over."""
-    available_at: datetime | None = None
-    attempt: int | None = None
-    ledger: str | None = None
-    last_error: str | None = None
-    refused_by: str | None = None
-    placed: bool | None = None
-    previous: str | None = None
-    vary: str | None = None
-    keeps_step: bool | None = None
-    """The step is one of several, and has completed: its row is written."""
-    result: str | None = None
-    """The result of the step, where its row is written."""
-    whole: str | None = None
-    """The result of the execution, where that is complete."""
-    events: str | None = None
-    next: QueuedAction | None = None
-    """The only step that follows."""
-
-
-def locked_change(again: ItemAgain) -> Change:
-    """Makes the change of an item of a locked execution that goes back to the queue."""
-    refused = encode(again.refused_by) if again.refused_by else None
-    return Change(
-        again.id, None, again.execution_id, "locked", again.state, again.available_at, again.attempt, again.ledger,
-        again.last_error, refused, again.placed, again.previous, again.vary,
-    )  # fmt: skip
-
-
-_TEXT_LINES = {"token", "expects", "ledger", "refused_by", "previous", "vary", "result", "whole", "events"}
-"""Columns of a change that are sent as one text: no value of them has a line break."""
-_CHANGE = tuple(
-    (f"change_{name.removesuffix('_id')}", name in _TEXT_LINES) for name in Change._fields if name != "next"
-)
-
-
-def _change_parameters(
-    changes: Sequence[Change], actions: Mapping[QueuedAction, int]
-) -> dict[str, Sequence[str | None] | str | None]:
-    if not changes:
-        return dict.fromkeys([*(name for name, _ in _CHANGE), "change_next"])
-    *values, followers = zip(*changes, strict=True)
-    found = {
-        name: lines(one) if as_lines else column(one)
-        for (name, as_lines), one in zip(_CHANGE, values, strict=True)
-    }
-    return found | {"change_next": column([actions.get(one) for one in followers])}
-
-
 NEW_ITEM = (
     "execution", "plan", "step", "queue", "runtime", "priority", "labels", "max_attempts", "timeout", "queue_ttl", "vary", "lane",
     "limits", "base_dir", "paused",
@@ -105,7 +40,7 @@ NEW_ITEM = (
 STEP = ("execution", "step", "state", "waiting_for", "attempts", "result", "failure")
 
 
-def _parameters(
+def parameters(
     prefix: str, names: Sequence[str], values: Iterable[Sequence[Any]]
 ) -> dict[str, Sequence[str | None] | str | None]:
     found = dict.fromkeys(f"{prefix}_{name}" for name in names)
@@ -240,7 +175,7 @@ class Journal:
         statement = named("apply_transitions")
         applied = await tx.fetch(statement.text, *statement.arguments(self._parameters()))
         children = [row.id for row, _, _ in self.executions.values() if row.parent_id is not None]
-        await self._write_the_rest(tx, children)
+        await self.write_the_rest(tx, children)
         if not self.guarded:
             return set()
         done = {row["id"] for row in applied}
@@ -255,17 +190,17 @@ class Journal:
         return {
             "now": self.now,
             "ended_items": self.ended_items,
-            **_change_parameters([*self.guarded, *map(locked_change, self.items_again)], actions),
-            **_parameters("action", QueuedAction._fields, zip(*actions, strict=True)),
-            **_parameters(
+            **change_parameters([*self.guarded, *map(locked_change, self.items_again)], actions),
+            **parameters("action", QueuedAction._fields, zip(*actions, strict=True)),
+            **parameters(
                 "new", NEW_ITEM, (*item_columns(self.new_items), [i.paused for i in self.new_items])
             ),
-            **_parameters("step", STEP, _step_columns(self.steps.values())),
+            **parameters("step", STEP, step_columns(self.steps.values())),
             "execution_id": column([row.id for row, _, _ in executions]),
             "execution_state": column([row.state for row, _, _ in executions]),
             "execution_open_steps": column([row.open_steps for row, _, _ in executions]),
-            "execution_result": column([_encoded(result) for _, result, _ in executions]),
-            "execution_failure": column([_encoded(failure) for _, _, failure in executions]),
+            "execution_result": column([encoded(result) for _, result, _ in executions]),
+            "execution_failure": column([encoded(failure) for _, _, failure in executions]),
             "execution_compensation": column([row.compensation for row, _, _ in executions]),
             "log_execution": column(log_execution),
             "log_events": column(log_events),
@@ -282,13 +217,13 @@ class Journal:
                 [r.item_no for r in results],
                 [r.state for r in results],
                 [r.attempts for r in results],
-                [_encoded(r.result) for r in results],
-                [_encoded(r.failure) for r in results],
+                [encoded(r.result) for r in results],
+                [encoded(r.failure) for r in results],
                 [r.keep_element for r in results],
             )
             await tx.execute(sql("insert_item_results"), *written)
 
-    async def _write_the_rest(self, tx: Connection, children: Sequence[int]) -> None:
+    async def write_the_rest(self, tx: Connection, children: Sequence[int]) -> None:
         for explosion in self.explosions:
             await _explode(tx, explosion, self.now)
         if self.accepted:
@@ -318,91 +253,6 @@ class Journal:
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
 
-    async def insert(
-        self, tx: Connection, executions: Sequence[NewExecution], terms: Terms
-    ) -> dict[int, Inserted]:
-        """Writes new executions with all that belongs to them. Returns those that went in by their numbers: a key may be taken."""
-        statement = named("insert_executions")
-        parameters = self._insert_parameters(executions, terms)
-        rows = await tx.fetch(statement.text, *statement.arguments(parameters))
-        leases = {item.execution_id: item for item in self.new_items if item.lease is not None}
-        there = {row["number"]: _inserted(row, leases.get(row["number"])) for row in rows}
-        self.explosions = [e for e in self.explosions if e.item.execution_id in there]
-        ended = [e.number for e in executions if e.parent is not None and e.number in self.executions]
-        await self._write_the_rest(tx, ended)
-        return there
-
-    def _insert_parameters(self, executions: Sequence[NewExecution], terms: Terms) -> dict[str, Any]:
-        states = [self.executions.get(e.number) for e in executions]
-        leases = [item.lease or (None, None, None) for item in self.new_items]
-        log_execution, log_events = self.rows()
-        steps = list(self.steps.values())
-        return {
-            "now": None if self.now is NO_TIME else self.now,
-            "lease_seconds": terms.lease,
-            "lease_grace": terms.grace,
-            "execution_number": column([e.number for e in executions]),
-            "execution_plan": column([e.plan_id for e in executions]),
-            "execution_open_steps": column([e.open_steps for e in executions]),
-            "execution_submit_key": column([e.submit_key for e in executions]),
-            "execution_input": column([e.input for e in executions]),
-            "execution_base_dir": column([e.base_dir for e in executions]),
-            "execution_retry_of": column([e.retry_of for e in executions]),
-            "execution_original": column([e.original_execution for e in executions]),
-            "execution_deadline": column([e.deadline for e in executions]),
-            "execution_state": column(["running" if state is None else state[0].state for state in states]),
-            "execution_result": column([None if state is None else _encoded(state[1]) for state in states]),
-            "execution_failure": column([None if state is None else _encoded(state[2]) for state in states]),
-            "execution_parent": column([e.parent and encode(asdict(e.parent)) for e in executions]),
-            **_parameters("item", NEW_ITEM[:-1], item_columns(self.new_items)),
-            **_parameters("item", NewLease._fields, zip(*leases, strict=True)),
-            **_parameters("step", STEP, _step_columns(steps)),
-            "step_failures": column([_encoded(row.failures) for row in steps]),
-            "log_execution": column(log_execution),
-            "log_events": column(log_events),
-        }
-
-
-class Inserted(NamedTuple):
-    """A new execution that went in."""
-
-    id: int
-    input: str | None
-    """As the database has it, where it is small."""
-    leased: LeasedItem | None
-    """Its first item, where that was leased at once."""
-
-
-def _inserted(row: Any, item: NewItem | None) -> Inserted:
-    if item is None or item.lease is None:
-        return Inserted(row["id"], row["input"], None)
-    leased = LeasedItem(
-        slot=1,
-        id=row["item_id"],
-        execution_id=row["id"],
-        plan_id=item.plan_id,
-        step=item.step,
-        attempt=1,
-        max_attempts=item.max_attempts,
-        timeout=row["timeout"],
-        base_dir=item.base_dir,
-        item_no=None,
-        started_at=row["started_at"],
-        compensates=False,
-        fresh=True,
-        is_retry=False,
-        element=None,
-        previous=None,
-        vary=row["vary"],
-        lane=0,
-        ledger=None,
-        created=row["created"],
-        worker=item.lease.worker,
-        grant=item.lease.grant,
-        token=item.lease.token,
-    )
-    return Inserted(row["id"], row["input"], leased)
-
 
 def _parts(events: Sequence[dict[str, Any]]) -> Iterator[tuple[int, int]]:
     """Where a row of the log ends: before there are too many, and never between an outcome and its decision."""
@@ -420,19 +270,19 @@ def _subject(one: dict[str, Any]) -> tuple[Any, ...]:
     return one.get("step"), one.get("item")
 
 
-def _step_columns(rows: Collection[StepRow]) -> tuple[list[Any], ...]:
+def step_columns(rows: Collection[StepRow]) -> tuple[list[Any], ...]:
     return (
         [row.execution_id for row in rows],
         [row.step for row in rows],
         [row.state for row in rows],
         [row.waiting_for for row in rows],
         [row.attempts for row in rows],
-        [_encoded(row.result) for row in rows],
-        [_encoded(row.failure) for row in rows],
+        [encoded(row.result) for row in rows],
+        [encoded(row.failure) for row in rows],
     )
 
 
-def _encoded(value: Any) -> str | None:
+def encoded(value: Any) -> str | None:
     return None if value is None else encode(value)
 
 
