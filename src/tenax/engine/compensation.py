@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import structlog
+from msgspec.structs import replace
 
 from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution

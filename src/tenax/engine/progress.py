@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tenax.engine.endings import Failure, cancel_waiting, fail_execution, failure_of, render_results
 from tenax.engine.scope import load_results, scope_for

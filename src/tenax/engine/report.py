@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from tenax.engine.core import Core
@@ -12,7 +12,7 @@ from tenax.engine.settle import settle
 from tenax.engine.wake import Settled, announce
 from tenax.model.belief import believed_reports
 from tenax.model.changes import ItemAgain, Run, StepRow
-from tenax.model.decision import Decision
+from tenax.model.decision import Verdict
 from tenax.model.events import event, timestamp
 from tenax.model.json_text import encode
 from tenax.model.outcome import Facts, Outcome
@@ -27,8 +27,6 @@ from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ItemRow, LeasedItem
 
-Key = tuple[int, str]
-"""An item and the token of its lease."""
 EXECUTION_COMPLETED = event("execution_completed")
 
 
@@ -40,23 +38,29 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     that turn out not to be as they were.
     """
     reports = believed_reports(reports)
-    batches = [ReportBatch(core, reports)]
+    batch = ReportBatch(core, reports)
+    runs = batch.runs
     try:
-        await batches[0].write()
-        if refused := batches[0].refused:
-            batches.append(ReportBatch(core, refused, use_memory=False))
-            await batches[1].write()
+        await batch.write()
+        if refused := batch.refused:
+            again = ReportBatch(core, refused, use_memory=False)
+            runs = again.runs = batch.runs
+            await again.write()
+            batch.answers |= again.answers
     finally:
-        _tell_of_workers(core, reports, batches)
-    answers = {key: answer for batch in batches for key, answer in batch.answers.items()}
-    return [answers.get(_key(r), ReportAnswer(r.item_id, "late")) for r in reports]
+        _tell_of_workers(core, reports, runs)
+    answers = batch.answers
+    return [answers.get(r.token) or ReportAnswer(r.item_id, "late") for r in reports]
 
 
-def _tell_of_workers(core: Core, reports: Sequence[Report], batches: Sequence[ReportBatch]) -> None:
+def _tell_of_workers(core: Core, reports: Sequence[Report], runs: list[Run]) -> None:
     """Tells what the attempts say of their workers, in the order of the reports: a streak of failures depends on it."""
-    order = {r.item_id: place for place, r in enumerate(reports)}
-    runs = sorted((run for batch in batches for run in batch.runs), key=lambda run: order[run.item_id])
-    if runs and core.hub.on_settled(Settled(runs)):
+    if not runs:
+        return
+    if any(run.outcome != "sound" for run in runs):
+        order = {r.item_id: place for place, r in enumerate(reports)}
+        runs.sort(key=lambda run: order[run.item_id])
+    if core.hub.on_settled(Settled(runs)):
         core.hub.announce(ready=True)
 
 
@@ -66,9 +70,10 @@ class ReportBatch:
     def __init__(self, core: Core, reports: Sequence[Report], *, use_memory: bool = True) -> None:
         self._core = core
         self._reports = reports
-        self._decided: list[tuple[Report, Transition]] = []
+        self._decided: list[tuple[Report, Verdict, float | None, Run | None]] = []
         """What was decided from memory, beside the guarded changes of the journal."""
-        self.answers: dict[Key, ReportAnswer] = {}
+        self.answers: dict[str, ReportAnswer] = {}
+        """By the token of the lease."""
         self.from_memory: list[tuple[Plan, LeasedItem, Report]] = []
         self.from_rows: list[Report] = []
         self._delays: list[float] = []
@@ -92,7 +97,7 @@ class ReportBatch:
     @property
     def refused(self) -> list[Report]:
         """The reports that were decided on from memory, and found not to be as they were then."""
-        return [r for r, _ in self._decided if _key(r) not in self.answers]
+        return [one[0] for one in self._decided if one[0].token not in self.answers]
 
     async def write(self) -> None:
         async with self._core.statements() as session:
@@ -112,7 +117,7 @@ class ReportBatch:
         """Decides on what is known. What turns out to need more than that is left for the rows."""
         rules, roll = self._core.rules, self._core.roll
         for plan, item, r in self.from_memory:
-            ended = EndedAttempt(item, believed(r.outcome))
+            ended = EndedAttempt(item, r.outcome)
             made = transition(
                 plan, ended, execution_open=True, fan_out=None, rules=rules, now=journal.now, roll=roll()
             )
@@ -120,57 +125,63 @@ class ReportBatch:
             if change is None:
                 self.from_rows.append(r)
                 continue
-            self._decided.append((r, made))
+            # No more than is needed later: hundreds of whole transitions in memory would cost as much as making them.
+            decision = made.decision
+            delay = decision.delay.delay if decision.delay is not None else None
+            self._decided.append((r, decision.verdict, delay, made.run))
             journal.guarded.append(change)
             journal.special |= change.next is not None and item.lane != 0
 
     def note_applied(self, journal: Journal, applied: set[int]) -> None:
-        for r, made in self._decided:
+        for r, verdict, delay, run in self._decided:
             if r.item_id not in applied:
                 continue
-            self._answer(_key(r), made.decision)
+            self.answers[r.token] = ReportAnswer(r.item_id, "applied", verdict)
             journal.events[r.execution_id] = []  # those who follow it hear of it
-            if made.run is not None:
-                journal.runs.append(made.run)
+            if delay is not None:
+                self._delays.append(delay)
+            if run is not None:
+                self.runs.append(run)
 
     # -- from the rows
 
     async def _write_under_lock(self, tx: Connection, journal: Journal) -> None:
-        order = {_key(r): place for place, r in enumerate(self._reports)}
-        reports = sorted(self.from_rows, key=lambda r: order[_key(r)])
+        order = {r.token: place for place, r in enumerate(self._reports)}
+        reports = sorted(self.from_rows, key=lambda r: order[r.token])
         executions, _ = await queue.lock_executions(tx, [r.execution_id for r in reports])
         items = await queue.load_leased_items(tx, [r.item_id for r in reports], [r.token for r in reports])
         plans = await self._core.plans.load(tx, {item.plan_id for item in items})
-        leased = {(item.id, str(item.lease_token)): item for item in items if item.plan_id in plans}
-        current = {key: r for r in reports if (key := _key(r)) in leased and _is_of(leased[key], r)}
-        late = [r for r in reports if _key(r) not in leased and r.execution_id in executions]
+        leased = {str(item.lease_token): item for item in items if item.plan_id in plans}
+        current = [r for r in reports if r.token in leased and _is_of(leased[r.token], r)]
+        late = [r for r in reports if r.token not in leased and r.execution_id in executions]
         # Before any limit is locked: a claim that has one of these items may be waiting for that.
-        self.answers |= await answer_late(tx, journal.now, late, believed) if late else {}
-        for key in [key for key, r in current.items() if r.outcome.status == "accepted"]:
-            deadline = _async_deadline(plans[leased[key].plan_id], leased[key])
-            if deadline is not None:
-                _accept(journal, leased[key], current.pop(key).outcome, deadline)
-                self._answer(key, None)
-        ended = [EndedAttempt(leased[key], believed(r.outcome)) for key, r in current.items()]
-        decisions = await settle(tx, self._core, journal, executions, ended)
-        for key, decision in zip(current, decisions, strict=True):
-            self._answer(key, decision)
+        if late:
+            for (_, token), answer in (await answer_late(tx, journal.now, late, believed)).items():
+                self.answers[token] = answer
+        ended = [r for r in current if not self._accept(journal, plans, leased[r.token], r)]
+        attempts = [EndedAttempt(leased[r.token], believed(r.outcome)) for r in ended]
+        decisions = await settle(tx, self._core, journal, executions, attempts)
+        for r, decision in zip(ended, decisions, strict=True):
+            self.answers[r.token] = ReportAnswer(r.item_id, "applied", decision.verdict)
+            if decision.verdict == "retry" and decision.delay is not None:
+                self._delays.append(decision.delay.delay)
 
-    def _answer(self, key: Key, decision: Decision | None) -> None:
-        self.answers[key] = ReportAnswer(
-            key[0], "applied", decision.verdict if decision is not None else None
-        )
-        if decision is not None and decision.verdict == "retry" and decision.delay is not None:
-            self._delays.append(decision.delay.delay)
+    def _accept(self, journal: Journal, plans: Mapping[int, Plan], item: ItemRow, r: Report) -> bool:
+        """Whether the callee of an async step has accepted the attempt. The server's own timer holds the deadline then."""
+        if r.outcome.status != "accepted":
+            return False
+        deadline = _async_deadline(plans[item.plan_id], item)
+        if deadline is None:
+            return False
+        _accept(journal, item, r.outcome, deadline)
+        self.answers[r.token] = ReportAnswer(r.item_id, "applied")
+        return True
 
     def _announce(self, journal: Journal) -> None:
-        self.runs, journal.runs = journal.runs, []
+        self.runs += journal.runs
+        journal.runs = []
         waits = [(a.until - journal.now).total_seconds() for a in journal.accepted if a.until is not None]
         announce(self._core.hub, journal, [*self._delays, *waits])
-
-
-def _key(report: Report) -> Key:
-    return report.item_id, report.token
 
 
 def _is_of(item: ItemRow | LeasedItem, report: Report) -> bool:

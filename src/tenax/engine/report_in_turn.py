@@ -11,11 +11,11 @@ from tenax.model.wire import Report, ReportAnswer
 
 async def report_in_turn(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     """Decides on the first report of each lease, and then looks at the others as reports that came later."""
-    first: dict[tuple[int, str], int] = {}
-    for n, one in enumerate(reports):
-        first.setdefault((one.item_id, one.token), n)
-    if len(first) == len(reports):
+    if len({one.token for one in reports}) == len(reports):
         return await report(core, reports)
+    first: dict[str, int] = {}
+    for n, one in enumerate(reports):
+        first.setdefault(one.token, n)
     later = sorted(set(range(len(reports))) - set(first.values()))
     answers = dict(zip(first.values(), await report(core, [reports[n] for n in first.values()]), strict=True))
     answers |= zip(later, await report(core, [reports[n] for n in later]), strict=True)

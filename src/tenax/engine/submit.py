@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
@@ -20,7 +21,7 @@ from tenax.model.events import event
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import LeaseRequest, Submitted
 from tenax.policy.offers import Candidate
-from tenax.policy.plan import Plan, PlannedStep
+from tenax.policy.plan import Plan
 from tenax.store.claims import new_tokens
 from tenax.store.connect import Connection
 from tenax.store.executions import prepare_submit
@@ -68,16 +69,8 @@ def _is_plain(start: Start) -> bool:
     """Whether what is written of it depends neither on its id nor on the time: the statement that writes it finds both."""
     plan = start.plan
     return (
-        start.parent is None
-        and not start.carried
-        and len(plan.steps) <= CROWD_STEPS
-        and all(_is_queued_at_once(plan.steps[name]) for name in plan.roots)
+        plan.begins_plainly and start.parent is None and not start.carried and len(plan.steps) <= CROWD_STEPS
     )
-
-
-def _is_queued_at_once(step: PlannedStep) -> bool:
-    conditions = (step.fallback_of, step.when, step.for_each, step.concurrency_key)
-    return all(condition is None for condition in conditions)
 
 
 async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:

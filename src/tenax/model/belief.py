@@ -25,11 +25,12 @@ def believed_facts(facts: Facts) -> Facts:
 
 def believed_reports(reports: Sequence[Report]) -> list[Report]:
     """Returns the reports of workers with the facts that the server believes."""
-    return [_believed(report) for report in reports]
+    return [report if report.outcome.facts is None else _believed(report) for report in reports]
 
 
 def _believed(report: Report) -> Report:
     outcome = report.outcome
-    if outcome.facts is None or (facts := believed_facts(outcome.facts)) is outcome.facts:
+    assert outcome.facts is not None
+    if (facts := believed_facts(outcome.facts)) is outcome.facts:
         return report
     return replace(report, outcome=replace(outcome, facts=facts))

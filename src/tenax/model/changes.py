@@ -1,6 +1,7 @@
 """What a transition changes: the values that the engine hands to the store.
 
-They are not frozen: that would triple the cost of making one, and there are several for each attempt.
+There are several for each attempt, so they are msgspec structs: these cost a third of a dataclass to make. They are in no cycles, so the
+garbage collector need not look at them.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 RunOutcome = Literal["sound", "failed", "lost", "released"]
 """`sound`: the worker did its part, whatever came of the attempt. `released`: the lease was handed back."""
 
 
-@dataclass(slots=True)
-class ItemResult:
+class ItemResult(msgspec.Struct, gc=False):
     """How an item of a fan-out ended."""
 
     item_id: int
@@ -28,8 +30,7 @@ class ItemResult:
     keep_element: bool
 
 
-@dataclass(slots=True)
-class ItemAgain:
+class ItemAgain(msgspec.Struct, gc=False):
     """An item that goes back to the queue: a retry, a snooze, a hold, or a lease handed back.
 
     A field that is None leaves its column unchanged.
@@ -72,8 +73,7 @@ class Loss:
     """How many workers there are that could run the item; None where none is known."""
 
 
-@dataclass(slots=True)
-class StepRow:
+class StepRow(msgspec.Struct, gc=False):
     """The state of a step of a graph, as its table has it."""
 
     execution_id: int

@@ -7,16 +7,18 @@ import math
 import re
 from typing import Any
 
+import msgspec
 import orjson
 
+_encode = msgspec.json.Encoder().encode
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def encode(value: Any) -> str:
     """The value as JSON text. What jsonb cannot hold becomes U+FFFD rather than an error that would lose a report."""
     try:
-        text = orjson.dumps(value).decode()
-    except TypeError:
+        text = _encode(value).decode()
+    except (TypeError, UnicodeEncodeError):
         text = json.dumps(_storable(value), ensure_ascii=False, allow_nan=False, default=str)
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
@@ -33,7 +35,7 @@ def decode(text: str | None) -> Any:
 
 
 def _storable(value: Any) -> Any:
-    """Goes where orjson cannot: surrogates, integers beyond 64 bits, keys that are not text, NaN."""
+    """Goes where the encoder cannot: surrogates, keys that are not text, values of other types."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()

@@ -54,7 +54,6 @@ class Case:
         *,
         delay: DelayParts | None = None,
         matched: CompiledRule | None = None,
-        exhausted: bool = False,
     ) -> Decision:
         return Decision(
             verdict,
@@ -64,13 +63,12 @@ class Case:
             self.ledger,
             after,
             self.policy.policy.max_attempts,
-            delay,
-            None if matched is None else matched.index,
-            exhausted,
             self.roll,
             self.attempt,
             self.execution_id,
             self.node_id,
             self.elapsed,
             self.controls,
+            delay,
+            None if matched is None else matched.index,
         )

@@ -180,9 +180,7 @@ class Judgement:
             saw["exempted"] = self.after.exempted
         self.checks.append(Check("attempts_exhausted", hit=hit, saw=saw))
         if hit:
-            return self._fail(
-                "attempts_exhausted", f"{self._what()}: the attempts are used up", exhausted=True
-            )
+            return self._fail("attempts_exhausted", f"{self._what()}: the attempts are used up")
         if self.matched is None or self.matched.rule.max_attempts is None:
             return None
         name, limit = self.matched.name, self.matched.rule.max_attempts
@@ -192,7 +190,7 @@ class Judgement:
         if ended < limit:
             return None
         why = f"{self._what()}: the attempts of {name} are used up ({ended} of {limit})"
-        return self._fail("rule_attempts_exhausted", why, exhausted=True)
+        return self._fail("rule_attempts_exhausted", why)
 
     def _too_late(self) -> Decision | None:
         self.parts = plan_delay(
@@ -292,7 +290,7 @@ class Judgement:
             lost_worker=self.case.controls.lost_worker,
         )
 
-    def _fail(self, rule: str, why: str, *, exhausted: bool = False) -> Decision:
+    def _fail(self, rule: str, why: str) -> Decision:
         return self.case.decision(
             "fail",
             rule,
@@ -300,7 +298,6 @@ class Judgement:
             self.after,
             tuple(self.checks),
             matched=self.matched,
-            exhausted=exhausted,
         )
 
     def _again(self, verdict: Verdict, rule: str, why: str) -> Decision:

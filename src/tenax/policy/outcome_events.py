@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol, assert_never
+
+import msgspec
 
 from tenax.model.changes import Loss
 from tenax.model.decision import Decision
 from tenax.model.events import EventType, event, timestamp
+from tenax.model.json_text import encode
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.decide import SUCCESS_AT_ONCE
 
@@ -35,11 +37,15 @@ COMPENSATING: Mapping[str, EventType] = {
     "step_failed_terminal": "compensation_failed",
 }
 """The events of a compensation. However an attempt of it was lost, that is a `compensation_error`."""
-SHORT_SUCCESS = {
-    "verdict": SUCCESS_AT_ONCE.verdict,
-    "rule": SUCCESS_AT_ONCE.rule,
-    "version": SUCCESS_AT_ONCE.version,
-}
+SHORT_SUCCESS = msgspec.Raw(
+    encode(
+        {
+            "verdict": SUCCESS_AT_ONCE.verdict,
+            "rule": SUCCESS_AT_ONCE.rule,
+            "version": SUCCESS_AT_ONCE.version,
+        }
+    ).encode()
+)
 """What is recorded of a first-time success: the rest of its decision can be known from its event."""
 
 
@@ -82,8 +88,7 @@ class Item(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class EndedAttempt:
+class EndedAttempt(msgspec.Struct, gc=False):
     """What happened to an item: an attempt of it has ended, and how."""
 
     item: Item
@@ -112,22 +117,23 @@ def item_event(
     return event(kind, item.step, item.item_no, attempt, token, data)
 
 
-def decision_record(decision: Decision) -> dict[str, Any]:
+def decision_record(decision: Decision) -> Decision | msgspec.Raw:
     """Returns the whole decision; for a plain first-time success only what its event does not say."""
-    return SHORT_SUCCESS if decision is SUCCESS_AT_ONCE else decision.as_dict()
+    return SHORT_SUCCESS if decision is SUCCESS_AT_ONCE else decision
 
 
 def outcome_event(
     ended: EndedAttempt,
     decision: Decision,
     failure: Failure | None,
-    record: dict[str, Any] | None,
+    record: Decision | msgspec.Raw | None,
     now: datetime,
     *,
     undone: bool,
 ) -> Event:
     """Builds the event that ends an attempt. `undone`: a success that `until` finds not yet done."""
     item, outcome = ended.item, ended.outcome
+    token = str(item.lease_token) if ended.how == "reported" and item.lease_token is not None else None
     if failure is None and outcome.status == "succeeded":
         kind: EventType = "action_polled" if undone else "action_completed"
         data: dict[str, Any] = {"result": outcome.result}
@@ -151,7 +157,6 @@ def outcome_event(
             data["how"] = kind
         kind = COMPENSATING.get(kind, "compensation_error")
         data["attempts"] = item.attempt
-    token = str(item.lease_token) if ended.how == "reported" and item.lease_token is not None else None
     return event(kind, item.step, item.item_no, ended.number, token, data)
 
 
@@ -190,9 +195,7 @@ def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> EventType:
             assert_never(ended.outcome.status)
 
 
-def wait_event(
-    item: Item, decision: Decision, record: dict[str, Any], error: str | None, available_at: datetime
-) -> Event:
+def wait_event(item: Item, decision: Decision, error: str | None, available_at: datetime) -> Event:
     """Builds the event of an item that runs again at a time, or is held."""
     kind: EventType = "retry_held" if decision.verdict == "hold" else "step_retry"
     data = {
@@ -201,7 +204,7 @@ def wait_event(
         "delay_seconds": decision.delay.delay if decision.delay is not None else 0.0,
         "available_at": timestamp(available_at),
         "last_error": error,
-        "decision": record,
+        "decision": decision,
     }
     if item.compensates:
         kind = COMPENSATING[kind]

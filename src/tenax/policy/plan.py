@@ -110,6 +110,8 @@ class Plan:
     """One plain step: its end is the execution's end, and no rows about the graph are kept."""
     strides: Mapping[str, Stride] = field(default_factory=dict)
     """What a first success of a step leads to, where that is the same every time."""
+    begins_plainly: bool = False
+    """Its first steps are queued as they are: no condition, no list and no key must be found for them first."""
     has_server_steps: bool = False
     has_fans: bool = False
     soonest: float | None = None
@@ -200,6 +202,7 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
         strides=strides_of(workflow, dependents, frozenset(goals)),
+        begins_plainly=all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
         has_fans=any(step.for_each is not None for step in workflow.steps),
         soonest=min(
@@ -208,6 +211,11 @@ def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mappi
         ),
         children=children,
     )
+
+
+def _is_queued_at_once(step: PlannedStep) -> bool:
+    conditions = (step.fallback_of, step.when, step.for_each, step.concurrency_key)
+    return all(condition is None for condition in conditions)
 
 
 def _is_plain(step: Step) -> bool:

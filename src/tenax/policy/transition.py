@@ -7,9 +7,10 @@ end of a child; and the same whether the facts come from the memory of the serve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, assert_never
+
+import msgspec
 
 from tenax.model.blame import speaks_of_worker
 from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
@@ -70,8 +71,7 @@ class FanOut(Protocol):
     def parallelism(self) -> int | None: ...
 
 
-@dataclass(slots=True)
-class Transition:
+class Transition(msgspec.Struct, gc=False):
     """What one ended attempt leads to."""
 
     item: Item
@@ -119,10 +119,9 @@ def transition(
         controls = _controls(ended, fan_out, rules, execution_open=execution_open)
         decision, failure, polled = _decide(action, ended, controls, now, roll)
         undone = polled is not None and not polled.done and failure is None
-    record = decision_record(decision)
     made = Transition(item, decision, [])
     if ended.how not in _WITHOUT_ATTEMPT:
-        own = record if decision.verdict in ("complete", "stop") else None
+        own = decision_record(decision) if decision.verdict in ("complete", "stop") else None
         made.events.append(outcome_event(ended, decision, failure, own, now, undone=undone))
     made.run = _run(ended, action, failure)
     if ended.how != "reported":
@@ -132,10 +131,10 @@ def transition(
         case "complete":
             _complete(made, plan, fan_out, ended.outcome.result)
         case "retry" | "hold":
-            _wait(made, action, fan_out, ended, record, failure, rules, now)
+            _wait(made, action, fan_out, ended, failure, rules, now)
         case "fail":
             assert failure is not None
-            _fail(made, plan, fan_out, record, failure)
+            _fail(made, plan, fan_out, failure)
         case "stop":
             _stop(made, plan, fan_out, ended, failure, undone=undone)
         case _:
@@ -236,7 +235,6 @@ def _wait(
     action: PlannedAction,
     fan_out: FanOut | None,
     ended: EndedAttempt,
-    record: dict[str, Any],
     failure: Failure | None,
     rules: ServerRules,
     now: datetime,
@@ -248,7 +246,7 @@ def _wait(
     held = decision.verdict == "hold"
     state = "held" if held else "retrying"
     check("item", item.state, state)
-    made.events.append(wait_event(item, decision, record, error, available_at))
+    made.events.append(wait_event(item, decision, error, available_at))
     if held:
         made.held_until = now + timedelta(seconds=rules.max_hold)
     made.suspect = is_suspect(decision.after, rules.poison_after)
@@ -260,7 +258,7 @@ def _wait(
         state,
         available_at,
         item.attempt,
-        encode(record["after"]),
+        encode(decision.after),
         plain(error[:ERROR_SHOWN]) if error is not None else None,
         (),
         False if fan_out is not None and fan_out.parallelism is not None else None,
@@ -269,14 +267,12 @@ def _wait(
     )
 
 
-def _fail(
-    made: Transition, plan: Plan, fan_out: FanOut | None, record: dict[str, Any], failure: Failure
-) -> None:
+def _fail(made: Transition, plan: Plan, fan_out: FanOut | None, failure: Failure) -> None:
     item, decision = made.item, made.decision
     check("item", item.state, "failed")
     made.events += exhausted_events(item, decision, failure)
     data = failed_data(decision, item.attempt, decision.reason, failure.as_dict())
-    data["decision"] = record
+    data["decision"] = decision
     if item.compensates:
         made.events.append(item_event("compensation_failed", item, data, attempt=item.attempt))
         return

@@ -173,14 +173,15 @@ class Journal:
         """Writes everything. Returns the items of the guarded changes that were applied: the others are untouched."""
         await self.write_item_results(tx)
         statement = named("apply_transitions")
-        applied = await tx.fetch(statement.text, *statement.arguments(self._parameters()))
+        applied = await tx.fetchval(statement.text, *statement.arguments(self._parameters()))
         children = [row.id for row, _, _ in self.executions.values() if row.parent_id is not None]
         await self.write_the_rest(tx, children)
         if not self.guarded:
             return set()
-        done = {row["id"] for row in applied}
-        self.guarded = [change for change in self.guarded if change.item_id in done]
-        return {change.item_id for change in self.guarded}
+        done = set(applied)
+        if len(done) < len(self.guarded) + len(self.items_again):
+            self.guarded = [change for change in self.guarded if change.item_id in done]
+        return done
 
     def _parameters(self) -> dict[str, Any]:
         """The parameters of `apply_transitions`."""

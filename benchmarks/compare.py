@@ -1,0 +1,102 @@
+"""`python -m benchmarks.compare COMMIT [MEASURE ...]`: runs the measures of an earlier commit and of this tree in turn.
+
+Each round runs a measure once with the sources of the commit and once with those here, on the same machine in the same minutes. The table
+shows the medians, their ratio, and how far single rounds lie apart. Peers are left out: they are the same for both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+RUNNER = """
+import sys
+from benchmarks.peers import registry
+from benchmarks.__main__ import main
+
+def left_out(peer, say):
+    raise registry.CannotBeMade("this run compares Tenax with itself")
+
+registry._ready = left_out
+sys.exit(main())
+"""
+
+
+class Name(NamedTuple):
+    measure: str
+    figure: str
+    unit: str
+
+
+Rounds = dict[Name, list[float]]
+
+
+def extract(commit: str, folder: Path) -> Path:
+    """Writes the sources and the benchmarks of a commit into a folder."""
+    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as sources:
+        sources.extractall(folder, filter="data")
+    return folder
+
+
+def run_once(tree: Path, measure: str, results: Path) -> Rounds:
+    """Runs one round of a measure with the sources of a tree."""
+    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
+    command = [sys.executable, "-c", RUNNER, measure, "--rounds", "1", "--results", str(results)]
+    results.mkdir(parents=True)
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{measure} of {tree} failed:\n{done.stderr[-2000:]}")
+    [written] = results.glob("*.json")
+    figures = json.loads(written.read_text())["figures"]
+    return {Name(f["measure"], f["name"], f["unit"]): f["rounds"] for f in figures}
+
+
+def table(before: Rounds, after: Rounds) -> str:
+    lines = ["| measure | figure | before | after | after / before | spread before, after |", "|---|---|---|---|---|---|"]
+    for name in [name for name in before if name in after]:
+        old, new = before[name], after[name]
+        ratio = f"{median(new) / median(old):.2f}" if median(old) else "-"
+        lines.append(
+            f"| {name.measure} | {name.figure} ({name.unit}) | {median(old):,.4g} | {median(new):,.4g} | {ratio} | "
+            f"{min(old):,.4g} .. {max(old):,.4g}, {min(new):,.4g} .. {max(new):,.4g} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    parser.add_argument("commit", help="the commit to compare with")
+    parser.add_argument("measures", nargs="+", metavar="MEASURE", help="as in `python -m benchmarks`")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N")
+    options = parser.parse_args()
+    before: Rounds = defaultdict(list)
+    after: Rounds = defaultdict(list)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        trees = ((extract(options.commit, folder / "before"), before), (ROOT, after))
+        for measure in options.measures:
+            for n in range(options.rounds):
+                for tree, rounds in trees if n % 2 == 0 else trees[::-1]:
+                    results = folder / "results" / measure / f"{n}-{tree.name}"
+                    for figure, values in run_once(tree, measure, results).items():
+                        rounds[figure] += values
+                sys.stderr.write(f"{measure}: round {n + 1} of {options.rounds}\n")
+            sys.stdout.write(table({k: v for k, v in before.items() if k.measure == measure}, after) + "\n\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
