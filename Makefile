@@ -6,7 +6,7 @@ RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test chaos check format docs bench lock clean
+.PHONY: help install demo up test chaos check format docs bench differential lock clean
 
 help: ## the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -60,6 +60,9 @@ docs: $(DEV_STAMP) ## writes the generated tables of the docs anew
 
 bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL and against peers, in the same run
 	@$(BIN)/python -m benchmarks $(ONLY)
+
+differential: $(DEV_STAMP) ## compares this engine with that of COMMIT, by random scenarios
+	@$(BIN)/python tests/differential/against.py $(COMMIT) --examples $(or $(EXAMPLES),200)
 
 lock: $(DEV_STAMP) ## compiles the requirements files anew
 	@$(PIP) uv

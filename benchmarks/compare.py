@@ -64,7 +64,10 @@ def run_once(tree: Path, measure: str, results: Path) -> Rounds:
 
 
 def table(before: Rounds, after: Rounds) -> str:
-    lines = ["| measure | figure | before | after | after / before | spread before, after |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| measure | figure | before | after | after / before | spread before, after |",
+        "|---|---|---|---|---|---|",
+    ]
     for name in [name for name in before if name in after]:
         old, new = before[name], after[name]
         ratio = f"{median(new) / median(old):.2f}" if median(old) else "-"

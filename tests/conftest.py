@@ -103,6 +103,12 @@ def database_url(embedded_server: str) -> Iterator[str]:
     yield from _database(embedded_server, _TEMPLATE)
 
 
+@pytest.fixture(scope="module")
+def database_url_of_module(embedded_server: str) -> Iterator[str]:
+    """A migrated database that the tests of one file share."""
+    yield from _database(embedded_server, _TEMPLATE)
+
+
 @pytest.fixture(params=["embedded", "system"] if _system_installation() else ["embedded"])
 def any_server(request: pytest.FixtureRequest) -> str:
     return request.getfixturevalue(f"{request.param}_server")

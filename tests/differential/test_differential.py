@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,17 +21,22 @@ EXAMPLES = 40
 
 @pytest.fixture(scope="module")
 def stage(
-    embedded_server: str, new_database, tmp_path_factory: pytest.TempPathFactory
+    database_url_of_module: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[asyncio.Runner, Stage]]:
-    """A stage on a database of its own, kept for all examples of this file."""
-    home = tmp_path_factory.mktemp("home")
+    """A stage that is kept for all examples of this file."""
     with asyncio.Runner() as runner:
-        opened = stage_on(new_database(embedded_server), Path(home))
+        opened = stage_on(database_url_of_module, tmp_path_factory.mktemp("home"))
         yield runner, runner.run(opened.__aenter__())
         runner.run(opened.__aexit__(None, None, None))
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+    database=None,
+)
 @given(scenario=scenarios())
 def test_memory_and_rows_lead_to_the_same(stage, scenario):
     runner, on_stage = stage

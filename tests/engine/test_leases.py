@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from dataclasses import replace
 
 import pytest
 from hand import ONE_STEP, Hand
+from msgspec.structs import replace
 
 from tenax.engine.late import MAX_LATE_RESULTS
 from tenax.model.outcome import Facts, Outcome

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenax.model.columns import (
     check_lengths,
@@ -136,4 +137,4 @@ def test_lists_of_different_lengths_are_refused(change: dict[str, Any]) -> None:
     [group] = gather_reports([DONE, DONE_TOO])
     assert check_lengths(group) is group
     with pytest.raises(ValueError, match=f"{next(iter(change))} has . entries, and token has 2"):
-        check_lengths(replace(group, **change))
+        check_lengths(dataclasses.replace(group, **change))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
+
 from tenax.model.outcome import INFRASTRUCTURE, Facts
 from tenax.model.reasons import SERVER_REASONS
 from tenax.model.wire import Report
@@ -33,4 +35,4 @@ def _believed(report: Report) -> Report:
     assert outcome.facts is not None
     if (facts := believed_facts(outcome.facts)) is outcome.facts:
         return report
-    return replace(report, outcome=replace(outcome, facts=facts))
+    return msgspec.structs.replace(report, outcome=replace(outcome, facts=facts))

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
 from tenax.model.health import Health, HealthReport, HealthTerms, WorkerState
 from tenax.model.outcome import Outcome
 
@@ -40,11 +42,10 @@ class LeaseRequest:
     """As in the registration: one that was taken over by a later life of the same name gets nothing."""
 
 
-@dataclass(slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, gc=False):
     """One attempt of one work item, leased to a worker, its inputs rendered.
 
-    A value like the others; but there is one for each attempt, and to make a frozen one of so many fields takes six times as long.
+    A value like the others. There is one for each attempt, and a msgspec struct of so many fields costs a quarter of a dataclass to make.
     """
 
     execution_id: int
@@ -99,8 +100,7 @@ class Assignments:
     is_retry: bool = False
 
 
-@dataclass(slots=True)
-class Report:
+class Report(msgspec.Struct, gc=False):
     """What an attempt came to, by the worker that holds its lease."""
 
     execution_id: int
@@ -129,8 +129,7 @@ class Reports:
     """What is absent from their outcomes, so that plain successes can share one."""
 
 
-@dataclass(slots=True)
-class ReportAnswer:
+class ReportAnswer(msgspec.Struct, gc=False):
     """`applied`: decided now (or before: the same report again gets the same answer). `late`: recorded, changed nothing."""
 
     item_id: int

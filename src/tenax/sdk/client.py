@@ -239,8 +239,7 @@ class Client:
     async def wait(self, execution_id: int) -> dict[str, Any]:
         """Returns the execution once it is finished. Waits for as long as that takes; bound it with `asyncio.timeout`.
 
-        Work that is held does not go on by itself: the logger `tenax.client` warns of it once for each step, and says
-        how to release it.
+        The logger `tenax.client` warns of work that is held, once for each step, and says how to release it.
         """
         cursor: str | None = None
         told: set[str] = set()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
+import msgspec
+
 from tenax.model.changes import ItemAgain, ItemResult, Loss
 from tenax.model.decision import Ledger
 from tenax.model.json_text import encode
@@ -157,8 +159,7 @@ class ServerItem(ItemRow):
     timeout: float | None
 
 
-@dataclass(slots=True)
-class LeasedItem:
+class LeasedItem(msgspec.Struct, gc=False):
     """What a lease gives, before its inputs are rendered."""
 
     slot: int

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+import msgspec
+
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.shell import always_quoted
 from tenax.model.wire import Assignment, Release, SecretSlot
@@ -62,7 +64,7 @@ class Secrets:
         spec = copy.deepcopy(assignment.spec)
         for slot in assignment.secrets:
             self._fill_slot(spec, slot)
-        return replace(assignment, spec=spec)
+        return msgspec.structs.replace(assignment, spec=spec)
 
     def scrub_outcome(self, outcome: Outcome, assignment: Assignment) -> Outcome:
         """What the attempt tells of itself loses every secret; its result only those that it was given.
