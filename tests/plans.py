@@ -87,6 +87,10 @@ class Explaining:
 
     execute = fetch
 
+    async def fetchval(self, statement: str, *arguments: Any) -> list[Any]:
+        """An array of nothing: what is carried out is undone."""
+        return await self.fetch(statement, *arguments)
+
     @property
     def nodes(self) -> list[dict[str, Any]]:
         return [node for plan in self.plans for node in nodes(plan)]

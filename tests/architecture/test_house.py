@@ -32,7 +32,9 @@ def test_functions_are_short():
 
 def test_every_statement_is_used_and_every_used_one_exists():
     code = "\n".join(p.read_text() for p in SOURCES)
-    used = set(re.findall(r'sql\("(\w+)"\)', code)) | set(re.findall(r'"(lease_\w*items)"', code))
+    used = set(re.findall(r'(?:sql|named)\("(\w+)"\)', code)) | set(
+        re.findall(r'"((?:lease|pick)_\w*items)"', code)
+    )
     assert used == {p.stem for p in QUERIES}
 
 

@@ -180,7 +180,9 @@ def test_workers_killed_in_every_attempt_use_up_the_attempts_and_no_more(
 ) -> None:
     with Household(tmp_path, tmp_path / "home", database_url=database_url, **SHORT) as house:
         house.server()
-        execution_id = submit(house, PATIENT, "{max_attempts: 2, backoff: none, jitter: 0}")
+        execution_id = submit(
+            house, PATIENT, "{max_attempts: 2, infra_attempts: 0, backoff: none, jitter: 0}"
+        )
         for attempt in (1, 2):
             worker = house.worker()
             began(house, attempt)

@@ -48,6 +48,7 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/workflows", {"source": SOURCE}, OPERATORS),
     ("GET", "/v1/workflows", None, READERS),
     ("POST", CALLBACK, {}, EVERYONE),
+    ("GET", "/v1/verify", None, READERS),
     ("GET", "/v1/workers", None, READERS),
     ("GET", "/v1/workers/{name}", None, READERS),
     ("POST", "/v1/workers/{name}/pause", {}, OPERATORS),

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.engine import settle
 from tenax.model import blame
 from tenax.model.classify import classify
 from tenax.model.exceptions import CONNECTION_ERRORS, PROGRAMMING_ERRORS
@@ -21,6 +20,7 @@ from tenax.model.health import HealthTerms
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.times import parse_time
 from tenax.model.wire import Assignment
+from tenax.policy import transition
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.worker import health
 from tenax.worker.failures import outcome_of, refused, timed_out
@@ -137,7 +137,7 @@ def test_the_rule_knows_the_exception_of_the_sdk():
 def test_there_is_one_rule():
     """A second statement of the rule would drift away from the first."""
     assert health.speaks_of_worker is blame.speaks_of_worker
-    assert settle.speaks_of_worker is blame.speaks_of_worker
+    assert transition.speaks_of_worker is blame.speaks_of_worker
 
 
 def test_it_counts_over_its_whole_life(check, work):

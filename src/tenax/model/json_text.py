@@ -45,5 +45,9 @@ def _storable(value: Any) -> Any:
             return {_storable(str(key)): _storable(entry) for key, entry in value.items()}
         case list() | tuple():
             return [_storable(entry) for entry in value]
+        case msgspec.Struct():
+            return _storable(msgspec.to_builtins(value))
+        case msgspec.Raw():
+            return orjson.loads(bytes(value))
         case _:
             return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenax.model.decision import Check, Controls, Decision, DelayParts, Ledger, Verdict
+from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayParts, Ledger, Verdict
 from tenax.model.outcome import Outcome
 from tenax.policy.resolve import CompiledPolicy, CompiledRule
 
@@ -68,7 +68,8 @@ class Case:
             self.execution_id,
             self.node_id,
             self.elapsed,
-            self.controls,
+            # The very same object: what is at its default is left out of the record.
+            NO_CONTROLS if self.controls == NO_CONTROLS else self.controls,
             delay,
             None if matched is None else matched.index,
         )

@@ -16,7 +16,7 @@ EXECUTION: Final[Table] = {
 }
 STEP: Final[Table] = {
     "pending": ("queued", "completed", "failed", "skipped", "unreachable", "cancelled"),
-    "queued": ("running", "retrying", "failed", "cancelled"),
+    "queued": ("running", "retrying", "completed", "failed", "cancelled"),
     "running": ("queued", "retrying", "held", "completed", "failed", "cancelled"),
     "retrying": ("running", "retrying", "held", "completed", "failed", "cancelled"),
     "held": ("retrying", "completed", "failed", "cancelled"),
@@ -28,7 +28,7 @@ STEP: Final[Table] = {
 }
 ITEM: Final[Table] = {
     "waiting": ("queued", "cancelled"),
-    "queued": ("leased", "accepted", "retrying", "held", "failed", "cancelled"),
+    "queued": ("leased", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
     "leased": ("queued", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),
     "accepted": ("retrying", "held", "succeeded", "failed", "cancelled"),
     "retrying": ("leased", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"),

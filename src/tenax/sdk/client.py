@@ -237,10 +237,7 @@ class Client:
         return await self._call("POST", f"/v1/tokens/{token_id}/revoke")
 
     async def wait(self, execution_id: int) -> dict[str, Any]:
-        """Returns the execution once it is finished. Waits for as long as that takes; bound it with `asyncio.timeout`.
-
-        The logger `tenax.client` warns of work that is held, once for each step, and says how to release it.
-        """
+        """Returns the execution once it is finished. Bound it with `asyncio.timeout`. Warns of work that is held."""
         cursor: str | None = None
         told: set[str] = set()
         while True:
@@ -346,6 +343,7 @@ class SyncClient:
     events = _blocking(Client.events)
     news = _blocking(Client.news)
     explain = _blocking(Client.explain)
+    verify = _blocking(Client.verify)
     items = _blocking(Client.items)
     tree = _blocking(Client.tree)
     cancel = _blocking(Client.cancel)

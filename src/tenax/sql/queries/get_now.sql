@@ -1,1 +1,0 @@
-select tenax.now()
