@@ -147,7 +147,7 @@ def outcome_event(
     if decision.rule == "until":
         data["polls"] = decision.after.polls
     if item.started_at is not None:
-        data["seconds"] = round((now - item.started_at).total_seconds(), 6)
+        data["seconds"] = (now - item.started_at).total_seconds()
     if ended.how == "callback":
         data["via"] = "callback"
     if record is not None:
