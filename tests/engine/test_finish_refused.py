@@ -412,3 +412,45 @@ def test_an_execution_that_retries_another_is_decided_step_by_step_to_its_end(pl
         assert Counter(await hand.types(id_))["action_completed"] == 3
 
     play(scene)
+
+
+def test_a_token_that_is_told_of_three_times_is_decided_on_once(play):
+    """The first report names another item, so the lease still stands; the other two are the same."""
+
+    async def scene(hand: Hand):
+        id_ = await hand.submit(chain(2))
+        a = await hand.lease_one()
+        wrong = Report(id_, a.item_id + 100, 1, a.token, Outcome("succeeded"), a.step)
+        assert await answered(hand, wrong, success(a, 1), success(a, 1)) == [LATE, APPLIED, APPLIED]
+        counts = Counter(await hand.types(id_))
+        assert (counts["action_completed"], counts["step_completed"], counts["step_enqueued"]) == (1, 1, 2)
+
+    play(scene)
+
+
+def test_a_token_with_another_execution_is_late_and_changes_nothing(play):
+    async def scene(hand: Hand):
+        first, second = [await hand.submit(chain(2)) for _ in range(2)]
+        leased = {a.execution_id: a for a in await hand.lease()}
+        mine = leased[first]
+        crossed = Report(second, mine.item_id, 1, mine.token, Outcome("succeeded"), mine.step)
+        before = [await left_behind(hand, id_) for id_ in (first, second)]
+        assert await answered(hand, crossed) == [LATE]
+        assert [await left_behind(hand, id_) for id_ in (first, second)] == before
+        assert await answered(hand, success(mine)) == [APPLIED]
+
+    play(scene)
+
+
+def test_a_release_that_is_told_twice_or_of_another_execution_is_heard_once(play):
+    async def scene(hand: Hand):
+        first, second = [await hand.submit(chain(2)) for _ in range(2)]
+        leased = {a.execution_id: a for a in await hand.lease()}
+        mine = leased[first]
+        back = Release(first, mine.item_id, 1, mine.token, "draining")
+        await hand.engine.release([Release(second, mine.item_id, 1, mine.token, "draining")])
+        assert (await hand.types(first)).count("lease_released") == 0
+        await hand.engine.release([back, back])
+        assert (await hand.types(first)).count("lease_released") == 1
+
+    play(scene)

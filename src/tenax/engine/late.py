@@ -49,11 +49,12 @@ async def answer_late(
     for r in late:
         said = _said(r, believed)
         earlier = known.setdefault(r.token, [])
-        if earlier and _is_same(earlier[0].event, said):
-            answers[r.item_id, r.token] = _first_answer(earlier[0], r)
+        same = next((told for told in earlier if _is_same(told.event, said)), None)
+        if same is not None:
+            answers[r.item_id, r.token] = _first_answer(same, r)
             continue
         answers[r.item_id, r.token] = ReportAnswer(r.item_id, "late")
-        if _is_worth_recording(r, said, earlier):
+        if _is_worth_recording(r, earlier):
             recorded = _late_result(r, said, live.get(r.item_id))
             earlier.append(Told(recorded, [recorded]))
             journal.log(r.execution_id, recorded)
@@ -62,15 +63,14 @@ async def answer_late(
     return answers
 
 
-def _is_worth_recording(late: Report, said: Event, earlier: Sequence[Told]) -> bool:
-    """Returns False for a report that is recorded already, and where enough is known of what was said under this token.
+def _is_worth_recording(late: Report, earlier: Sequence[Told]) -> bool:
+    """Returns False where enough is known of what was said under this token.
 
     A callee's acceptance is no result: it is not recorded either, where the attempt had ended before it was reported.
     """
-    recorded = [told.event for told in earlier]
-    if late.outcome.status == "accepted" or any(_is_same(one, said) for one in recorded):
+    if late.outcome.status == "accepted":
         return False
-    return [one["type"] for one in recorded].count("late_result") < MAX_LATE_RESULTS
+    return [told.event["type"] for told in earlier].count("late_result") < MAX_LATE_RESULTS
 
 
 def _said(report: Report, believed: Callable[[Outcome], Outcome]) -> Event:

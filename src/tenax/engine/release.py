@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenax.engine.core import Core
@@ -30,7 +30,7 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
         executions, now = await queue.lock_executions(tx, [r.execution_id for r in releases])
         if now is None:
             return
-        items = await queue.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
+        items = await _leased(tx, executions, releases)
         journal = Journal(now)
         keys = {fan_key(item) for item in items if item.item_no is not None}
         fans = await load_fans(tx, sorted(keys)) if keys else {}
@@ -57,6 +57,14 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
         decisions = await settle(tx, core, journal, executions, unknown)
     core.hub.announce(ready=True, special=True)
     _announce(core, journal, decisions)
+
+
+async def _leased(
+    tx: Connection, executions: Mapping[int, ExecutionRow], releases: Sequence[Release]
+) -> list[ItemRow]:
+    """Loads the items whose lease is still the one that is named, each once. A release that names another execution has no effect."""
+    found = await queue.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
+    return list({item.id: item for item in found if item.execution_id in executions}.values())
 
 
 def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> None:

@@ -18,5 +18,5 @@ async def report_in_turn(core: Core, reports: Sequence[Report]) -> list[ReportAn
         first.setdefault(one.token, n)
     later = sorted(set(range(len(reports))) - set(first.values()))
     answers = dict(zip(first.values(), await report(core, [reports[n] for n in first.values()]), strict=True))
-    answers |= zip(later, await report(core, [reports[n] for n in later]), strict=True)
+    answers |= zip(later, await report_in_turn(core, [reports[n] for n in later]), strict=True)
     return [answers[n] for n in range(len(reports))]

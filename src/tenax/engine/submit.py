@@ -59,10 +59,16 @@ FEW = 16
 
 
 def _session(core: Core, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
-    """All that is plain is one statement, and needs no transaction around it."""
+    """Opens a session. A batch that one statement writes needs no transaction around it.
+
+    A key that is taken is looked up by a second statement. Where others are in the batch, that must not fail after theirs is committed.
+    """
     if len(starts) > FEW:
         return core.transaction()
-    return core.statements() if all(_is_plain(start) for start in starts) else core.straight()
+    is_one_statement = all(_is_plain(start) for start in starts) and (
+        len(starts) == 1 or all(start.key is None for start in starts)
+    )
+    return core.statements() if is_one_statement else core.straight()
 
 
 def _is_plain(start: Start) -> bool:
@@ -81,6 +87,12 @@ async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) ->
             numbers, now = await _numbers(tx, starts)
             inserted = await _insert(tx, core, now, list(zip(numbers, starts, strict=True)), parked)
             known = await _known_keys(tx, numbers, starts, inserted)
+            answers = [
+                Submitted(inserted[number].id, created=True)
+                if number in inserted
+                else Submitted(known[start.key or ""], created=False)
+                for number, start in zip(numbers, starts, strict=True)
+            ]
     except BaseException:  # it is raised again; the request must not wait for what will not come
         if parked is not None:
             dispatcher.give_up([parked])
@@ -95,12 +107,7 @@ async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) ->
         server_steps=any(start.plan.has_server_steps for start in starts),
         due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
     )
-    return [
-        Submitted(inserted[number].id, created=True)
-        if number in inserted
-        else Submitted(known[start.key or ""], created=False)
-        for number, start in zip(numbers, starts, strict=True)
-    ]
+    return answers
 
 
 def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> Parked | None:

@@ -18,7 +18,7 @@ def encode(value: Any) -> str:
     """The value as JSON text. What jsonb cannot hold becomes U+FFFD rather than an error that would lose a report."""
     try:
         text = _encode(value).decode()
-    except (TypeError, UnicodeEncodeError):
+    except (TypeError, ValueError, OverflowError):
         text = json.dumps(_storable(value), ensure_ascii=False, allow_nan=False, default=str)
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
 
@@ -46,7 +46,7 @@ def _storable(value: Any) -> Any:
         case list() | tuple():
             return [_storable(entry) for entry in value]
         case msgspec.Struct():
-            return _storable(msgspec.to_builtins(value))
+            return _storable(msgspec.to_builtins(value, enc_hook=str))
         case msgspec.Raw():
             return orjson.loads(bytes(value))
         case _:

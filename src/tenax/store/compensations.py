@@ -41,6 +41,7 @@ class Begun:
 async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_hold: float) -> list[Begun]:
     """One item for each success of these steps that is not undone yet, in the reverse order of the log."""
     one = actions[0]
+    await tx.execute(sql("plan_freely"))
     made = await tx.fetch(
         sql("insert_compensations"),
         one.execution_id,

@@ -6,7 +6,7 @@
 --   last_step   the same, and this is the last open step of an execution that has no parent
 --   more_steps  the same, and other steps are open, none of them carried over from another execution
 -- Whatever is not as expected, or is locked by another transaction, is left out entirely: it is not in the answer, and its caller
--- decides on it anew under lock. Nobody is waited for here, so no order of locks can clash.
+-- decides on it anew under lock. No lock of an execution is waited for here, so their order cannot clash.
 --
 -- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects `last_step` completes the execution with the result `whole`; one
 -- that expects `more_steps` queues the action of this number (`next`). The lists `new_*`, `step_*`, `execution_*` and `log_*`
