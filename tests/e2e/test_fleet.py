@@ -8,9 +8,10 @@ import signal
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from crew import BATCH, Crew
+from crew import BATCH, Crew, Process
 from waiting import eventually
 
 LEASE = 3.0
@@ -91,6 +92,15 @@ def check_decided_once(crew: Crew) -> None:
     )
 
 
+def kill_at_work(crew: Crew, process: Process, name: str) -> Any:
+    """Kills a worker while it holds leases. Returns the database's time just before it."""
+    while True:
+        crew.freeze(process)
+        if crew.rows("select from tenax.item where worker = $1 and state = 'leased'", name):
+            return crew.kill(process)
+        process.send_signal(signal.SIGCONT)
+
+
 def test_the_items_of_a_killed_worker_are_decided_once_and_the_others_go_on(
     folder: Path, database_url: str
 ) -> None:
@@ -99,7 +109,7 @@ def test_the_items_of_a_killed_worker_are_decided_once_and_the_others_go_on(
         workers = crew.work("a", "b", "c")
         ids = crew.submit(AGAIN.replace("MOST", "2"), 250)
         eventually(lambda: len({one["worker"] for one in crew.attempts() if one["ended"]}) == 3)
-        killed = crew.kill(workers["a"])
+        killed = kill_at_work(crew, workers["a"], "a")
         eventually(lambda: crew.states() == {"completed": len(ids)}, timeout=60)
         check_decided_once(crew)
         found = crew.attempts()

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 from pydantic import TypeAdapter, ValidationError
 
 from tenax.model.outcome import Facts, Outcome
@@ -131,7 +131,7 @@ class PythonExecutor:
                 [sys.executable, "-m", "tenax.worker.child"],
                 env=without_the_workers_own(os.environ),
                 cwd=str(Path.cwd()),
-                stdin=orjson.dumps(job),
+                stdin=msgspec.json.encode(job),
                 seconds=assignment.timeout,
                 folder=name,
             )
