@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from tenax.cli.backend import open_backend, run_async
 from tenax.cli.executions import parse_since
 from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.fleet_words import counted
 from tenax.cli.output import one_line, print_json, say
 from tenax.policy.laws.law import MOST_VIOLATIONS
 
@@ -97,9 +98,8 @@ class _Progress:
 
 def _checked(report: Report) -> str:
     counts = report["checked"]
-    return (
-        f"checked: {', '.join(f'{counts[name]:,} {name}' for name in ('executions', 'events', 'decisions'))}"
-    )
+    words = (counted(counts[f"{what}s"], what) for what in ("execution", "event", "decision"))
+    return f"checked: {', '.join(words)}"
 
 
 def _lines(report: Report) -> list[str]:
