@@ -12,6 +12,7 @@ from hand import ONE_STEP, Hand
 
 from tenax.engine import inputs
 from tenax.engine.start import CROWD_STEPS
+from tenax.errors import Unreachable
 from tenax.model.wire import Submission
 from tenax.store.statements import named, sql
 
@@ -173,5 +174,25 @@ def test_large_inputs_and_old_ones_are_read_when_they_are_needed(play, monkeypat
         leased = await hand.lease()
         assert [a.spec["args"]["x"]["x"] for a in sorted(leased, key=lambda a: a.item_id)] == given[1:]
         assert statements.count(sql("load_inputs")) == 1
+
+    play(scene)
+
+
+def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(play, monkeypatch: pytest.MonkeyPatch):
+    """The key is looked up after the others are inserted. Should that fail, their callers submit again: nothing may be left."""
+
+    async def scene(hand: Hand):
+        await hand.submit(key="taken")
+
+        async def lost(*_: object) -> None:
+            raise Unreachable("the connection is gone")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("tenax.engine.submit.prepare_submit", lost)
+            with pytest.raises(Unreachable):
+                await hand.engine.submit(
+                    [Submission(source=ONE_STEP), Submission(source=ONE_STEP, key="taken")]
+                )
+        assert len(await hand.sql("select from tenax.execution")) == 1
 
     play(scene)
