@@ -14,12 +14,12 @@ import structlog
 from tenax.engine import callbacks, control, definitions, family, lives, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
+from tenax.engine.hand_back import release, release_grants
 from tenax.engine.heartbeats import Heartbeats
 from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
 from tenax.engine.inbox import Postman
 from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
-from tenax.engine.release import release, release_grants
 from tenax.engine.report_in_turn import report_in_turn
 from tenax.engine.server_steps import ServerSteps
 from tenax.engine.submit import OWN_KEYS, Start, submit

@@ -10,12 +10,12 @@ from typing import Any
 import structlog
 
 from tenax.engine.core import Core
+from tenax.engine.hand_back import give_up_unwanted
+from tenax.engine.holds import Holds
 from tenax.engine.leader import Leadership
 from tenax.engine.lease import Dispatcher
 from tenax.engine.nets import Nets, mend_stuck
 from tenax.engine.recover import Recovery
-from tenax.engine.release import give_up_unwanted
-from tenax.engine.releases import Releases
 from tenax.engine.watch import Watch
 from tenax.errors import Unreachable
 from tenax.store import queue, service
@@ -37,7 +37,7 @@ class Housekeeping:
         self._recovery = Recovery(core)
         self._watch = Watch(core)
         self._nets = Nets(core)
-        self._releases = Releases(core)
+        self._holds = Holds(core)
         self._news = asyncio.Event()
         self.leadership = Leadership(core)
         core.hub.on_fleet = self._news.set
@@ -83,7 +83,7 @@ class Housekeeping:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
             await service.ensure_log_partitions(tx)
         await give_up_unwanted(self._core)
-        await self._releases.release()
+        await self._holds.release()
 
     async def _beating(self) -> None:
         while True:

@@ -14,9 +14,9 @@ from tenax.engine.claim import Claims
 from tenax.engine.core import Core
 from tenax.engine.fleet import Fleet
 from tenax.engine.full_claim import Claimed
+from tenax.engine.hand_back import release_grants
 from tenax.engine.pace import Pace
 from tenax.engine.presence import Presence
-from tenax.engine.release import release_grants
 from tenax.engine.wake import Settled, whenever
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report

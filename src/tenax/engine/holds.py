@@ -20,7 +20,7 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 
 
-class Releases:
+class Holds:
     """Finds holds that no longer have a reason. An item that cannot be decided on is reported and left for a while."""
 
     def __init__(self, core: Core) -> None:
