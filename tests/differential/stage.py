@@ -64,6 +64,7 @@ EXECUTION_IDS = {
     "serves",
     "lane",
     "child",
+    "because_of",
 }
 """Names under which rows and events keep the id of an execution."""
 
@@ -126,7 +127,7 @@ class _Play:
             try:
                 answer = await getattr(self, "_" + move["do"])(move)
             except TenaxError as error:
-                answer = {"error": f"{type(error).__name__}: {error}"}
+                answer = {"error": await self._with_names(f"{type(error).__name__}: {error}")}
             self.told.append({"move": move["do"], "answer": answer})
             await self._pass(move.get("then", 0.001))
         await self._look({})
@@ -287,6 +288,10 @@ class _Play:
 
     # -- everything there is, with names in the place of ids
 
+    async def _with_names(self, text: str) -> str:
+        """Returns an error text with the names of executions in the place of their ids."""
+        return _with_names(text, await self._names())
+
     async def _names(self) -> dict[int, str]:
         """Executions by their place in the order of submission; children by the item that they are."""
         rows = await self._rows(
@@ -403,10 +408,18 @@ class _Plain:
                 return self._tokens[value]
             case str() if name.endswith(("_at", "at")) and re.match(r"\d{4}-\d\d-\d\dT", value):
                 return self.time(datetime.fromisoformat(value))
+            case str() if found := re.fullmatch(r"tenax:child:(\d+)(:.*)", value):
+                return f"tenax:child:{self._names.get(int(found[1]), '?')}{found[2]}"
             case str() if value.startswith("child:"):
                 return f"child:{self._names.get(int(value[6:]), '?')}"
+            case str():
+                return _with_names(value, self._names)
             case _:
                 return value
+
+
+def _with_names(text: str, names: Mapping[int, str]) -> str:
+    return re.sub(r"execution (\d+)", lambda found: f"execution {names.get(int(found[1]), '?')}", text)
 
 
 def _report(a: Assignment, outcome: Outcome) -> Report:
