@@ -62,6 +62,6 @@ async def told_of(hand: Hand, execution_id: int, item: int | None) -> list[tuple
 async def placed(hand: Hand) -> tuple[int, int]:
     """How many items hold a place: as they say, and as it is counted."""
     [row] = await hand.sql(
-        "select (select count(*) from tenax.item where placed) as there, (select sum(placed) from tenax.fan) as counted"
+        "select (select count(*) from tenax.item where stopped_by is distinct from 'slot') as there, (select sum(placed) from tenax.fan) as counted"
     )
     return row["there"], row["counted"]

@@ -10,13 +10,14 @@ from typing import Any
 from tenax.store.connect import Connection
 
 _ITEMS = """
-insert into tenax.item (execution_id, plan_id, step, state, queue, runtime, priority, available_at, created_at, lane, blocked,
-                        action_gate, action_most, timeout, labels, worker, lease_token, lease_until, timeout_at, started_at, suspect)
+insert into tenax.item (execution_id, plan_id, step, state, queue, runtime, priority, available_at, created_at, lane, stopped_by,
+                        limits, timeout, labels, worker, lease_token, expires_at, started_at, suspect)
 select n, 1, 's', $2, 'default', 'python', $3 + n % $4, tenax.now() + make_interval(secs => $5 - n / 1000.0), tenax.now(),
-       case when $6 then 1 + n % 20 else 0 end, $7, case when $7 then 'g' || n % 10 end, 1, 300,
+       case when $6 then 1 + n % 20 else 0 end, case when $7 then 'limit' end,
+       case when $7 then row('g' || n % 10, 1, null, null)::tenax.limits end, 300,
        case when n % 7 = 0 then '{"zone": "a"}'::jsonb end, case when $2 = 'leased' then 'w' || n % 50 end,
        case when $2 = 'leased' then gen_random_uuid() end, case when $2 = 'leased' then tenax.now() end,
-       case when $2 = 'leased' then tenax.now() end, case when $2 = 'leased' then tenax.now() end, $2 = 'leased' and n % 100 = 0
+       case when $2 = 'leased' then tenax.now() end, $2 = 'leased' and n % 100 = 0
   from generate_series(1, $1) as n
 """
 _EXECUTIONS = """
@@ -90,6 +91,9 @@ class Explaining:
     async def fetchval(self, statement: str, *arguments: Any) -> list[Any]:
         """An array of nothing: what is carried out is undone."""
         return await self.fetch(statement, *arguments)
+
+    async def fetchrow(self, statement: str, *arguments: Any) -> None:
+        await self.fetch(statement, *arguments)
 
     @property
     def nodes(self) -> list[dict[str, Any]]:

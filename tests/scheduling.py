@@ -117,7 +117,7 @@ async def running(hand: Hand) -> Counter[str]:
     rows = await hand.sql(
         """
         select g.gate, count(*) as n
-          from tenax.item i cross join lateral unnest(array[i.action_gate, i.key_gate]) as g (gate)
+          from tenax.item i cross join lateral unnest(array[(i.limits).action, (i.limits).key]) as g (gate)
          where i.state in ('leased', 'accepted') and g.gate is not null
          group by g.gate
         """
@@ -131,17 +131,17 @@ async def left_out(hand: Hand) -> list[int]:
         """
         with running as (
             select g.gate, count(*) as n
-              from tenax.item i cross join lateral unnest(array[i.action_gate, i.key_gate]) as g (gate)
+              from tenax.item i cross join lateral unnest(array[(i.limits).action, (i.limits).key]) as g (gate)
              where i.state in ('leased', 'accepted') and g.gate is not null
              group by g.gate
         )
         select i.id
           from tenax.item i
-          left join running a on a.gate = i.action_gate
-          left join running k on k.gate = i.key_gate
-         where i.state in ('queued', 'retrying') and i.placed and not i.paused and i.available_at <= tenax.now()
-           and (i.action_gate is null or coalesce(a.n, 0) < i.action_most)
-           and (i.key_gate is null or coalesce(k.n, 0) < i.key_most)
+          left join running a on a.gate = (i.limits).action
+          left join running k on k.gate = (i.limits).key
+         where i.standing in ('ready', 'restricted', 'blocked') and i.available_at <= tenax.now()
+           and ((i.limits).action is null or coalesce(a.n, 0) < (i.limits).action_most)
+           and ((i.limits).key is null or coalesce(k.n, 0) < (i.limits).key_most)
         """
     )
     return [row["id"] for row in rows]

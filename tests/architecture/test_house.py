@@ -35,6 +35,7 @@ def test_every_statement_is_used_and_every_used_one_exists():
     used = set(re.findall(r'(?:sql|named)\("(\w+)"\)', code)) | set(
         re.findall(r'"((?:lease|pick)_\w*items)"', code)
     )
+    used |= {name for p in QUERIES for name in re.findall(r"\{(\w+)\}", p.read_text())}
     assert used == {p.stem for p in QUERIES}
 
 

@@ -125,7 +125,7 @@ class Beside:
 
     async def compare_ready(self) -> None:
         rows = await self.hand.sql(
-            "select step, item_no from tenax.item where leasable and available_at <= tenax.now()"
+            "select step, item_no from tenax.item where standing in ('ready', 'restricted') and available_at <= tenax.now()"
         )
         assert {(row["step"], row["item_no"]) for row in rows} == self.world.ready
 

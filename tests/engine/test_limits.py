@@ -215,7 +215,7 @@ def test_a_long_row_at_its_limit_is_passed_in_a_few_claims(play):
     async def scene(hand: Hand):
         await hand.submit(each)
         assert [len(await hand.lease(slots=3)) for _ in range(6)] == [2, 0, 0, 0, 0, 0]
-        [row] = await hand.sql("select count(*) filter (where blocked) as n from tenax.item")
+        [row] = await hand.sql("select count(*) filter (where standing = 'blocked') as n from tenax.item")
         assert row["n"] == 2998
 
     play(scene)
@@ -327,11 +327,11 @@ def test_room_that_nobody_was_told_of_is_found_by_the_look_at_the_fleet(play):
         await hand.clock.advance(1)
         [behind] = await submit_many(hand, 1, source, key="b")
         await submit_many(hand, 1, one_step("plain", concurrency=1))
-        await hand.sql("update tenax.item set blocked = true where state = 'queued'")
+        await hand.sql("update tenax.item set stopped_by = 'limit' where state = 'queued'")
         assert await lease_all(hand) == []
-        assert await Nets(hand.engine.core).reopen_gates() == 2
+        assert await Nets(hand.engine.core).unblock_forgotten() == 2
         assert behind in await executions(lease_all(hand))
-        assert await Nets(hand.engine.core).reopen_gates() == 0
+        assert await Nets(hand.engine.core).unblock_forgotten() == 0
         assert await left_out(hand) == []
 
     play(scene)
@@ -451,8 +451,9 @@ async def limits_of(hand: Hand) -> dict[str, int]:
         """
         select g.gate, max(g.most) as most
           from tenax.item i
-         cross join lateral (values (i.action_gate, i.action_most), (i.key_gate, i.key_most)) as g (gate, most)
-         where g.gate is not null and i.state in ('leased', 'accepted')
+         cross join lateral (values ((i.limits).action, (i.limits).action_most),
+                                    ((i.limits).key, (i.limits).key_most)) as g (gate, most)
+         where g.gate is not null and i.standing = 'running'
          group by g.gate
         """
     )

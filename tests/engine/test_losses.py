@@ -309,7 +309,7 @@ def test_a_late_report_beside_one_under_a_limit_does_not_clash_with_a_claim(play
             reporting = asyncio.create_task(hand.engine.report([_report(current), _report(late)]))
             while not await waits_for_a_lock(hand):
                 assert not reporting.done(), await reporting
-            await claim.execute(sql("lock_gates"))
+            await claim.execute(sql("lock_limits"))
         assert [answer.status for answer in await reporting] == ["applied", "late"]
 
     play(scene)

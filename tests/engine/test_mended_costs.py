@@ -25,8 +25,8 @@ def reported(leased: list[Assignment], outcome: Outcome) -> list[Report]:
 
 
 async def lease_ends(hand: Hand, a: Assignment) -> datetime:
-    [row] = await hand.sql("select lease_until from tenax.item where id = $1", a.item_id)
-    return row["lease_until"]
+    [row] = await hand.sql("select expires_at from tenax.item where id = $1", a.item_id)
+    return row["expires_at"]
 
 
 # -- reports

@@ -333,8 +333,8 @@ COLUMNS = "execution_id, plan_id, step, state, queue, runtime, priority, availab
 async def block(hand: Hand, count: int, *, action: str | None = None) -> None:
     """As many items, each with a key of its own, and perhaps all of one action, that runs once at most."""
     await hand.sql(
-        f"insert into tenax.item ({COLUMNS}, action_gate, action_most, key_gate, key_most, blocked) "
-        f"select {COLUMNS}, $1::text, case when $1 is not null then 1 end, 'key' || n, 1, true "
+        f"insert into tenax.item ({COLUMNS}, limits, stopped_by) "
+        f"select {COLUMNS}, row($1::text, case when $1 is not null then 1 end, 'key' || n, 1)::tenax.limits, 'limit' "
         "  from tenax.item cross join generate_series(1, $2::integer) n",
         action,
         count,
@@ -342,7 +342,7 @@ async def block(hand: Hand, count: int, *, action: str | None = None) -> None:
 
 
 async def count_blocked(hand: Hand) -> int:
-    return (await hand.sql("select count(*) from tenax.item where blocked"))[0][0]
+    return (await hand.sql("select count(*) from tenax.item where standing = 'blocked'"))[0][0]
 
 
 def test_keys_are_looked_at_some_at_a_time_and_none_is_left_out(play):
@@ -354,7 +354,7 @@ def test_keys_are_looked_at_some_at_a_time_and_none_is_left_out(play):
             await hand.look()
             left.append(await count_blocked(hand))
         assert left == [KEYS_AT_ONCE + 1, 1, 0]
-        await hand.sql("update tenax.item set blocked = true where key_gate = 'key1'")
+        await hand.sql("update tenax.item set stopped_by = 'limit' where (limits).key = 'key1'")
         await hand.look()
         assert await count_blocked(hand) == 0, "it begins anew"
 
@@ -365,56 +365,16 @@ def test_what_waits_at_a_full_limit_is_not_touched(play):
     async def scene(hand: Hand):
         await hand.submit()
         await block(hand, 20, action="act")
-        await hand.sql("update tenax.item set action_gate = 'act', action_most = 1 where not blocked")
+        await hand.sql(
+            "update tenax.item set limits = row('act', 1, null, null)::tenax.limits where stopped_by is null"
+        )
         running = await hand.lease_one()
         await hand.look()
-        rows = await hand.sql("select xmax::text as touched from tenax.item where blocked")
+        rows = await hand.sql("select xmax::text as touched from tenax.item where standing = 'blocked'")
         assert [row["touched"] for row in rows] == ["0"] * 20
-        await hand.sql("update tenax.item set action_gate = null where id = $1", running.item_id)
+        await hand.sql("update tenax.item set limits = null where id = $1", running.item_id)
         await hand.look()
         assert await count_blocked(hand) < 20, "there is room now"
-
-    play(scene)
-
-
-# -- items without a next wake-up
-
-
-@pytest.mark.parametrize(
-    ("broken", "why"),
-    [
-        ("blocked = true", "it waited at no limit"),
-        ("state = 'held', timeout_at = null", "it was held without an end"),
-    ],
-)
-def test_an_item_that_nothing_would_wake_is_repaired_and_reported(play, broken, why):
-    async def scene(hand: Hand):
-        id_ = await hand.submit()
-        await hand.sql(f"update tenax.item set {broken}")
-        assert await hand.lease() == []
-        await hand.engine.sweep()
-        [told] = await data_of(hand, id_, "execution_activated")
-        assert told == {"reason": why}
-        if "held" in broken:
-            await live(hand, 60)
-            assert (await hand.types(id_))[-1] == "execution_failed", "max_hold is over"
-        else:
-            assert len(await hand.lease()) == 1
-        await hand.engine.sweep()
-        assert len(await data_of(hand, id_, "execution_activated")) == 1
-
-    play(scene, max_hold=60.0)
-
-
-def test_a_sleep_without_an_end_is_repaired(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit("name: s\nworkflow:\n  - {step: nap, type: sleep, for: 1h}\n")
-        await hand.settle_down()
-        await hand.sql("update tenax.item set timeout_at = null")
-        await hand.engine.sweep()
-        await hand.settle_down()
-        assert await hand.status(id_) == "completed"
-        assert (await data_of(hand, id_, "execution_activated")) == [{"reason": "it waited without an end"}]
 
     play(scene)
 

@@ -39,7 +39,7 @@ async def quarantined(hand: Hand, source: str = PATIENT) -> int:
     return id_
 
 
-async def item_row(hand: Hand, columns: str = "state, attempt, timeout_at, ledger") -> dict:
+async def item_row(hand: Hand, columns: str = "state, attempt, expires_at, ledger") -> dict:
     [row] = await hand.sql(f"select {columns} from tenax.item")
     return dict(row)
 
@@ -60,11 +60,11 @@ def test_an_item_that_costs_three_different_workers_their_lease_is_quarantined(p
         assert "it has cost 3 workers their lease (a, b, c)" in step["held"]["reason"]
         [held] = [e for e in await hand.engine.events(id_) if e["type"] == "retry_held"]
         row = await item_row(hand)
-        assert row["timeout_at"] is not None
+        assert row["expires_at"] is not None
         [at] = await hand.sql(
             "select at from tenax.event where type = 'retry_held' and execution_id = $1", id_
         )
-        assert row["timeout_at"] == at["at"] + timedelta(days=1)
+        assert row["expires_at"] == at["at"] + timedelta(days=1)
         assert held["data"]["decision"]["after"]["lost_by"] == ["a", "b", "c"]
 
     play(scene)
@@ -203,7 +203,7 @@ def test_a_person_releases_it_and_one_more_loss_quarantines_it_again(play):
         assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
         step = (await hand.engine.get(id_))["steps"]["only"]
         assert (step["status"], step["held"]) == ("retrying", None)
-        assert (await item_row(hand))["timeout_at"] is None
+        assert (await item_row(hand))["expires_at"] is None
 
         await killed(hand, "a")
         assert (await hand.engine.get(id_))["steps"]["only"]["status"] == "held"
@@ -271,7 +271,7 @@ def test_what_the_setting_would_not_hold_any_more_is_released_and_decided_on_aga
             "Attempts: 3 attempts used; none has ended since it was held." in text for text in explained
         )
         row = await item_row(hand)
-        assert (row["state"], row["timeout_at"]) == ("retrying", None)
+        assert (row["state"], row["expires_at"]) == ("retrying", None)
         await hand.succeed(await take(later, "good"), 1)
         assert await hand.status(id_) == "completed"
 
@@ -499,11 +499,11 @@ def test_a_lost_row_of_a_held_item_of_a_fan_out_comes_back_held(play):
     async def scene(hand: Hand):
         id_ = await quarantined(hand, fan(["x", "y"], parallelism=1, retry=STUBBORN))
         await hand.succeed(await take(hand, "good"))
-        before = await item_row(hand, "state, attempt, timeout_at, ledger, placed")
+        before = await item_row(hand, "state, attempt, expires_at, ledger, stopped_by")
         assert before["state"] == "held"
         await hand.sql("delete from tenax.item")
         await hand.engine.sweep()
-        assert await item_row(hand, "state, attempt, timeout_at, ledger, placed") == before
+        assert await item_row(hand, "state, attempt, expires_at, ledger, stopped_by") == before
         assert await hand.lease("good") == []
         assert await counts(hand, id_) == {"total": 2, "held": 1, "succeeded": 1}
 

@@ -185,8 +185,8 @@ def test_the_longest_waiting_go_first_whatever_kind_they_are(play):
         await hand.sql("update tenax.item set suspect = true where execution_id = $1", suspect)
         odd.append(suspect)
         await hand.sql(
-            "update tenax.item set state = 'queued', worker = null, lease_token = null, lease_until = null, "
-            "timeout_at = null, lease_grant = null, started_at = null where execution_id = $1",
+            "update tenax.item set state = 'queued', worker = null, lease_token = null, expires_at = null, "
+            "lease_grant = null, started_at = null where execution_id = $1",
             odd[0],
         )
         await hand.clock.advance(1)
@@ -320,7 +320,7 @@ async def ready_items(hand: Hand) -> list[Candidate]:
     """In the order in which they are to be served, without fan-outs and ageing."""
     rows = await hand.sql(
         "select id, queue, runtime, labels::text, refused_by, suspect from tenax.item "
-        "where leasable and queue <> 'stock' and available_at <= tenax.now() order by priority desc, available_at, id"
+        "where standing in ('ready', 'restricted') and queue <> 'stock' and available_at <= tenax.now() order by priority desc, available_at, id"
     )
     return [
         Candidate(

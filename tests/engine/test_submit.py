@@ -100,7 +100,7 @@ NEEDS_ITS_ID: dict[str, tuple[str, Callable[[int], str]]] = {
     ),
     "a key": (
         workflow({"concurrency": {"limit": 1, "key": "{{ execution_id }}"}}),
-        lambda id_: f"select from tenax.item where key_gate like '%:{id_}'",
+        lambda id_: f"select from tenax.item where (limits).key like '%:{id_}'",
     ),
     "a crowd": (
         workflow(*[{}] * (CROWD_STEPS + 1)),

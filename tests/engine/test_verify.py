@@ -197,7 +197,7 @@ def test_an_item_that_nothing_will_wake_is_found(play):
         await hand.sql("delete from tenax.inbox")
         [violation] = (await verify(hand))["violations"]
         assert violation["law"] == "unfinished-item-has-a-wake-up"
-        assert f"child:{row['id']}" in violation["message"]
+        assert f"child {row['id']}" in violation["message"]
         assert violation["execution"] == parent
 
     play(scene)

@@ -9,7 +9,7 @@ import pytest
 from tenax.errors import InvalidDefinition
 from tenax.model.definition import Workflow
 from tenax.policy.check import load_workflow
-from tenax.policy.plan import PlannedStep, action_gate_name, make_plan
+from tenax.policy.plan import PlannedStep, action_limit_name, make_plan
 
 
 def load(keys: str) -> Workflow:
@@ -69,7 +69,7 @@ def test_without_a_key_there_is_nothing_to_render(keys):
 )
 def test_what_items_are_counted_under(keys, name):
     workflow = load(keys)
-    assert action_gate_name(workflow.name, workflow.steps[2]) == name
+    assert action_limit_name(workflow.name, workflow.steps[2]) == name
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def item(**more: Any) -> ItemRow:
     known: dict[str, Any] = {
         "id": 7, "execution_id": 5, "plan_id": 1, "step": "a", "item_no": None, "attempt": 1, "max_attempts": 3, "ledger": None,
         "created_at": NOW - timedelta(seconds=30), "worker": "w1", "started_at": NOW - timedelta(seconds=2), "state": "leased",
-        "lease_until": NOW, "timeout_at": NOW, "queue_ttl": None, "lease_token": "t1", "refused_by": None, "runtime": "python",
-        "compensates": False, "awaiting": None, "placed": True, "action_gate": None, "key_gate": None,
+        "lease_token": "t1", "refused_by": None, "runtime": "python",
+        "compensates": False, "awaiting": None, "child": None, "placed": True, "action_limit": None, "key_limit": None,
     }  # fmt: skip
     return ItemRow(**{**known, **more})
 
@@ -301,13 +301,13 @@ def test_an_item_that_costs_its_third_worker_the_lease_is_held():
     ledger = encode(Ledger(exempted=2, by_class={"worker_lost": 2}, lost_by=("w2", "w3")))
     one = made(lost, of=item(ledger=ledger, attempt=3), how="lease_expired", lost=Loss("w1", 7, NOW, None, 9))
     assert (one.decision.verdict, types(one)) == ("hold", ["lease_expired", "retry_held"])
-    assert one.held_until == NOW + timedelta(days=1)
+    assert one.again.expires_at == NOW + timedelta(days=1)
     assert one.poison
 
 
 def test_a_child_that_nobody_waits_for_any_more_is_named():
     late = Outcome("failed", facts=Facts(failure_class="timeout", reason="attempt_timeout"))
-    waiting = item(state="accepted", awaiting="child:17", worker=None)
+    waiting = item(state="accepted", awaiting="child", child=17, worker=None)
     assert made(late, of=waiting, how="timed_out").abandoned_child == 17
 
 

@@ -218,7 +218,7 @@ def test_a_report_that_is_none_costs_a_worker_no_lease(standing, bad):
         submit(http, name)
         [assignment] = lease(http, name, life, queues=[name])
         held = [{"item_id": assignment["item_id"], "token": assignment["token"]}]
-        standing.execute("update tenax.item set lease_until = started_at where worker = $1", name)
+        standing.execute("update tenax.item set expires_at = started_at where worker = $1", name)
         beat = {"worker": name, "life": life, "holding": held, "health": bad}
         for _ in range(3):
             answer = http.post("/v1/worker/heartbeat", json=beat)

@@ -38,12 +38,12 @@ STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
     ),
     "lease_ready of a fan-out": (
         lambda tx: claims.lease_ready(tx, GROUP, FAN_OUT, GIVEN, TERMS),
-        {"item_special"},
+        {"item_restricted"},
         100,
     ),
     "lease_ready of both": (
         lambda tx: claims.lease_ready(tx, GROUP, BOTH, GIVEN, TERMS),
-        {"item_ready", "item_special"},
+        {"item_ready", "item_restricted"},
         100,
     ),
     "lease_chosen": (
@@ -58,22 +58,22 @@ STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
     ),
     "find_restricted": (
         lambda tx: claims.find_restricted(tx, GROUP, MOST, 1000, 7, **RESTRICTED),
-        {"item_special"},
+        {"item_restricted"},
         200,
     ),
     "look_at_queues": (
         lambda tx: claims.look_at_queues(tx, ["default", "other"]),
-        {"item_ready", "item_special"},
+        {"item_ready", "item_restricted"},
         200,
     ),
     "count_running": (
         lambda tx: claims.count_running(tx, ["g1", "g2"]),
-        {"item_action_gate", "item_key_gate"},
+        {"item_action_limit", "item_key_limit"},
         10,
     ),
     "unblock_items": (
         lambda tx: claims.unblock_items(tx, ["g1", "g1", "g2"]),
-        {"item_action_gate", "item_key_gate", "item_blocked_action", "item_blocked_key", "item_pkey"},
+        {"item_action_limit", "item_key_limit", "item_pkey"},
         50,
     ),
     "find_suspecting_workers": (

@@ -25,7 +25,7 @@ from tenax.store.straight import STRAIGHT
 BATCHES = (1, 10, 100, 500)
 TABLES = ("item", "execution", "step", "fan")
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w1",), 1)
-LEASED = "select id, lease_token::text as token, execution_id, started_at from tenax.item where state = 'leased' limit $1"
+LEASED = "select id, lease_token::text as token, execution_id, started_at from tenax.item where state = 'leased' order by id limit $1"
 NEW = 1_000_000
 """Ids of executions that are not there yet."""
 
@@ -66,7 +66,9 @@ def ending(rows: list[Any], now: Any) -> Journal:
             journal.step(StepRow(of, "a", "completed", 0, 1, "done"))
             journal.execution(ExecutionRow(of, 1, "running", 1, None, None, None, now))
         else:
-            journal.items_again.append(ItemAgain(row["id"], of, "s", None, "retrying", now, 1, "{}", "error"))
+            journal.items_again.append(
+                ItemAgain(row["id"], of, "s", None, "retrying", now, None, 1, "{}", "error")
+            )
     return journal
 
 

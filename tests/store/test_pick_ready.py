@@ -78,7 +78,9 @@ def on_items(database_url: str, scene: Callable[[Connection], Awaitable[None]]) 
 def test_items_are_leased_share_by_share_and_each_of_them_once(database_url, shares, slots, leased):
     async def scene(connection: Connection) -> None:
         assert await lease(connection, shares, slots) == leased
-        left = await connection.fetch("select id from tenax.item where leasable and id = any($1)", leased)
+        left = await connection.fetch(
+            "select id from tenax.item where standing in ('ready', 'restricted') and id = any($1)", leased
+        )
         assert left == []
 
     on_items(database_url, scene)
@@ -92,9 +94,9 @@ def test_items_are_leased_share_by_share_and_each_of_them_once(database_url, sha
         'labels = \'{"zone": "b"}\'',
         "queue = 'r'",
         "priority = 6",
-        "paused = true",
-        "placed = false",
-        "blocked = true",
+        "stopped_by = 'pause'",
+        "stopped_by = 'slot'",
+        "stopped_by = 'limit', limits = row('a', 1, null, null)::tenax.limits",
     ],
 )
 def test_what_is_not_due_or_not_for_this_group_is_passed_over(database_url, change):
@@ -110,8 +112,8 @@ def test_what_is_not_due_or_not_for_this_group_is_passed_over(database_url, chan
     [
         "refused_by = '{w2}'",
         "suspect = true",
-        "action_gate = 'a', action_most = 1",
-        "key_gate = 'k', key_most = 1",
+        "limits = row('a', 1, null, null)::tenax.limits",
+        "limits = row(null, null, 'k', 1)::tenax.limits",
     ],
 )
 def test_nothing_is_leased_where_the_fan_out_needs_the_full_claim(database_url, change):

@@ -13,6 +13,7 @@ from tenax.model.events import event
 from tenax.model.json_text import decode, encode
 from tenax.policy.plan import Plan
 from tenax.policy.quarantine import is_suspect
+from tenax.policy.queued_action import queue_deadline
 from tenax.policy.vary import varied
 from tenax.store import compensations
 from tenax.store.connect import Connection
@@ -45,7 +46,8 @@ async def _go_on(tx: Connection, core: Core, journal: Journal, row: ExecutionRow
     if not open_.waiting and await _make(tx, core, after, row, plan):
         await after.write(tx)
         return
-    started = await compensations.start_next(tx, row.id, journal.now)
+    actions = [plan.action(name, compensates=True) for name in plan.compensated]
+    started = await compensations.start_next(tx, row.id, journal.now, [a.queued for a in actions])
     if started is not None:
         step, item = started
         after.log(row.id, event("compensation_enqueued", step, item=item))
@@ -69,7 +71,10 @@ async def _make(tx: Connection, core: Core, journal: Journal, row: ExecutionRow,
             journal.suspects.append(one.id)
         if one.state == "retrying" and policy.vary:
             vary = encode(varied(policy, ledger))
-            again = ItemAgain(one.id, row.id, one.step, one.item_no, one.state, one.available_at, one.attempt)
+            expires_at = queue_deadline(actions[one.step].step, one.available_at)
+            again = ItemAgain(
+                one.id, row.id, one.step, one.item_no, one.state, one.available_at, expires_at, one.attempt
+            )
             journal.items_again.append(replace(again, vary=vary))
     return bool(begun)
 

@@ -14,6 +14,7 @@ from tenax.model.changes import ItemAgain, StepRow
 from tenax.model.events import event, timestamp
 from tenax.policy.graph import topological_order
 from tenax.policy.plan import Plan
+from tenax.policy.queued_action import queue_deadline
 from tenax.policy.transitions import check
 from tenax.store import executions, queue
 from tenax.store.connect import Connection
@@ -34,6 +35,7 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
                 f"execution {execution_id} has no step that waits for a retry",
                 remedy="`tenax show` says what it is doing",
             )
+        plan = await core.plans.one(tx, row.plan_id)
         journal = Journal(now)
         data: dict[str, Any] = {"action": "retry_now", "actor": actor, "reason": reason}
         journal.log(row.id, event("operator_action", data=data))
@@ -54,8 +56,10 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
                 event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt, data=moved),
             )
             check("item", item.state, "retrying")
+            step = plan.action(item.step, compensates=item.compensates).step
+            expires_at = queue_deadline(step, now)
             journal.items_again.append(
-                ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, item.attempt)
+                ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, expires_at, item.attempt)
             )
         for fan in await load_open_fans(tx, [row.id]):
             journal.fans[fan.execution_id, fan.step] = fan

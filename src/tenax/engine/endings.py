@@ -11,6 +11,7 @@ from tenax.model.events import EventType, event
 from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
+from tenax.policy.transitions import check
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.fans import end_unstarted_items
@@ -71,8 +72,9 @@ async def cancel_items(
         if item.id not in going
     ]
     for item in ended:
+        check("item", item.state, "cancelled")
         journal.ended_items.append(item.id)
-        journal.freed_gates += item.gates
+        journal.freed_limits += item.limits
         data = {"was": item.state}
         if item.worker and item.state == "leased":
             data["worker"] = item.worker
@@ -90,6 +92,7 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
         if item.execution_id in executions and (steps is None or item.step in steps)
     ]
     for item in doomed:
+        check("item", item.state, "cancelled")
         journal.ended_items.append(item.id)
         journal.log(
             item.execution_id, event("item_cancelled", item.step, item=item.item_no, data={"was": item.state})

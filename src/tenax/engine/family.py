@@ -25,6 +25,7 @@ TRIES = 5
 class _Family:
     """The head, and all that are still open, itself included; locked."""
 
+    core: Core
     tx: Connection
     journal: Journal
     head: ExecutionRow
@@ -71,7 +72,7 @@ async def _together(
     for left in reversed(range(TRIES)):
         try:
             async with core.transaction() as tx:
-                family = await _lock(tx, execution_id, actor, reason)
+                family = await _lock(core, tx, execution_id, actor, reason)
                 changed = await act(family)
                 await family.journal.write(tx)
         except Busy:
@@ -84,7 +85,7 @@ async def _together(
     raise AssertionError("unreachable")
 
 
-async def _lock(tx: Connection, execution_id: int, actor: str, reason: str | None) -> _Family:
+async def _lock(core: Core, tx: Connection, execution_id: int, actor: str, reason: str | None) -> _Family:
     """A child is started under its parent's lock: once nobody new appears, all of them are held."""
     rows: dict[int, ExecutionRow] = {}
     while missing := [id_ for id_ in await find_descendants(tx, execution_id) if id_ not in rows]:
@@ -93,7 +94,8 @@ async def _lock(tx: Connection, execution_id: int, actor: str, reason: str | Non
             raise no_execution(execution_id)
         rows |= locked
     assert now is not None
-    return _Family(tx, Journal(now), rows[execution_id], [r for r in rows.values() if r.open], actor, reason)
+    is_open = [row for row in rows.values() if row.open]
+    return _Family(core, tx, Journal(now), rows[execution_id], is_open, actor, reason)
 
 
 async def _cancel(family: _Family) -> bool:
@@ -144,4 +146,5 @@ async def _switch(family: _Family, rows: list[ExecutionRow], state: str) -> None
         row.become(state)
         family.journal.execution(row)
         family.journal.log(row.id, event("execution_paused" if paused else "execution_resumed"))
-    await queue.pause_items(family.tx, [row.id for row in rows], paused=paused)
+    plans = await family.core.plans.load(family.tx, {row.plan_id for row in rows})
+    await queue.pause_items(family.tx, [row.id for row in rows], plans, paused=paused)

@@ -9,12 +9,15 @@ from tenax.engine.core import Core
 from tenax.engine.fan_out import fan_key
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
-from tenax.model.changes import Run
+from tenax.model.changes import ItemAgain, Run
 from tenax.model.decision import Decision
+from tenax.model.definition import Step
 from tenax.model.events import event
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Release
 from tenax.policy.outcome_events import EndedAttempt
+from tenax.policy.queued_action import queue_deadline
+from tenax.policy.transitions import check
 from tenax.store import queue, workers
 from tenax.store.connect import Connection
 from tenax.store.fans import load_fans
@@ -31,6 +34,7 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
         if now is None:
             return
         items = await _leased(tx, executions, releases)
+        plans = await core.plans.load(tx, {item.plan_id for item in items})
         journal = Journal(now)
         keys = {fan_key(item) for item in items if item.item_no is not None}
         fans = await load_fans(tx, sorted(keys)) if keys else {}
@@ -47,7 +51,8 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
                 unknown.append(EndedAttempt(item, _no_handler(item, back.detail)))
             elif _is_open(executions[item.execution_id], fans.get(fan_key(item)), item):
                 _let_go(journal, item)
-                _hand_back(journal, item, back, refused or tuple(item.refused_by or ()))
+                step = plans[item.plan_id].action(item.step, compensates=item.compensates).step
+                _hand_back(journal, item, step, back, refused or tuple(item.refused_by or ()))
             else:
                 _let_go(journal, item)
                 journal.ended_items.append(item.id)
@@ -74,7 +79,7 @@ def _announce(core: Core, journal: Journal, decisions: Sequence[Decision]) -> No
 
 def _let_go(journal: Journal, item: ItemRow) -> None:
     """Its worker has it no more, and that says nothing of the worker."""
-    journal.freed_gates += item.held_limits
+    journal.freed_limits += item.held_limits
     if item.worker is not None:
         journal.runs.append(Run(item.worker, item.id, item.started_at, "released"))
 
@@ -86,7 +91,7 @@ def _is_open(row: ExecutionRow, fan: FanRow | None, item: ItemRow) -> bool:
     return row.open and not row.failing and (fan is None or not fan.closed)
 
 
-def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[str, ...]) -> None:
+def _hand_back(journal: Journal, item: ItemRow, step: Step, back: Release, refused: tuple[str, ...]) -> None:
     data: dict[str, Any] = {"worker": item.worker, "reason": back.reason, "detail": back.detail}
     if item.compensates:
         data["compensation"] = True
@@ -94,7 +99,12 @@ def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[st
         item.execution_id,
         event("lease_released", item.step, item=item.item_no, attempt=item.attempt, data=data),
     )
-    journal.items_again.append(item.again("queued", journal.now, refused_by=refused))
+    check("item", item.state, "queued")
+    again = ItemAgain(
+        item.id, item.execution_id, item.step, item.item_no, "queued", journal.now, queue_deadline(step, journal.now),
+        item.attempt, refused_by=refused,
+    )  # fmt: skip
+    journal.items_again.append(again)
 
 
 async def _others(tx: Connection, core: Core, item: ItemRow, refused: tuple[str, ...]) -> bool:

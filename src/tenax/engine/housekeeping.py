@@ -14,7 +14,7 @@ from tenax.engine.hand_back import give_up_unwanted
 from tenax.engine.holds import Holds
 from tenax.engine.leader import Leadership
 from tenax.engine.lease import Dispatcher
-from tenax.engine.nets import Nets, mend_stuck
+from tenax.engine.nets import Nets
 from tenax.engine.recover import Recovery
 from tenax.engine.watch import Watch
 from tenax.errors import Unreachable
@@ -62,7 +62,7 @@ class Housekeeping:
         if await self.leadership.renew():  # which sees a gap in service before anyone is judged by it
             changed = await self._watch.look()
             await self._nets.give_up_unserved()
-            await self._nets.reopen_gates()
+            await self._nets.unblock_forgotten()
             if changed:
                 news |= await fleet.catch_up()
                 self._core.hub.announce(fleet=True)
@@ -77,7 +77,6 @@ class Housekeeping:
         await self.beat()
         await self.recover()
         await self._recovery.repair_waits()
-        await mend_stuck(self._core)
         settings = self._core.settings
         async with self._core.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)

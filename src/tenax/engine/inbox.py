@@ -87,7 +87,7 @@ async def _apply_endings(
     for message in messages:
         item = items.get(message.body["item"]) or await _rebuilt(tx, message)
         child = children.get(message.body["child"])
-        if item is not None and child is not None and item.awaiting == f"child:{child.id}":
+        if item is not None and child is not None and item.child == child.id:
             ended.append(EndedAttempt(item, _outcome(child), "ended"))
     journal = Journal(now)
     decisions = await settle(tx, core, journal, executions, ended)
@@ -96,8 +96,8 @@ async def _apply_endings(
 
 async def _rebuilt(tx: Connection, message: Message) -> ItemRow | None:
     """What waits for the child in the place of the item that started it, where that was lost."""
-    waiting = await queue.lock_accepted_items(tx, message.execution_id, f"child:{message.body['child']}")
-    return waiting[0] if waiting else None
+    waiting = await queue.lock_accepted_items(tx, message.execution_id, "child")
+    return next((item for item in waiting if item.child == message.body["child"]), None)
 
 
 def _outcome(child: EndedChild) -> Outcome:

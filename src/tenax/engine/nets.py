@@ -1,4 +1,4 @@
-"""Nothing is ever stuck: what nobody is able to run, what nothing would wake, what waits at a limit under which there is room."""
+"""Nothing is ever stuck: what nobody is able to run, and what waits at a limit under which there is room."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenax.engine.set_aside import Found, SetAside
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
-from tenax.model.events import event, timestamp
+from tenax.model.events import timestamp
 from tenax.model.outcome import Facts, Outcome
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
@@ -70,13 +70,14 @@ class Nets:
         announce(self._core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
         return len(ready)
 
-    async def reopen_gates(self) -> int:
+    async def unblock_forgotten(self) -> int:
+        """Lets items go on that are blocked at a limit under which there is room. Returns how many that were."""
         async with self._core.transaction() as tx:
-            opened, last = await fleet.reopen_gates(tx, self._last_key, KEYS_AT_ONCE)
+            unblocked, last = await fleet.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
         self._last_key = last or ""
-        if opened:
+        if unblocked:
             self._core.hub.announce(ready=True, special=True)
-        return opened
+        return unblocked
 
 
 def _seek_every(wait: float) -> float:
@@ -95,22 +96,6 @@ def _unserved(item: ItemRow, plan: Plan, wait: float) -> EndedAttempt:
     )
     facts = Facts(failure_class="worker_unavailable", reason="worker_wait_expired", message=message)
     return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
-
-
-async def mend_stuck(core: Core) -> int:
-    """Items without a next wake-up. There must be none: each is reported."""
-    async with core.transaction() as tx:
-        mended = await fleet.repair_stuck_items(tx, core.settings.max_hold)
-        if mended:
-            journal = Journal(await service.now(tx))
-            for one in mended:
-                _log.warning("a work item that nothing would wake is repaired", item_id=one.id, why=one.why)
-                activated = event("execution_activated", one.step, item=one.item_no, data={"reason": one.why})
-                journal.log(one.execution_id, activated)
-            await journal.write(tx)
-    if mended:
-        core.hub.announce(ready=True, special=True, due_in=0.0)
-    return len(mended)
 
 
 async def held_steps(

@@ -16,6 +16,7 @@ from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Facts, FailureClass, Outcome
 from tenax.policy.outcome_events import EndedAttempt
+from tenax.policy.plan import Plan
 from tenax.store import queue
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem, ItemRow
@@ -64,17 +65,18 @@ async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
         executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
-        items = await queue.lock_expired_items(tx, [item_id for item_id, _ in found])
+        items = await queue.lock_expired_items(tx, [item_id for item_id, _ in found], core.terms.grace)
         journal = Journal(now)
         waited = [item.id for item in items if item.state in ("queued", "retrying")]
         served = await find_served_items(tx, waited, core.settings.lease) if waited else set()
-        ended = [_expired(core, journal, item, is_served=item.id in served) for item in items]
+        plans = await core.plans.load(tx, {item.plan_id for item in items})
+        ended = [_expired(core, plans[item.plan_id], item, is_served=item.id in served) for item in items]
         decisions = await settle(tx, core, journal, executions, ended)
     announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
     return len(items)
 
 
-def _expired(core: Core, journal: Journal, item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
+def _expired(core: Core, plan: Plan, item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
     """Returns how an item that has run out of something ended. `is_served`: a live worker is able to run it."""
     if item.state == "accepted":
         return _waited(item)
@@ -83,20 +85,19 @@ def _expired(core: Core, journal: Journal, item: ExpiredItem, *, is_served: bool
         facts = Facts(failure_class="worker_lost", reason="hold_expired", message=message)
         return EndedAttempt(item, Outcome("failed", facts=facts), "hold_expired")
     if item.state != "leased":
-        return _expired_in_queue(item, is_served=is_served)
-    assert item.timeout_at is not None
-    assert item.lease_until is not None
-    if item.timeout_at <= min(item.lease_until, journal.now):
-        return _timed_out(core, item, item.timeout_at)
+        queue_ttl = plan.action(item.step, compensates=item.compensates).step.queue_ttl
+        return _expired_in_queue(item, queue_ttl, is_served=is_served)
+    if item.timed_out:
+        return _timed_out(core, item)
     message = f"worker {item.worker} sent no heartbeat for {format_duration(core.settings.lease)}"
     facts = Facts(failure_class="worker_lost", reason="worker_heartbeat_stale", message=message)
     return EndedAttempt(item, Outcome("failed", facts=facts), "lease_expired", lost=item.loss)
 
 
-def _expired_in_queue(item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
+def _expired_in_queue(item: ExpiredItem, queue_ttl: float | None, *, is_served: bool) -> EndedAttempt:
     """It waited for longer than its `queue_ttl`: for its turn, or for a worker that is able to run it."""
     item.attempt += 1
-    message = f"not leased within {format_duration(item.queue_ttl or 0.0)} (queue_ttl)"
+    message = f"not leased within {format_duration(queue_ttl or 0.0)} (queue_ttl)"
     if not is_served:
         message += ": no live worker is able to run it"
     failure_class: FailureClass = "queue_timeout" if is_served else "worker_unavailable"
@@ -104,10 +105,10 @@ def _expired_in_queue(item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
     return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
 
 
-def _timed_out(core: Core, item: ExpiredItem, timeout_at: datetime) -> EndedAttempt:
+def _timed_out(core: Core, item: ExpiredItem) -> EndedAttempt:
     """Its worker should have said so. One that was silent by then was lost, though its lease was not over yet."""
     said, lost = "did not say so", None
-    if _was_silent(core, item, timeout_at):
+    if _was_silent(core, item, item.expires_at):
         said, lost = f"({item.worker}) had fallen silent before", item.loss
     facts = Facts(timed_out=True, message=f"the attempt outlived its timeout, and its worker {said}")
     return EndedAttempt(item, Outcome("failed", facts=facts), "timed_out", lost=lost)

@@ -8,23 +8,20 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution, failure_of, render_results
 from tenax.engine.progress import advance_executions
-from tenax.engine.repair_fans import awaited_by, held_until, moment, repair_fans
+from tenax.engine.repair_fans import lost_item, repair_fans
 from tenax.engine.start import Turn, queued_item, start_steps
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.state import ExecutionState, StepState, fold
 from tenax.policy.plan import Plan
-from tenax.policy.quarantine import is_suspect
-from tenax.policy.queued_action import vary_after
 from tenax.settings import Settings
 from tenax.store import inbox, queue, service
 from tenax.store.connect import Connection
 from tenax.store.events import get_events
 from tenax.store.executions import OpenExecution, find_open_executions
+from tenax.store.fans import restore_items
 from tenax.store.journal import Journal
-from tenax.store.queue import restore_item
-from tenax.store.rows import ledger_from
 from tenax.store.steps import ended_steps
 
 BATCH = 200
@@ -123,29 +120,41 @@ async def _repair(core: Core, execution_id: int) -> bool:
         _log.warning(
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )
-        await _rebuild(tx, journal, Turn(row, plan), state, seen.live)
+        await _rebuild(tx, journal, Turn(row, plan), state, seen.live, core.settings)
         await write(tx, core, journal)
-        await _restore_items(tx, journal, plan, state, core.settings)
     return True
 
 
 async def _rebuild(
-    tx: Connection, journal: Journal, turn: Turn, state: ExecutionState, there: frozenset[str]
+    tx: Connection,
+    journal: Journal,
+    turn: Turn,
+    state: ExecutionState,
+    there: frozenset[str],
+    settings: Settings,
 ) -> None:
-    """The rows that the events say there should be: for each step its end, its counter, or its work item if it is not there."""
+    """The rows that the events say there should be: for each step its end, its counter, or its work item if it is not there.
+
+    A work item has used up what it had used up, and is due when it was: a repair grants nothing. What was running counts as lost.
+    """
     row, plan = turn.row, turn.plan
     over = {name: _ended(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
     stored = {step.step for step in await ended_steps(tx, row.id)}
-    for step in over.values():
-        if not plan.single and step.step not in stored:
-            journal.step(step)
+    for ended in over.values():
+        if not plan.single and ended.step not in stored:
+            journal.step(ended)
     live = [name for name, step in state.steps.items() if step.status in _LIVE and name not in there]
     row.open_steps = len(plan.steps) - len(over)
     journal.execution(row)
     for name in live:
+        step = state.steps[name]
         if plan.steps[name].for_each is None:
-            journal.new_items.append(await queued_item(tx, journal, turn, plan.steps[name]))
-            held = state.steps[name].status == "held"
+            item = await queued_item(tx, journal, turn, plan.steps[name])
+            if step.attempt:
+                await restore_items(tx, item, [lost_item(plan.steps[name], step, journal.now, settings)])
+            else:
+                journal.new_items.append(item)
+            held = step.status == "held"
             journal.log(row.id, event("item_held" if held else "step_enqueued", name))
         else:
             turn.ended += await start_steps(tx, journal, turn, [name])
@@ -187,26 +196,3 @@ async def _end(tx: Connection, journal: Journal, turn: Turn, over: dict[str, Ste
 
 def _ended(execution_id: int, step: StepState) -> StepRow:
     return StepRow(execution_id, step.step, step.status, 0, step.attempt, step.result, step.failure)
-
-
-async def _restore_items(
-    tx: Connection, journal: Journal, plan: Plan, state: ExecutionState, settings: Settings
-) -> None:
-    """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost."""
-    for item in journal.new_items:
-        step = state.steps[item.step]
-        if step.attempt:
-            await restore_item(
-                tx,
-                item,
-                attempt=step.attempt,
-                ledger=step.ledger,
-                available_at=moment(step.available_at) or journal.now,
-                created_at=moment(step.enqueued_at) or journal.now,
-                lost_worker=step.attempts[-1].worker if step.status == "running" else None,
-                previous=step.previous,
-                vary=vary_after(plan.steps[item.step].policy.policy, ledger_from(step.ledger, 0.0)),
-                awaited=awaited_by(step),
-                held_until=held_until(step, settings.max_hold),
-                suspect=is_suspect(ledger_from(step.ledger, 0.0), settings.poison_after),
-            )

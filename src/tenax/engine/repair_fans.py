@@ -14,7 +14,6 @@ from tenax.engine.progress import advance_executions
 from tenax.engine.start import Turn, keys_of, list_of, spread_item
 from tenax.errors import Unreachable
 from tenax.model.events import event
-from tenax.model.fan_out_state import ItemState
 from tenax.model.state import fold
 from tenax.model.work_state import WorkState
 from tenax.policy.plan import PlannedStep
@@ -30,7 +29,7 @@ from tenax.store.fans import (
     find_broken_fans,
     load_fan_numbers,
     load_fans,
-    restore_fan_items,
+    restore_items,
 )
 from tenax.store.journal import Journal
 from tenax.store.rows import FanRow, ledger_from
@@ -93,64 +92,66 @@ async def _restore(
     elements = await list_of(tx, journal, turn.row, planned)
     step = fold(await get_events(tx, turn.row.id), list(turn.plan.steps)).steps[fan.step]
     created_at = moment(step.enqueued_at) or journal.now
-    lost = [
-        _lost(planned, number, elements[number], step.items.get(number), created_at, journal.now, settings)
-        for number in missing
-    ]
+    lost = []
+    for number in missing:
+        element, state = elements[number], step.items.get(number)
+        lost.append(
+            lost_item(
+                planned, state, journal.now, settings, number=number, element=element, queued_at=created_at
+            )
+            if state is not None and state.attempt
+            else LostItem(number, element, created_at, journal.now)
+        )
     keys = await keys_of(tx, journal, turn, planned, [(one.number, one.element) for one in lost])
     if keys is not None:
         lost = [replace(one, key=key) for one, key in zip(lost, keys, strict=True)]
-    await restore_fan_items(tx, fan, spread_item(turn, planned, fan.total), lost)
+    item = spread_item(turn, planned, fan.total)
+    await restore_items(tx, item, lost, all_have_slots=fan.parallelism is None)
     return len(missing)
 
 
-def _lost(
+def lost_item(
     planned: PlannedStep,
-    number: int,
-    element: object,
-    state: ItemState | None,
-    created_at: datetime,
+    state: WorkState,
     now: datetime,
     settings: Settings,
+    *,
+    number: int | None = None,
+    element: object = None,
+    queued_at: datetime | None = None,
 ) -> LostItem:
-    if state is None or not state.attempt:
-        return LostItem(number, element, created_at, now)
-    worker = state.attempts[-1].worker if state.status == "running" else None
+    """Returns an item whose row is gone as its events tell of it: an item that was tried at least once."""
+    ledger = ledger_from(state.ledger, 0.0)
     return LostItem(
         number,
         element,
-        created_at,
+        queued_at or moment(state.enqueued_at) or now,
         moment(state.available_at) or now,
         attempt=state.attempt,
         ledger=state.ledger,
-        lost_worker=worker,
+        lost_worker=state.attempts[-1].worker if state.status == "running" else None,
         previous=state.previous,
-        vary=vary_after(planned.policy.policy, ledger_from(state.ledger, 0.0)),
-        awaited=awaited_by(state),
-        held_until=held_until(state, settings.max_hold),
-        suspect=is_suspect(ledger_from(state.ledger, 0.0), settings.poison_after),
+        vary=vary_after(planned.policy.policy, ledger),
+        awaited=_awaited(state),
+        held_until=_held_until(state, settings.max_hold),
+        suspect=is_suspect(ledger, settings.poison_after),
     )
 
 
-def held_until(work: WorkState, max_hold: float) -> datetime | None:
+def _held_until(work: WorkState, max_hold: float) -> datetime | None:
     """Until when at most it is held, since its last attempt ended; None: it is not."""
     since = moment(work.attempts[-1].ended_at) if work.status == "held" and work.attempts else None
     return None if since is None else since + timedelta(seconds=max_hold)
 
 
-def awaited_by(work: WorkState) -> tuple[str, datetime | None] | None:
+def _awaited(work: WorkState) -> tuple[str, datetime | None] | None:
     """What an attempt that is under way without a worker waits for, and until when at most."""
     waiting = work.waiting
     if waiting is None:
         return None
     until = moment(waiting.get("until") or waiting.get("deadline_at"))
-    match waiting["for"]:
-        case "signal":
-            return f"signal:{waiting['signal']}", until
-        case "child":
-            return f"child:{work.attempts[-1].child}", until
-        case other:
-            return other, until
+    name = f"signal:{waiting['signal']}" if waiting["for"] == "signal" else waiting["for"]
+    return name, until
 
 
 def moment(text: str | None) -> datetime | None:

@@ -213,8 +213,8 @@ def guarded_change(plan: Plan, made: Transition) -> Change | None:
 def _retried(made: Transition, again: ItemAgain) -> Change:
     # By place, here and below: names would take twice as long, and there is one of these for each attempt.
     return Change(
-        again.id, made.item.lease_token, again.execution_id, "running", again.state, again.available_at, None, again.ledger,
-        again.last_error, None, None, again.previous, again.vary, None, None, None, encode(made.events), None,
+        again.id, made.item.lease_token, again.execution_id, "running", again.state, again.available_at,
+        again.expires_at, None, again.ledger, again.last_error, None, None, again.previous, again.vary, None, None, None, encode(made.events), None,
     )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
         )
     return Change(
         item.id, item.lease_token, item.execution_id, expects, None, None, None, None, None, None, None, None, None,
-        not plan.single, kept, whole, encode([*made.events, then]), queued,
+        None, not plan.single, kept, whole, encode([*made.events, then]), queued,
     )  # fmt: skip
 
 

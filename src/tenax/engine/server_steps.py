@@ -185,7 +185,7 @@ class _Batch:
         self.children = True
         until = None if item.timeout is None else self.journal.now + timedelta(seconds=item.timeout)
         waiting = {"for": "child"} | ({"deadline_at": timestamp(until)} if until is not None else {})
-        self._accept(item, f"child:{child_id}", until, waiting, child=child_id)
+        self._accept(item, "child", until, waiting, child=child_id)
 
     def _accept(
         self, item: ServerItem, awaiting: str, until: datetime | None, waiting: dict[str, Any], **more: Any

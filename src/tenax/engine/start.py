@@ -14,12 +14,12 @@ from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
-from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_gate_name
+from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_limit_name
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.policy.values import as_text, truth
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, Explosion, NewItem
+from tenax.store.rows import ExecutionRow, Explosion, Limits, NewItem
 
 MOST_ITEMS = 1_000_000
 """In one fan-out."""
@@ -95,19 +95,18 @@ async def queued_item(tx: Connection, journal: Journal, turn: Turn, planned: Pla
     if item.queue != SERVER_QUEUE:
         item.lane = turn.row.lane or (turn.row.id if len(turn.plan.steps) > CROWD_STEPS else 0)
     if planned.step.concurrency is not None:
-        _limit(turn, planned, item)
         keys = await keys_of(tx, journal, turn, planned)
-        item.key_gate = keys[0] if keys is not None else None
+        item.limits = limits_of(turn, planned, keys[0] if keys is not None else None)
     return item
 
 
-def _limit(turn: Turn, planned: PlannedStep, item: NewItem) -> None:
-    limits = planned.step.concurrency
-    assert limits is not None
-    item.key_most = limits.key_limit
-    if limits.limit is not None:
-        item.action_gate = action_gate_name(turn.plan.workflow.name, planned.step)
-        item.action_most = limits.limit
+def limits_of(turn: Turn, planned: PlannedStep, key: str | None = None) -> Limits | None:
+    """Returns what an item of the step is limited by."""
+    concurrency = planned.step.concurrency
+    if concurrency is None:
+        return None
+    name = action_limit_name(turn.plan.workflow.name, planned.step) if concurrency.limit is not None else None
+    return Limits(name, concurrency.limit, key, concurrency.key_limit)
 
 
 async def keys_of(
@@ -122,7 +121,7 @@ async def keys_of(
     if template is None:
         return None
     scope = await scope_for(tx, journal, turn.row, planned.concurrency_reads)
-    name = action_gate_name(turn.plan.workflow.name, planned.step)
+    name = action_limit_name(turn.plan.workflow.name, planned.step)
     with _blamed_on(f"the `key` of `concurrency` of step {planned.step.name}"):
         return [
             f"{name}:{_key_text(template.render({**scope, 'item': element, 'index': index}).value)}"
@@ -177,8 +176,7 @@ def spread_item(turn: Turn, planned: PlannedStep, total: int) -> NewItem:
         item.lane = turn.row.lane or turn.row.id
     elif item.queue != SERVER_QUEUE:
         item.lane = turn.row.lane
-    if planned.step.concurrency is not None:
-        _limit(turn, planned, item)
+    item.limits = limits_of(turn, planned)
     return item
 
 

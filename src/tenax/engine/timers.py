@@ -53,7 +53,7 @@ class Timers:
         self._core.hub.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:
             await feed(self._core)
-        over = _earliest(wake.queue, wake.wait, wake.hold, wake.deadline, _expiry(wake))
+        over = _earliest(wake.wait, wake.deadline, _expiry(wake))
         if over is not None and over <= wake.now:
             return 0.0 if await self._reaper.reap() else SHORTEST
         next_due = _earliest(wake.retry, over)

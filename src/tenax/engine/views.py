@@ -171,13 +171,13 @@ async def items(
             "last_error": item["last_error"],
             "lost_by": item["lost_by"],
             "worker": item["worker"],
-            "waiting": _waiting_for(item["awaiting"], timestamp(item["until"])),
+            "waiting": _waiting_for(item["awaiting"], item["child"], timestamp(item["until"])),
         }
         for item in found
     ]
 
 
-def _waiting_for(awaiting: str | None, until: str | None) -> dict[str, Any] | None:
+def _waiting_for(awaiting: str | None, child: int | None, until: str | None) -> dict[str, Any] | None:
     """What an item waits for that nobody works on, in the words of `action_started`."""
     if awaiting is None:
         return None
@@ -188,7 +188,7 @@ def _waiting_for(awaiting: str | None, until: str | None) -> dict[str, Any] | No
         case "signal":
             return {"for": kind, "signal": name, "deadline_at": until}
         case "child":
-            return {"for": kind, "child": int(name), "deadline_at": until}
+            return {"for": kind, "child": child, "deadline_at": until}
         case _:
             return {"for": kind, "deadline_at": until}
 
@@ -279,8 +279,8 @@ def _telling(item: dict[str, Any] | None, waits_at: Standing) -> dict[str, Any] 
     """The work item that tells most of its execution."""
     if item is None:
         return None
-    told = {name: value for name, value in item.items() if name not in ("id", "until")}
-    return {**told, "awaiting": _waiting_for(item["awaiting"], item["until"]), **waits_at}
+    told = {name: value for name, value in item.items() if name not in ("id", "child", "until")}
+    return {**told, "awaiting": _waiting_for(item["awaiting"], item["child"], item["until"]), **waits_at}
 
 
 async def plan_id(core: Core, execution_id: int) -> int:

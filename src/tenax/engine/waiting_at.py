@@ -87,11 +87,11 @@ def _limited(work: ReadyWork) -> dict[str, Any] | None:
 
 def _why_limited(work: ReadyWork) -> str | None:
     """The first limit that is reached, in plain words."""
-    if work.action_gate is not None and _is_full(work.action_running, work.action_most):
-        name, _ = _read_gate(work.action_gate)
+    if work.action is not None and _is_full(work.action_running, work.action_most):
+        name, _ = _read_limit(work.action)
         return f"{work.action_running} of {work.action_most} of `{name}` run (concurrency)"
-    if work.key_gate is not None and _is_full(work.key_running, work.key_most):
-        name, key = _read_gate(work.key_gate)
+    if work.key is not None and _is_full(work.key_running, work.key_most):
+        name, key = _read_limit(work.key)
         return f"{work.key_running} of {work.key_most} of `{name}` with the key {key!r} run (concurrency)"
     if _is_full(work.queue_running, work.queue_most):
         return f"{work.queue_running} of {work.queue_most} of the queue {work.queue} run (tenax queues)"
@@ -104,7 +104,7 @@ def _is_full(running: int | None, most: int | None) -> bool:
     return running is not None and most is not None and running >= most
 
 
-def _read_gate(gate: str) -> tuple[str, str]:
+def _read_limit(limit: str) -> tuple[str, str]:
     """What people know it by, and the key: of `step:mails/send:acme` that is `send` and `acme`."""
-    _, name, *key = gate.split(":", 2)
+    _, name, *key = limit.split(":", 2)
     return name.rpartition("/")[2], "".join(key)

@@ -227,7 +227,7 @@ def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
     """What everyone must hear of a journal that has been committed."""
     made_room = hub.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
     hub.announce(
-        ready=journal.ready or made_room or bool(journal.freed_gates),
+        ready=journal.ready or made_room or bool(journal.freed_limits),
         special=journal.out_of_the_common,
         server_steps=journal.server_ready,
         messages=journal.messages,

@@ -33,7 +33,7 @@ async def heartbeat(core: Core, beat: Heartbeat) -> HeartbeatAnswer:
     """The leases it names live on, whichever life of the worker holds them."""
     items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]
     async with core.transaction() as tx:
-        extended = await queue.extend_leases(tx, items, tokens, core.settings.lease) if items else set()
+        extended = await queue.extend_leases(tx, items, tokens, core.terms) if items else set()
         heard = await workers.beat_worker(tx, beat)
         if beat.leaving:
             await workers.end_worker(tx, beat.worker, beat.life)
@@ -64,7 +64,7 @@ async def _beat_together(core: Core, beats: Mapping[int, Heartbeat]) -> dict[int
     held = [held for beat in beats.values() for held in beat.holding]
     items, tokens = [one.item_id for one in held], [one.token for one in held]
     async with core.transaction() as tx:
-        extended = await queue.extend_leases(tx, items, tokens, core.settings.lease) if items else set()
+        extended = await queue.extend_leases(tx, items, tokens, core.terms) if items else set()
         heard = await workers.beat_workers(tx, list(beats.values()))
     return {
         n: _answer(beat, extended, heard[beat.worker]) for n, beat in beats.items() if beat.worker in heard

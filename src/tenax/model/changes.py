@@ -42,6 +42,8 @@ class ItemAgain(msgspec.Struct, gc=False):
     item_no: int | None
     state: str
     available_at: datetime
+    expires_at: datetime | None
+    """When its time in the queue is over, or its hold."""
     attempt: int
     ledger: str | None = None
     last_error: str | None = None

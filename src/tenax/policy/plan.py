@@ -145,7 +145,7 @@ class Plan:
         return {action.policy_hash: action.policy.policy.as_dict() for action in self.actions.values()}
 
 
-def action_gate_name(workflow: str, step: Step) -> str:
+def action_limit_name(workflow: str, step: Step) -> str:
     """What a step's items are counted under by its `concurrency`: the action that it names, or itself."""
     if step.concurrency is not None and step.concurrency.action is not None:
         return f"action:{step.concurrency.action}"

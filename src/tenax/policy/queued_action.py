@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from tenax.model.decision import Ledger
@@ -40,6 +41,11 @@ def queued_action(step: Step, policy: Policy) -> QueuedAction:
         queue_ttl=step.queue_ttl,
         vary=vary_after(policy, Ledger()),
     )
+
+
+def queue_deadline(step: Step, available_at: datetime) -> datetime | None:
+    """Returns when the time is over that an item may wait in the queue."""
+    return None if step.queue_ttl is None else available_at + timedelta(seconds=step.queue_ttl)
 
 
 def vary_after(policy: Policy, ledger: Ledger) -> str | None:

@@ -33,6 +33,7 @@ from tenax.policy.outcome_events import (
 )
 from tenax.policy.plan import Plan, PlannedAction
 from tenax.policy.quarantine import is_poison, is_suspect
+from tenax.policy.queued_action import queue_deadline
 from tenax.policy.transitions import check
 from tenax.policy.vary import varied
 
@@ -87,7 +88,6 @@ class Transition(msgspec.Struct, gc=False):
     """How an item of a fan-out ended."""
     run: Run | None = None
     """What the attempt came to, as far as it speaks of its worker."""
-    held_until: datetime | None = None
     suspect: bool = False
     """One more lost lease may quarantine the item: it runs beside no other such item."""
     poison: bool = False
@@ -215,10 +215,7 @@ def _run(ended: EndedAttempt, action: PlannedAction, failure: Failure | None) ->
 
 
 def _abandoned_child(ended: EndedAttempt) -> int | None:
-    awaiting = ended.item.awaiting
-    if awaiting is None or ended.how != "timed_out" or not awaiting.startswith("child:"):
-        return None
-    return int(awaiting.removeprefix("child:"))
+    return ended.item.child if ended.how == "timed_out" else None
 
 
 # -- what follows from each verdict
@@ -255,8 +252,6 @@ def _wait(
     state = "held" if held else "retrying"
     check("item", item.state, state)
     made.events.append(wait_event(item, decision, error, available_at))
-    if held:
-        made.held_until = now + timedelta(seconds=rules.max_hold)
     made.suspect = is_suspect(decision.after, rules.poison_after)
     made.again = ItemAgain(
         item.id,
@@ -265,6 +260,7 @@ def _wait(
         item.item_no,
         state,
         available_at,
+        now + timedelta(seconds=rules.max_hold) if held else queue_deadline(action.step, available_at),
         item.attempt,
         encode(decision.after),
         plain(error[:ERROR_SHOWN]) if error is not None else None,

@@ -95,7 +95,9 @@ create unique index execution_submit_key on tenax.execution (submit_key) where s
 create index execution_active on tenax.execution (id) where state in ('running', 'paused');
 create index execution_deadline on tenax.execution (deadline_at)
     where state in ('running', 'paused') and deadline_at is not null;
-create index execution_parent on tenax.execution (parent_id, id) where parent_id is not null;
+-- An attempt starts one child at most.
+create unique index execution_parent on tenax.execution (parent_id, parent_step, coalesce(parent_item_no, -1), parent_attempt)
+    where parent_id is not null;
 create index execution_compensation on tenax.execution (compensation, id) where compensation is not null;
 
 create table tenax.step (
@@ -112,89 +114,92 @@ create table tenax.step (
     primary key (execution_id, step)
 );
 
+-- The limits that an item is under: how many of the same action, and of the same key, may run at once.
+create type tenax.limits as (
+    action      text,
+    action_most integer,
+    key         text,
+    key_most    integer
+);
+
 create table tenax.item (
-    id             bigint primary key default nextval('tenax.item_id'),
-    execution_id   bigint not null,
-    plan_id        bigint not null,
-    step           text not null,
-    item_no        integer,
-    state          text not null check (state in ('waiting', 'queued', 'leased', 'accepted', 'retrying', 'held')),
-    queue          text not null,
-    runtime        text not null,
-    priority       smallint not null,
-    labels         jsonb,
-    available_at   timestamptz not null,
-    queue_deadline timestamptz,
-    created_at     timestamptz not null,
-    attempt        integer not null default 0,
-    max_attempts   integer,
-    timeout        double precision,
-    queue_ttl      double precision,
-    ledger         jsonb,
-    last_error     text,
-    refused_by     text[],
-    worker         text,
-    lease_grant    uuid,
-    lease_token    uuid,
-    lease_until    timestamptz,
-    timeout_at     timestamptz,
-    started_at     timestamptz,
-    expires_at     timestamptz generated always as (least(lease_until, timeout_at)) stored,
+    id           bigint primary key default nextval('tenax.item_id'),
+    execution_id bigint not null,
+    plan_id      bigint not null,
+    step         text not null,
+    -- The place of its element in the list of a fan-out.
+    item_no      integer,
     -- It undoes what the step did.
-    compensates    boolean not null default false,
-    -- The element of a fan-out's list.
-    element        jsonb,
-    -- The last result: of a poll that was not done yet; for a compensation, of what it undoes.
-    previous       jsonb,
-    -- What the next attempt has otherwise: {entry, override}.
-    vary           jsonb,
-    -- What an accepted item waits for: signal:NAME, approval, child:ID, callback, sleep.
-    awaiting       text,
-    -- False: its fan-out has no place for it now.
-    placed         boolean not null default true,
-    paused         boolean not null default false,
-    -- One of a crowd: the crowds take turns, by this number (the execution they began with). 0: none.
-    lane           bigint not null default 0,
+    compensates  boolean not null default false,
+    state        text not null
+                 constraint item_state check (state in ('waiting', 'queued', 'leased', 'accepted', 'retrying', 'held')),
+    -- Why it may not be leased, whatever its state. `slot`: its fan-out has no free slot. `pause`: its execution is paused. `limit`: as
+    -- many as may were running when it was looked at; one that ends lets it go on.
+    stopped_by   text constraint item_stopped_by check (stopped_by in ('slot', 'pause', 'limit')),
+    queue        text not null,
+    runtime      text not null,
+    priority     smallint not null,
+    labels       jsonb,
+    -- The fan-outs take turns, by this number: the id of the execution that a fan-out began with. 0: it belongs to none.
+    lane         bigint not null default 0,
+    limits       tenax.limits,
+    -- The workers that have no handler for it.
+    refused_by   text[],
     -- It has cost workers their lease, and is next to be quarantined: it runs beside no other such item.
-    suspect        boolean not null default false,
-    -- How many of the same action, and of the same key, may run at once.
-    action_gate    text,
-    action_most    integer,
-    key_gate       text,
-    key_most       integer,
-    -- As many as may were running when it was looked at: one that ends lets it go on.
-    blocked        boolean not null default false,
-    leasable       boolean generated always as
-                       (placed and not paused and not blocked and state in ('queued', 'retrying')) stored,
-    -- Any worker that is able may have it, in the order of the queue: the short way.
-    common         boolean generated always as
-                       (lane = 0 and not suspect and refused_by is null and action_gate is null and key_gate is null) stored,
+    suspect      boolean not null default false,
+    -- `ready`: any able worker may have it, in the order of the queue. `restricted`: it is ready, but its lane, its limits, a refusal or
+    -- a suspicion says who may have it, and when. `blocked`: it waits at a limit. `running`: it counts against its limits.
+    standing     text generated always as (
+        case when state in ('leased', 'accepted') then 'running'
+             when state not in ('queued', 'retrying') then null
+             when stopped_by is null then
+                  case when lane = 0 and not suspect and refused_by is null and limits is null then 'ready' else 'restricted' end
+             when stopped_by = 'limit' then 'blocked' end) stored,
+    -- When it may be leased at the earliest.
+    available_at timestamptz not null,
+    -- When its present state runs out: its time in the queue, its lease (which no heartbeat extends beyond its timeout), what it waits
+    -- for, its hold. Null: never.
+    expires_at   timestamptz,
+    -- When it was first queued.
+    created_at   timestamptz not null,
+    -- When its present attempt began.
+    started_at   timestamptz,
+    attempt      integer not null default 0,
+    max_attempts integer,
+    timeout      double precision,
+    ledger       jsonb,
+    last_error   text,
+    worker       text,
+    lease_grant  uuid,
+    lease_token  uuid,
+    -- The element of a fan-out's list.
+    element      jsonb,
+    -- The last result: of a poll that was not done yet; for a compensation, of what it undoes.
+    previous     jsonb,
+    -- What the next attempt has otherwise: {entry, override}.
+    vary         jsonb,
+    -- What an accepted item waits for: signal:NAME, approval, child, callback, sleep.
+    awaiting     text,
     -- The folder of the workflow's file, as its execution has it.
-    base_dir       text,
-    constraint item_lease check (
-        (state = 'leased') = (lease_token is not null and lease_until is not null)
-        and (state <> 'leased' or timeout_at is not null)
-    )
+    base_dir     text,
+    constraint item_lease check ((state = 'leased') = (lease_token is not null)),
+    constraint item_wait check ((state = 'accepted') = (awaiting is not null)),
+    constraint item_end check (expires_at is not null or state not in ('leased', 'held') and coalesce(awaiting, '') not in ('sleep', 'callback')),
+    constraint item_limit check (stopped_by is distinct from 'limit' or not (limits is null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
-create index item_ready on tenax.item (queue, priority, state, available_at) where leasable and common;
-create index item_special on tenax.item (queue, priority, lane, available_at) where leasable and not common;
-create index item_held on tenax.item (timeout_at) where state = 'held';
-create index item_action_gate on tenax.item (action_gate)
-    where action_gate is not null and state in ('leased', 'accepted');
-create index item_key_gate on tenax.item (key_gate) where key_gate is not null and state in ('leased', 'accepted');
-create index item_blocked_action on tenax.item (action_gate, available_at) where blocked and action_gate is not null;
-create index item_blocked_key on tenax.item (key_gate, available_at) where blocked and key_gate is not null;
+create index item_ready on tenax.item (queue, priority, state, available_at) where standing = 'ready';
+create index item_restricted on tenax.item (queue, priority, lane, available_at) where standing = 'restricted';
+create index item_action_limit on tenax.item (((limits).action), standing, available_at)
+    where standing in ('blocked', 'running') and (limits).action is not null;
+create index item_key_limit on tenax.item (((limits).key), standing, available_at)
+    where standing in ('blocked', 'running') and (limits).key is not null;
 create index item_labelled on tenax.item (id) where labels is not null;
+create index item_refused on tenax.item (id) where refused_by is not null and state in ('queued', 'retrying');
 create index item_suspect on tenax.item (worker) where suspect and state = 'leased';
 create index item_due on tenax.item (available_at) where state = 'retrying';
-create index item_expiry on tenax.item (expires_at) where state = 'leased';
-create index item_accepted on tenax.item (expires_at) where state = 'accepted';
-create index item_waiting on tenax.item (execution_id, step, id) where state = 'waiting' and not compensates;
+create index item_expiry on tenax.item (state, expires_at) where expires_at is not null;
+create index item_without_slot on tenax.item (execution_id, step, state, available_at, id) where stopped_by = 'slot';
 create index item_undo on tenax.item (execution_id, id) where state = 'waiting' and compensates;
-create index item_unplaced on tenax.item (execution_id, step, available_at) where state = 'retrying' and not placed;
-create index item_queue_deadline on tenax.item (queue_deadline)
-    where state in ('queued', 'retrying') and queue_deadline is not null;
-create index item_refused on tenax.item (id) where refused_by is not null and state in ('queued', 'retrying');
 create index item_execution on tenax.item (execution_id);
 
 create table tenax.fan (
@@ -211,7 +216,10 @@ create table tenax.fan (
     placed       integer not null,
     -- The step has ended. Items of it may still run.
     closed       boolean not null default false,
-    primary key (execution_id, step)
+    -- Seconds that an item with a slot may wait in the queue.
+    queue_ttl    double precision,
+    primary key (execution_id, step),
+    foreign key (execution_id) references tenax.execution (id) on delete cascade
 ) with (fillfactor = 50);
 create index fan_open on tenax.fan (execution_id) where not closed and placed < parallelism;
 
@@ -230,7 +238,7 @@ create table tenax.item_result (
 
 create table tenax.signal (
     id           bigint generated always as identity primary key,
-    execution_id bigint not null,
+    execution_id bigint not null references tenax.execution (id) on delete cascade,
     name         text not null,
     data         jsonb,
     actor        text not null,

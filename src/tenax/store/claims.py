@@ -162,13 +162,13 @@ async def look_at_queues(tx: Connection, queues: Sequence[str]) -> tuple[LevelSn
 
 async def count_running(tx: Connection, limits: Sequence[str]) -> dict[str, int]:
     """Counts the items that run under each limit. Nobody else adds to any limit until the transaction ends."""
-    await tx.execute(sql("lock_gates"))
-    return {row["gate"]: row["running"] for row in await tx.fetch(sql("count_gates"), limits)}
+    await tx.execute(sql("lock_limits"))
+    return {row["name"]: row["running"] for row in await tx.fetch(sql("count_running_items"), limits)}
 
 
 async def unblock_items(tx: Connection, limits: Sequence[str]) -> None:
     """Makes the next blocked item of each of these limits ready again, as many of a limit as it is named times."""
-    await tx.execute(sql("open_gates"), limits)
+    await tx.execute(sql("unblock_items"), limits)
 
 
 async def block_items(

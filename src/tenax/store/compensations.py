@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from tenax.policy.queued_action import QueuedAction
 from tenax.store.connect import Connection
 from tenax.store.rows import NewItem
-from tenax.store.statements import sql
+from tenax.store.statements import named, sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +43,26 @@ async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_
     """One item for each success of these steps that is not undone yet, in the reverse order of the log."""
     one = actions[0]
     await tx.execute(sql("plan_freely"))
-    made = await tx.fetch(
-        sql("insert_compensations"),
-        one.execution_id,
-        one.plan_id,
-        now,
-        [action.step for action in actions],
-        [action.queue for action in actions],
-        [action.runtime for action in actions],
-        [action.priority for action in actions],
-        [action.labels for action in actions],
-        [action.max_attempts for action in actions],
-        [action.timeout for action in actions],
-        [action.queue_ttl for action in actions],
-        [action.vary for action in actions],
-        one.paused,
-        max_hold,
-    )
+    values = {
+        "execution": one.execution_id,
+        "plan": one.plan_id,
+        "now": now,
+        "paused": one.paused,
+        "max_hold": max_hold,
+        **{f"action_{name}": [getattr(action, name) for action in actions] for name in QueuedAction._fields},
+    }
+    statement = named("insert_compensations")
+    made = await tx.fetch(statement.text, *statement.arguments(values))
     return [Begun(*row) for row in made]
 
 
-async def start_next(tx: Connection, execution_id: int, now: datetime) -> tuple[str, int | None] | None:
-    """Queues the next compensation. Gives its step and its place in the list; None: there is none left."""
-    row = await tx.fetchrow(sql("start_compensation"), execution_id, now)
+async def start_next(
+    tx: Connection, execution_id: int, now: datetime, actions: Sequence[QueuedAction]
+) -> tuple[str, int | None] | None:
+    """Queues the next compensation. Returns its step and its place in the list, or None if there is none left."""
+    timed = [action for action in actions if action.queue_ttl is not None]
+    steps, queue_ttls = [action.step for action in timed], [action.queue_ttl for action in timed]
+    row = await tx.fetchrow(sql("start_compensation"), execution_id, now, steps, queue_ttls)
     return None if row is None else (row["step"], row["item_no"])
 
 

@@ -12,8 +12,9 @@ import asyncpg
 from tenax.errors import TooLarge
 from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
+from tenax.store.journal import encoded, new_item_values
 from tenax.store.rows import FanRow, NewItem
-from tenax.store.statements import sql
+from tenax.store.statements import named, sql
 from tenax.store.steps import StepKey
 
 
@@ -102,7 +103,7 @@ class FanNumbers:
 class LostItem:
     """An item whose row is gone, as the log knows it."""
 
-    number: int
+    number: int | None
     element: Any
     created_at: datetime
     available_at: datetime
@@ -130,36 +131,25 @@ async def load_fan_numbers(tx: Connection, key: StepKey) -> FanNumbers:
     )
 
 
-async def restore_fan_items(tx: Connection, fan: FanRow, item: NewItem, lost: Sequence[LostItem]) -> None:
-    await tx.execute(
-        sql("restore_fan_items"),
-        item.execution_id,
-        item.plan_id,
-        item.step,
-        item.queue,
-        item.runtime,
-        item.priority,
-        item.labels,
-        item.max_attempts,
-        item.timeout,
-        item.queue_ttl,
-        item.paused,
-        [one.number for one in lost],
-        [encode(one.element) for one in lost],
-        [one.attempt for one in lost],
-        [None if one.ledger is None else encode(one.ledger) for one in lost],
-        [one.available_at for one in lost],
-        [one.created_at for one in lost],
-        [one.lost_worker for one in lost],
-        [None if one.previous is None else encode(one.previous) for one in lost],
-        [one.vary if one.attempt else item.vary for one in lost],
-        fan.parallelism is None,
-        [one.awaited[0] if one.awaited is not None else None for one in lost],
-        [one.awaited[1] if one.awaited is not None else one.held_until for one in lost],
-        item.lane,
-        item.action_gate,
-        item.action_most,
-        [one.key for one in lost],
-        item.key_most,
-        [one.suspect for one in lost],
-    )
+async def restore_items(
+    tx: Connection, item: NewItem, lost: Sequence[LostItem], *, all_have_slots: bool = True
+) -> None:
+    """Inserts items that were lost, like `item` but for what each had used up."""
+    statement = named("restore_items")
+    values = new_item_values(item) | {
+        "all_have_slots": all_have_slots,
+        "item_no": [one.number for one in lost],
+        "item_element": [encoded(one.element) for one in lost],
+        "item_attempt": [one.attempt for one in lost],
+        "item_ledger": [encoded(one.ledger) for one in lost],
+        "item_available_at": [one.available_at for one in lost],
+        "item_created_at": [one.created_at for one in lost],
+        "item_lost_worker": [one.lost_worker for one in lost],
+        "item_previous": [encoded(one.previous) for one in lost],
+        "item_vary": [one.vary if one.attempt else item.vary for one in lost],
+        "item_awaiting": [one.awaited[0] if one.awaited is not None else None for one in lost],
+        "item_until": [one.awaited[1] if one.awaited is not None else one.held_until for one in lost],
+        "item_key": [one.key for one in lost],
+        "item_suspect": [one.suspect for one in lost],
+    }
+    await tx.execute(statement.text, *statement.arguments(values))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tenax.model.json_text import decode
@@ -46,24 +45,11 @@ async def find_unserved_items(
     return [(row["id"], row["execution_id"]) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class Mended:
-    id: int
-    execution_id: int
-    step: str
-    item_no: int | None
-    why: str
-
-
-async def repair_stuck_items(tx: Connection, max_hold: float) -> list[Mended]:
-    return [Mended(*row) for row in await tx.fetch(sql("repair_stuck_items"), max_hold)]
-
-
-async def reopen_gates(tx: Connection, after: str, most: int) -> tuple[int, str | None]:
-    """Opens what waits though there is room, of the limits of actions and of the `most` keys after this one. Returns how
-    many items that were, and the last key, if there may be more."""
-    row = await tx.fetchrow(sql("reopen_gates"), after, most)
-    return row["opened"], row["last"]
+async def unblock_forgotten_items(tx: Connection, after: str, most: int) -> tuple[int, str | None]:
+    """Lets items go on that are blocked though there is room, under the limits of actions and the `most` keys after this one. Returns
+    how many items that were, and the last key, if there may be more."""
+    row = await tx.fetchrow(sql("unblock_forgotten_items"), after, most)
+    return row["unblocked"], row["last"]
 
 
 async def find_line(tx: Connection, execution_id: int) -> set[int]:

@@ -26,6 +26,7 @@ class Change(NamedTuple):
     state: str | None = None
     """The state that the item goes to. None: the item is over."""
     available_at: datetime | None = None
+    expires_at: datetime | None = None
     attempt: int | None = None
     ledger: str | None = None
     last_error: str | None = None
@@ -48,8 +49,8 @@ def locked_change(again: ItemAgain) -> Change:
     """Makes the change of an item of a locked execution that goes back to the queue."""
     refused = encode(again.refused_by) if again.refused_by else None
     return Change(
-        again.id, None, again.execution_id, "locked", again.state, again.available_at, again.attempt, again.ledger,
-        again.last_error, refused, again.placed, again.previous, again.vary,
+        again.id, None, again.execution_id, "locked", again.state, again.available_at, again.expires_at,
+        again.attempt, again.ledger, again.last_error, refused, again.placed, again.previous, again.vary,
     )  # fmt: skip
 
 

@@ -81,10 +81,8 @@ class Journal:
     """Those over which their worker was lost, where that is not known yet."""
     pardons: list[int] = field(default_factory=list)
     """Items that kill whatever runs them: their workers are not to blame."""
-    freed_gates: list[str] = field(default_factory=list)
+    freed_limits: list[str] = field(default_factory=list)
     """What was running and counted against a limit, by the limit's name: the next one may go on."""
-    holds: dict[int, datetime] = field(default_factory=dict)
-    """Items that are held, until when at most."""
     suspects: list[int] = field(default_factory=list)
     """Items that run beside no other such item."""
     special: bool = False
@@ -111,7 +109,7 @@ class Journal:
     def out_of_the_common(self) -> bool:
         """Some of what can be leased now is not to be had the short way."""
         fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
-        return self.special or bool(self.freed_gates) or any(not item.common for item in fresh)
+        return self.special or bool(self.freed_limits) or any(not item.common for item in fresh)
 
     @property
     def server_ready(self) -> bool:
@@ -148,7 +146,7 @@ class Journal:
         """Adds a transition of an item whose execution is locked."""
         item = made.item
         self.events.setdefault(item.execution_id, []).extend(made.events)
-        self.freed_gates += item.held_limits
+        self.freed_limits += item.held_limits
         if made.run is not None:
             self.runs.append(made.run)
         if made.poison:
@@ -159,8 +157,6 @@ class Journal:
             self.items_again.append(made.again)
         else:
             self.ended_items.append(item.id)
-        if made.held_until is not None:
-            self.holds[item.id] = made.held_until
         if made.suspect:
             self.suspects.append(item.id)
             self.special = True
@@ -244,13 +240,11 @@ class Journal:
             await tx.execute(sql("retire_fans"), self.fans_over)
         if children:
             await tx.execute(sql("announce_endings"), children, self.now)
-        if self.holds:
-            await tx.execute(sql("hold_items"), list(self.holds), list(self.holds.values()))
         if self.suspects:
             await tx.execute(sql("suspect_items"), self.suspects)
-        if self.freed_gates:
-            await tx.execute(sql("lock_gates"))  # whoever is just being turned away at one is seen then
-            await tx.execute(sql("open_gates"), self.freed_gates)
+        if self.freed_limits:
+            await tx.execute(sql("lock_limits"))  # whoever is just being turned away at one is seen then
+            await tx.execute(sql("unblock_items"), self.freed_limits)
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
 
@@ -288,31 +282,36 @@ def encoded(value: Any) -> str | None:
 
 
 async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
-    item = explosion.item
-    await tx.execute(
-        sql("explode_items"),
-        item.execution_id,
-        item.plan_id,
-        item.step,
-        explosion.elements,
-        item.queue,
-        item.runtime,
-        item.priority,
-        item.labels,
-        item.max_attempts,
-        item.timeout,
-        item.queue_ttl,
-        explosion.parallelism,
-        explosion.tolerated,
-        now,
-        item.vary,
-        item.paused,
-        item.lane,
-        item.action_gate,
-        item.action_most,
-        explosion.keys,
-        item.key_most,
-    )
+    statement = named("explode_items")
+    values = new_item_values(explosion.item) | {
+        "elements": explosion.elements,
+        "parallelism": explosion.parallelism,
+        "tolerated": explosion.tolerated,
+        "keys": explosion.keys,
+        "now": now,
+    }
+    await tx.execute(statement.text, *statement.arguments(values))
+
+
+def new_item_values(item: NewItem) -> dict[str, Any]:
+    """Returns the parameters of a statement that inserts items like this one."""
+    return {
+        "execution": item.execution_id,
+        "plan": item.plan_id,
+        "step": item.step,
+        "queue": item.queue,
+        "runtime": item.runtime,
+        "priority": item.priority,
+        "labels": item.labels,
+        "max_attempts": item.max_attempts,
+        "timeout": item.timeout,
+        "queue_ttl": item.queue_ttl,
+        "vary": item.vary,
+        "paused": item.paused,
+        "base_dir": item.base_dir,
+        "lane": item.lane,
+        "limits": encoded(item.limits),
+    }
 
 
 async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> None:
@@ -352,6 +351,6 @@ def item_columns(items: Sequence[NewItem]) -> tuple[list[Any], ...]:
         [item.queue_ttl for item in items],
         [item.vary for item in items],
         [item.lane for item in items],
-        [item.gates for item in items],
+        [encoded(item.limits) for item in items],
         [item.base_dir for item in items],
     )

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from tenax.model.json_text import encode
+from tenax.policy.plan import Plan
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.arrays import columns
+from tenax.store.claims import Terms
 from tenax.store.connect import Connection
 from tenax.store.rows import (
     ExecutionRow,
     ExpiredItem,
     ItemRow,
-    NewItem,
     OpenItem,
     RefusedItem,
     ServerItem,
 )
-from tenax.store.statements import sql
+from tenax.store.statements import named, sql
 
 
 async def lock_executions(
@@ -42,10 +41,13 @@ async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequen
 
 
 async def lock_expired_items(
-    tx: Connection, items: Sequence[int], *, life: str | None = None
+    tx: Connection, items: Sequence[int], grace: float, *, life: str | None = None
 ) -> list[ExpiredItem]:
-    """Locks and returns those of these items that have run out of something, or that this life of a worker holds."""
-    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life)]
+    """Locks and returns those of these items whose state has run out, or that this life of a worker holds.
+
+    `grace`: the seconds beyond the timeout of an attempt, up to which its lease is extended.
+    """
+    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life, grace)]
 
 
 async def lock_open_items(
@@ -81,8 +83,27 @@ async def lock_server_items(tx: Connection, items: Sequence[int]) -> list[Server
     return [ServerItem(*row) for row in await tx.fetch(sql("lock_server_items"), items)]
 
 
-async def pause_items(tx: Connection, executions: Sequence[int], *, paused: bool) -> None:
-    await tx.execute(sql("pause_items"), executions, paused)
+async def pause_items(
+    tx: Connection, executions: Sequence[int], plans: Mapping[int, Plan], *, paused: bool
+) -> None:
+    """Stops the items of executions, or lets them go on. `plans`: those of the executions, by their ids."""
+    timed = [
+        (plan_id, name, compensates, action.step.queue_ttl)
+        for plan_id, plan in plans.items()
+        for name, planned in plan.steps.items()
+        for compensates, action in ((False, planned), (True, planned.compensation))
+        if action is not None and action.step.queue_ttl is not None
+    ]
+    values = {
+        "executions": executions,
+        "paused": paused,
+        "action_plan": [plan_id for plan_id, _, _, _ in timed],
+        "action_step": [step for _, step, _, _ in timed],
+        "action_compensates": [compensates for _, _, compensates, _ in timed],
+        "action_queue_ttl": [queue_ttl for _, _, _, queue_ttl in timed],
+    }
+    statement = named("pause_items")
+    await tx.execute(statement.text, *statement.arguments(values))
 
 
 async def find_expired_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
@@ -102,10 +123,11 @@ async def find_granted_items(
 
 
 async def extend_leases(
-    tx: Connection, items: Sequence[int], tokens: Sequence[str], lease: float
+    tx: Connection, items: Sequence[int], tokens: Sequence[str], terms: Terms
 ) -> set[tuple[int, str]]:
     """Extends the leases that are still the worker's. Returns their items and tokens."""
-    places = [row["place"] - 1 for row in await tx.fetch(sql("extend_leases"), items, tokens, lease)]
+    rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
+    places = [row["place"] - 1 for row in rows]
     return {(items[place], tokens[place]) for place in places}
 
 
@@ -116,9 +138,9 @@ class Wake:
     now: datetime
     retry: datetime | None
     expiry: datetime | None
-    queue: datetime | None
+    """The end of a lease."""
     wait: datetime | None
-    hold: datetime | None
+    """The end of a wait, of a hold, or of the time that an item may be in the queue."""
     deadline: datetime | None
     reap_after: datetime | None
     server_steps: bool
@@ -135,41 +157,6 @@ async def next_wake(tx: Connection, but: Sequence[int], within: float) -> Wake:
 
 async def beat_service(tx: Connection, gap: float, lease: float) -> None:
     await tx.execute(sql("beat_service"), gap, lease)
-
-
-async def restore_item(
-    tx: Connection,
-    item: NewItem,
-    *,
-    attempt: int,
-    ledger: dict[str, Any] | None,
-    available_at: datetime,
-    created_at: datetime,
-    lost_worker: str | None,
-    previous: Any,
-    vary: str | None,
-    awaited: tuple[str, datetime | None] | None,
-    held_until: datetime | None,
-    suspect: bool,
-) -> None:
-    """A rebuilt item gets back what it had used up. One that was running is leased to its lost worker, and expired; one that
-    went on without a worker waits for the same again, until then; one that was held is held."""
-    text = None if ledger is None else encode(ledger)
-    last = None if previous is None else encode(previous)
-    arguments = (
-        item.execution_id,
-        item.step,
-        attempt,
-        text,
-        available_at,
-        created_at,
-        lost_worker,
-        last,
-        vary,
-        *(awaited or (None, held_until)),
-        suspect,
-    )
-    await tx.execute(sql("restore_item"), *arguments)
 
 
 async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:

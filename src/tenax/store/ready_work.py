@@ -22,9 +22,9 @@ class ReadyWork:
     runtime: str
     labels: dict[str, str]
     since: datetime
-    action_gate: str | None
+    action: str | None
     action_most: int | None
-    key_gate: str | None
+    key: str | None
     key_most: int | None
     action_running: int | None
     key_running: int | None

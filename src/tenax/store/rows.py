@@ -9,9 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from tenax.model.changes import ItemAgain, ItemResult, Loss
+from tenax.model.changes import ItemResult, Loss
 from tenax.model.decision import Ledger
-from tenax.model.json_text import encode
 from tenax.model.times import seconds_since
 from tenax.policy.transitions import check
 
@@ -54,7 +53,7 @@ class ExecutionRow:
 
 @dataclass(slots=True)
 class ItemRow:
-    """A locked work item."""
+    """A locked work item. The fields are the columns of `item_row.sql`, in their order."""
 
     id: int
     execution_id: int
@@ -68,17 +67,17 @@ class ItemRow:
     worker: str | None
     started_at: datetime | None
     state: str
-    lease_until: datetime | None
-    timeout_at: datetime | None
-    queue_ttl: float | None
     lease_token: Any
     refused_by: list[str] | None
     runtime: str
     compensates: bool
     awaiting: str | None
+    child: int | None
+    """The execution that it waits for."""
     placed: bool
-    action_gate: str | None
-    key_gate: str | None
+    """It has a slot of its fan-out, or needs none."""
+    action_limit: str | None
+    key_limit: str | None
 
     def age(self, now: datetime) -> float:
         """Returns the seconds since the item was first queued."""
@@ -89,32 +88,16 @@ class ItemRow:
         """The limits that it counts against while it runs."""
         if self.state not in ("leased", "accepted"):
             return []
-        return [gate for gate in (self.action_gate, self.key_gate) if gate is not None]
-
-    def again(
-        self,
-        state: str,
-        available_at: datetime,
-        *,
-        ledger: str | None = None,
-        last_error: str | None = None,
-        refused_by: tuple[str, ...] = (),
-        placed: bool | None = None,
-        previous: str | None = None,
-        vary: str | None = None,
-    ) -> ItemAgain:
-        """The item as it goes back to the queue."""
-        check("item", self.state, state)
-        return ItemAgain(
-            self.id, self.execution_id, self.step, self.item_no, state, available_at, self.attempt,
-            ledger, last_error, refused_by, placed, previous, vary,
-        )  # fmt: skip
+        return [name for name in (self.action_limit, self.key_limit) if name is not None]
 
 
 @dataclass(slots=True)
 class ExpiredItem(ItemRow):
     """A locked item that has run out of something, with its worker as far as it is known."""
 
+    expires_at: datetime
+    timed_out: bool
+    """Its lease was not to be extended any more: the attempt has outlived its timeout."""
     last_heartbeat: datetime | None
     registered_at: datetime | None
     version: str | None
@@ -146,7 +129,7 @@ class OpenItem:
     state: str
     worker: str | None
     compensates: bool
-    gates: list[str]
+    limits: list[str]
     """The limits that it counts against, where it runs."""
 
 
@@ -190,7 +173,7 @@ class LeasedItem(msgspec.Struct, gc=False):
     token: str
 
     state: ClassVar[str] = "leased"
-    awaiting: ClassVar[None] = None
+    child: ClassVar[None] = None
     placed: ClassVar[bool] = True
     """Nothing is leased that has no place."""
     held_limits: ClassVar[list[str]] = []
@@ -221,6 +204,15 @@ class NewLease(NamedTuple):
     token: str
 
 
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an item is counted by, and how many that are counted together may run at once. The fields are those of the type in SQL."""
+
+    action: str | None = None
+    action_most: int | None = None
+    key: str | None = None
+    key_most: int | None = None
+
+
 @dataclass(slots=True)
 class NewItem:
     """A work item to be queued."""
@@ -240,31 +232,14 @@ class NewItem:
     base_dir: str | None = None
     lane: int = 0
     """The crowd that it takes its turns in; 0: none."""
-    action_gate: str | None = None
-    """What counts together with it, where at most `action_most` may run at once; so with the key."""
-    action_most: int | None = None
-    key_gate: str | None = None
-    key_most: int | None = None
+    limits: Limits | None = None
     lease: NewLease | None = None
     """Set where a worker waits for the item: it is leased as it is inserted."""
 
     @property
     def common(self) -> bool:
         """Any worker that is able may have it, in the order of the queue."""
-        return not self.lane and self.action_gate is None and self.key_most is None
-
-    @property
-    def gates(self) -> str | None:
-        if self.action_gate is None and self.key_gate is None:
-            return None
-        return encode(
-            {
-                "action": self.action_gate,
-                "action_most": self.action_most,
-                "key": self.key_gate,
-                "key_most": self.key_most,
-            }
-        )
+        return not self.lane and self.limits is None
 
 
 @dataclass(slots=True)
@@ -313,7 +288,7 @@ class Accepted:
     @property
     def runs_elsewhere(self) -> bool:
         """As a child, or with a callee; not a mere wait."""
-        return self.awaiting == "callback" or self.awaiting.startswith("child:")
+        return self.awaiting in ("callback", "child")
 
 
 @dataclass(frozen=True, slots=True)

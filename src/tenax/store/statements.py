@@ -8,13 +8,19 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+_INCLUDED = re.compile(r"\{([a-z_]+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 
 @cache
 def sql(name: str) -> str:
-    """Returns a statement whose parameters have numbers ($1, $2, ...)."""
-    return files("tenax").joinpath("sql", "queries", f"{name}.sql").read_text("utf-8")
+    """Returns a statement whose parameters have numbers ($1, $2, ...). A name in braces stands for the text of that file."""
+    text = files("tenax").joinpath("sql", "queries", f"{name}.sql").read_text("utf-8")
+    return _INCLUDED.sub(lambda found: _without_comments(sql(found[1])), text)
+
+
+def _without_comments(text: str) -> str:
+    return "\n".join(line.partition("--")[0].rstrip() for line in text.splitlines()).strip()
 
 
 class NamedStatement(NamedTuple):
@@ -30,7 +36,7 @@ class NamedStatement(NamedTuple):
 @cache
 def named(name: str) -> NamedStatement:
     """Reads a statement whose parameters have names."""
-    source = "\n".join(line.partition("--")[0].rstrip() for line in sql(name).splitlines())
+    source = _without_comments(sql(name))
     names = tuple(dict.fromkeys(_PARAMETER.findall(source)))
     numbers = {parameter: number for number, parameter in enumerate(names, 1)}
     return NamedStatement(_PARAMETER.sub(lambda found: f"${numbers[found[1]]}", source), names)

@@ -117,17 +117,13 @@ class ItemFacts:
     last_error: str | None = None
     worker: str | None = None
     lease_token: str | None = None
-    lease_until: datetime | None = None
-    timeout_at: datetime | None = None
+    expires_at: datetime | None = None
     started_at: datetime | None = None
     previous: Any = None
     vary: Mapping[str, Any] | None = None
     awaiting: str | None = None
-    placed: bool = True
-    paused: bool = False
-    blocked: bool = False
-    limited: bool = False
-    """Whether it is under a limit of concurrency."""
+    child: int | None = None
+    stopped_by: str | None = None
     child_will_end: bool = True
     """Of an item that waits for a child: whether that is open, or its end is in the inbox."""
 

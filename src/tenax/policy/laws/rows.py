@@ -199,7 +199,8 @@ def item_row(work: Work, row: ItemFacts | None, fold: Fold) -> Iterator[str]:
         return
     yield from _differ("attempt", row.attempt, work.attempt)
     yield from _differ("max_attempts", row.max_attempts, work.action.policy.policy.max_attempts)
-    yield from _differ("paused", row.paused, fold.state == "paused")
+    if row.stopped_by != "slot":
+        yield from _differ("stopped by a pause", row.stopped_by == "pause", fold.state == "paused")
     yield from _ledgers_differ(work, row)
     yield from _times_differ(work, row, fold)
     yield from _leases_differ(work, row, fold)
@@ -215,7 +216,7 @@ def _states(work: Work, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
             return ("queued",)
         case "running":
             return ("leased",)
-        case "retrying" if _is_rebuilt(work, fold) and row.placed:
+        case "retrying" if _is_rebuilt(work, fold) and row.stopped_by != "slot":
             return ("retrying", "queued")  # rebuilt when it was due
         case "accepted" | "retrying" | "held":
             return (work.status,)
@@ -265,23 +266,20 @@ def _leases_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
         yield from _differ("started_at", row.started_at, start.at)
     if row.lease_token is not None and row.lease_token in work.tokens:
         yield "its lease has the token of a report that was made before"
-    yield from _differ("awaiting", row.awaiting, _awaited(waiting, work))
+    yield from _differ("awaiting", row.awaiting, _awaited(waiting))
+    if row.awaiting == "child" and start is not None:
+        yield from _differ("child", row.child, start.data.get("child"))
     if waiting is not None:
         until = moment(waiting.get("until") or waiting.get("deadline_at"))
         if until is not None:
-            yield from _differ("timeout_at", row.timeout_at, until)
+            yield from _differ("expires_at", row.expires_at, until)
 
 
-def _awaited(waiting: Mapping[str, Any] | None, work: Work) -> str | None:
+def _awaited(waiting: Mapping[str, Any] | None) -> str | None:
     if waiting is None:
         return None
-    match waiting.get("for"):
-        case "signal":
-            return f"signal:{waiting.get('signal')}"
-        case "child":
-            return f"child:{work.start.data.get('child') if work.start is not None else None}"
-        case other:
-            return str(other)
+    kind = str(waiting.get("for"))
+    return f"signal:{waiting.get('signal')}" if kind == "signal" else kind
 
 
 def _inputs_differ(work: Work, row: ItemFacts) -> Iterator[str]:
@@ -295,16 +293,12 @@ def _inputs_differ(work: Work, row: ItemFacts) -> Iterator[str]:
 )
 def unfinished_item_has_a_wake_up(row: ItemFacts) -> Iterator[str]:
     match row.state:
-        case "leased" if row.lease_until is None or row.timeout_at is None:
-            yield "it is leased without an end"
-        case "held" if row.timeout_at is None:
-            yield "it is held without an end"
-        case "accepted" if row.timeout_at is None and row.awaiting in (None, "sleep", "callback"):
+        case "leased" | "held" if row.expires_at is None:
+            yield f"it is {row.state} without an end"
+        case "accepted" if row.expires_at is None and row.awaiting in (None, "sleep", "callback"):
             yield f"it waits for {row.awaiting or 'nothing'} without an end"
         case "accepted" if not row.child_will_end:
-            yield f"it waits for {row.awaiting}, which has ended, and no message says so"
-        case "queued" | "retrying" if row.blocked and not row.limited:
-            yield "it waits at a limit that it is not under"
+            yield f"it waits for child {row.child}, which has ended, and no message says so"
 
 
 @law("unfinished-execution-goes-on", "An open execution has work that is not over.")

@@ -15,14 +15,15 @@ with told as materialized (
     select u.*
       from unnest(:change_item::text::bigint[], string_to_array(:change_token::text, E'\n', '')::uuid[],
                   :change_execution::text::bigint[], string_to_array(:change_expects::text, E'\n'),
-                  :change_state::text[], :change_available_at::text::timestamptz[], :change_attempt::text::integer[],
+                  :change_state::text[], :change_available_at::text::timestamptz[],
+                  :change_expires_at::text::timestamptz[], :change_attempt::text::integer[],
                   string_to_array(:change_ledger::text, E'\n', '')::jsonb[], :change_last_error::text[],
                   string_to_array(:change_refused_by::text, E'\n', '')::jsonb[], :change_placed::text::boolean[],
                   string_to_array(:change_previous::text, E'\n', '')::jsonb[],
                   string_to_array(:change_vary::text, E'\n', '')::jsonb[], :change_keeps_step::text::boolean[],
                   string_to_array(:change_result::text, E'\n', '')::jsonb[], string_to_array(:change_whole::text, E'\n', '')::jsonb[],
                   string_to_array(:change_events::text, E'\n', ''), :change_next::text::bigint[])
-        as u (item_id, token, execution_id, expects, state, available_at, attempt, ledger, last_error, refused_by, placed, previous,
+        as u (item_id, token, execution_id, expects, state, available_at, expires_at, attempt, ledger, last_error, refused_by, placed, previous,
               vary, keeps_step, result, whole, events, next)
      cross join lateral (
         -- One by one, by the index: a join of what is locked with what is told would be quadratic.
@@ -50,24 +51,23 @@ with told as materialized (
        set state = t.state, available_at = t.available_at, attempt = coalesce(t.attempt, i.attempt),
            ledger = coalesce(t.ledger, i.ledger), last_error = coalesce(t.last_error, i.last_error),
            refused_by = case when t.refused_by is not null then array(select jsonb_array_elements_text(t.refused_by)) end,
-           queue_deadline = case when coalesce(t.placed, i.placed) and not i.paused
-                                 then t.available_at + make_interval(secs => i.queue_ttl) end,
-           worker = null, lease_grant = null, lease_token = null, lease_until = null, timeout_at = null, started_at = null,
-           awaiting = null, placed = coalesce(t.placed, i.placed), previous = coalesce(t.previous, i.previous),
-           vary = coalesce(t.vary, i.vary)
+           stopped_by = case when t.placed is false then 'slot' else i.stopped_by end,
+           -- The time in the queue does not run while the item is stopped.
+           expires_at = case when t.state = 'held' or t.placed is not false and coalesce(i.stopped_by, 'limit') = 'limit'
+                             then t.expires_at end,
+           worker = null, lease_grant = null, lease_token = null, started_at = null, awaiting = null,
+           previous = coalesce(t.previous, i.previous), vary = coalesce(t.vary, i.vary)
       from told t
      where t.state is not null and i.id = t.item_id and (t.token is null or i.lease_token = t.token)
     returning i.id, i.execution_id, t.events
 ), fresh as (
     insert into tenax.item
-           (execution_id, plan_id, step, state, queue, runtime, priority, labels, available_at, queue_deadline,
-            created_at, max_attempts, timeout, queue_ttl, vary, paused, lane, action_gate, action_most, key_gate, key_most,
-            base_dir)
-    select x.execution_id, x.plan_id, x.step, 'queued', x.queue, x.runtime, x.priority, x.labels, :now::timestamptz,
-           case when not x.paused then :now + make_interval(secs => x.queue_ttl) end,
-           :now, x.max_attempts, x.timeout, x.queue_ttl, x.vary, x.paused, x.lane, x.gates ->> 'action',
-           (x.gates ->> 'action_most')::integer, x.gates ->> 'key', (x.gates ->> 'key_most')::integer,
-           x.base_dir
+           (execution_id, plan_id, step, state, stopped_by, queue, runtime, priority, labels, lane, limits, available_at, expires_at,
+            created_at, max_attempts, timeout, vary, base_dir)
+    select x.execution_id, x.plan_id, x.step, 'queued', case when x.paused then 'pause' end, x.queue, x.runtime, x.priority,
+           x.labels, x.lane, case when x.limits is not null then jsonb_populate_record(null::tenax.limits, x.limits) end,
+           :now::timestamptz, case when not x.paused then :now + make_interval(secs => x.queue_ttl) end,
+           :now, x.max_attempts, x.timeout, x.vary, x.base_dir
       from (select u.*
               from unnest(:new_execution::text::bigint[], :new_plan::text::bigint[], :new_step::text[], :new_queue::text[],
                           :new_runtime::text[], :new_priority::text::smallint[], :new_labels::jsonb[],
@@ -75,7 +75,7 @@ with told as materialized (
                           :new_queue_ttl::text::double precision[], :new_vary::jsonb[], :new_lane::text::bigint[],
                           :new_limits::jsonb[], :new_base_dir::text[], :new_paused::text::boolean[])
                 as u (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane,
-                      gates, base_dir, paused)
+                      limits, base_dir, paused)
             union all
             select g.execution_id, g.plan_id, a.step, a.queue, a.runtime, a.priority, a.labels, a.max_attempts, a.timeout,
                    a.queue_ttl, a.vary, g.lane, null, g.base_dir, false

@@ -5,7 +5,7 @@ with before as (
     select alive_at < tenax.now() - make_interval(secs => $1::double precision) as gap from tenax.service for update
 ), spared as (
     update tenax.item i
-       set timeout_at = tenax.now() + make_interval(secs => $2::double precision)
+       set expires_at = tenax.now() + make_interval(secs => $2::double precision)
       from before
      where before.gap and i.state = 'accepted' and i.runtime <> 'sleep'
        and i.expires_at < tenax.now() + make_interval(secs => $2)

@@ -1,4 +1,4 @@
--- Extends the leases that a heartbeat names. Returns the places of those in the arrays: any other is no longer the worker's. A lease
+-- Extends the leases that a heartbeat names, up to $4 seconds beyond the timeout of the attempt. Returns the places of those in the arrays: any other is no longer the worker's. A lease
 -- that someone else holds locked is being decided on: it is not waited for (two orders of locking would clash), and the next heartbeat
 -- knows more.
 with named as materialized (
@@ -9,7 +9,8 @@ with named as materialized (
     select i.id from tenax.item i join named n on n.id = i.id and i.state = 'leased' for update of i skip locked
 ), extended as (
     update tenax.item i
-       set lease_until = tenax.now() + make_interval(secs => $3::double precision)
+       set expires_at = least(tenax.now() + make_interval(secs => $3::double precision),
+                              i.started_at + make_interval(secs => i.timeout + $4::double precision))
       from mine
      where i.id = mine.id
 )

@@ -1,4 +1,6 @@
 -- The children that steps of this execution wait for.
-select substr(i.awaiting, 7)::bigint as id
+select c.id
   from tenax.item i
- where i.execution_id = $1::bigint and i.state = 'accepted' and i.awaiting like 'child:%'
+  join tenax.execution c on c.parent_id = i.execution_id and c.parent_step = i.step
+                        and coalesce(c.parent_item_no, -1) = coalesce(i.item_no, -1) and c.parent_attempt = i.attempt
+ where i.execution_id = $1::bigint and i.awaiting = 'child'

@@ -3,7 +3,7 @@ select f.execution_id, f.step
   from tenax.fan f
   join tenax.execution e on e.id = f.execution_id and e.state in ('running', 'paused') and e.compensation is null
  cross join lateral (
-    select count(*) as live, count(*) filter (where i.placed) as placed
+    select count(*) as live, count(*) filter (where i.stopped_by is distinct from 'slot') as placed
       from tenax.item i
      where i.execution_id = f.execution_id and i.step = f.step and not i.compensates
  ) as i

@@ -1,13 +1,13 @@
 -- What is ready of an execution ($1), or of these items ($2), with what it asks for and the limits it is under, and how far those are used.
 -- Of each kind of a step one item: one that was found to be at a limit ahead of others, then the one that waits longest.
 with ready as (
-    select distinct on (i.execution_id, i.step, i.queue, i.runtime, i.labels, i.action_gate, i.action_most)
+    select distinct on (i.execution_id, i.step, i.queue, i.runtime, i.labels, (i.limits).action, (i.limits).action_most)
            i.execution_id, i.step, i.queue, i.runtime, i.labels, i.available_at as since,
-           i.action_gate, i.action_most, i.key_gate, i.key_most
+           (i.limits).action, (i.limits).action_most, (i.limits).key, (i.limits).key_most
       from tenax.item i
      where (i.execution_id = $1::bigint or i.id = any($2::bigint[]))
-       and i.state in ('queued', 'retrying') and i.placed and not i.paused and i.available_at <= tenax.now() and i.queue <> $3::text
-     order by i.execution_id, i.step, i.queue, i.runtime, i.labels, i.action_gate, i.action_most, i.blocked desc, i.available_at
+       and i.standing in ('ready', 'restricted', 'blocked') and i.available_at <= tenax.now() and i.queue <> $3::text
+     order by i.execution_id, i.step, i.queue, i.runtime, i.labels, (i.limits).action, (i.limits).action_most, i.standing = 'blocked' desc, i.available_at
      limit 1000
 ), used as (
     select l.queue, l.concurrency, l.rate,
@@ -18,10 +18,10 @@ with ready as (
      where l.queue in (select queue from ready)
 )
 select r.*,
-       case when r.action_gate is not null
-            then (select count(*) from tenax.item i where i.action_gate = r.action_gate and i.state in ('leased', 'accepted')) end as action_running,
-       case when r.key_gate is not null
-            then (select count(*) from tenax.item i where i.key_gate = r.key_gate and i.state in ('leased', 'accepted')) end as key_running,
+       case when r.action is not null
+            then (select count(*) from tenax.item i where (i.limits).action = r.action and i.standing = 'running') end as action_running,
+       case when r.key is not null
+            then (select count(*) from tenax.item i where (i.limits).key = r.key and i.standing = 'running') end as key_running,
        u.concurrency as queue_most, u.running as queue_running, u.rate, u.tokens
   from ready r
   left join used u using (queue)

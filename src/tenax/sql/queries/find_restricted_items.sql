@@ -5,14 +5,14 @@
 with recursive lanes as (
     select l.queue, l.priority, l.most, l.n, s.part, s.high, 1 as k,
            (select min(i.lane) from tenax.item i
-             where i.queue = l.queue and i.priority = l.priority and i.leasable and not i.common
+             where i.queue = l.queue and i.priority = l.priority and i.standing = 'restricted'
                and i.lane >= s.low and i.lane <= s.high) as lane
       from unnest($1::text[], $2::smallint[], $3::integer[]) with ordinality as l (queue, priority, most, n)
      cross join (values (0, 0, 0), (1, $8::bigint + 1, 9223372036854775807), (2, 1, $8)) as s (part, low, high)
     union all
     select p.queue, p.priority, p.most, p.n, p.part, p.high, p.k + 1,
            (select min(i.lane) from tenax.item i
-             where i.queue = p.queue and i.priority = p.priority and i.leasable and not i.common
+             where i.queue = p.queue and i.priority = p.priority and i.standing = 'restricted'
                and i.lane > p.lane and i.lane <= p.high)
       from lanes p
      where p.lane is not null and p.k < $11::integer
@@ -20,17 +20,15 @@ with recursive lanes as (
     select l.*, ceil(l.most::numeric / count(*) over (partition by l.n))::integer as share
       from lanes l
      where (select i.available_at from tenax.item i
-             where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
+             where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.standing = 'restricted'
              order by i.available_at limit 1) <= tenax.now()
 )
 select c.*
   from (select * from shares order by n, part, lane) as l
  cross join lateral (
-    select i.id, i.queue, i.runtime, i.labels, i.refused_by, i.suspect, i.priority,
-           extract(epoch from tenax.now() - i.available_at)::double precision as waited, i.state = 'retrying' as is_retry,
-           i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+    select {candidate_row}
       from tenax.item i
-     where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.leasable and not i.common
+     where i.queue = l.queue and i.priority = l.priority and i.lane = l.lane and i.standing = 'restricted'
        and i.available_at <= tenax.now()
        and i.runtime = any($4::text[])
        and (i.labels is null or i.labels <@ $5::jsonb)

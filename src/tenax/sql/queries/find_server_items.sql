@@ -4,7 +4,7 @@ select c.id, c.execution_id
  cross join lateral (
     select i.id, i.execution_id, i.available_at
       from tenax.item i
-     where i.queue = $2::text and i.priority = 5 and i.state = s.state and i.leasable and i.common
+     where i.queue = $2::text and i.priority = 5 and i.state = s.state and i.standing = 'ready'
        and i.available_at <= tenax.now() and i.id <> all($3::bigint[])
      order by i.available_at
      limit $1::integer

@@ -4,11 +4,9 @@ select c.*
   from unnest($1::text[], $2::smallint[], $3::integer[]) as l (queue, priority, most)
  cross join (values ('queued'), ('retrying')) as s (state)
  cross join lateral (
-    select i.id, i.queue, i.runtime, i.labels, i.refused_by, i.suspect, i.priority,
-           extract(epoch from tenax.now() - i.available_at)::double precision as waited, i.state = 'retrying' as is_retry,
-           i.lane, i.action_gate, i.action_most, i.key_gate, i.key_most
+    select {candidate_row}
       from tenax.item i
-     where i.queue = l.queue and i.priority = l.priority and i.state = s.state and i.leasable and i.common
+     where i.queue = l.queue and i.priority = l.priority and i.state = s.state and i.standing = 'ready'
        and i.available_at <= tenax.now()
        and i.runtime = any($4::text[])
        and (i.labels is null or i.labels <@ $5::jsonb)

@@ -4,7 +4,7 @@
 with recursive kinds as materialized (
     select i.queue, i.runtime, i.labels
       from tenax.item i
-     where i.leasable and i.available_at <= tenax.now() - make_interval(secs => $1::double precision) and i.queue <> $3::text
+     where i.standing in ('ready', 'restricted') and i.available_at <= tenax.now() - make_interval(secs => $1::double precision) and i.queue <> $3::text
        and tenax.now() >= coalesce((select reap_after from tenax.service), '-infinity'::timestamptz)
      group by 1, 2, 3
 ), here as materialized (
@@ -31,7 +31,7 @@ with recursive kinds as materialized (
 select i.id, i.execution_id
   from unserved u
   join tenax.item i on i.queue = u.queue and i.runtime = u.runtime and i.labels is not distinct from u.labels
- where i.leasable and i.available_at <= tenax.now() - make_interval(secs => $1) and i.id <> all($4::bigint[])
+ where i.standing in ('ready', 'restricted') and i.available_at <= tenax.now() - make_interval(secs => $1) and i.id <> all($4::bigint[])
    and not exists (select from own o where o.id = i.execution_id and i.runtime = any(o.runtimes))
  order by i.id
  limit 500

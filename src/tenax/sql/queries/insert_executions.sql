@@ -30,29 +30,25 @@ with told as materialized (
     select t.number, e.id, e.input from e join told t on t.id = e.id
 ), i as (
     insert into tenax.item
-           (execution_id, plan_id, step, queue, runtime, priority, labels, available_at, created_at, max_attempts, timeout,
-            queue_ttl, vary, lane, action_gate, action_most, key_gate, key_most, base_dir,
-            state, attempt, queue_deadline, worker, lease_grant, lease_token, started_at, lease_until, timeout_at)
-    select m.id, x.plan_id, x.step, x.queue, x.runtime, x.priority, x.labels, coalesce(:now::timestamptz, tenax.now()),
-           coalesce(:now::timestamptz, tenax.now()), x.max_attempts, x.timeout, x.queue_ttl, x.vary, x.lane, x.gates ->> 'action', (x.gates ->> 'action_most')::integer, x.gates ->> 'key',
-           (x.gates ->> 'key_most')::integer, x.base_dir,
-           case when x.worker is null then 'queued' else 'leased' end, (x.worker is not null)::integer,
-           case when x.worker is null then coalesce(:now::timestamptz, tenax.now()) + make_interval(secs => x.queue_ttl) end,
-           x.worker, x.lease_grant, x.token, case when x.worker is not null then coalesce(:now::timestamptz, tenax.now()) end,
-           case when x.worker is not null
-                then coalesce(:now::timestamptz, tenax.now()) + make_interval(secs => :lease_seconds::double precision) end,
-           case when x.worker is not null
-                then coalesce(:now::timestamptz, tenax.now()) + make_interval(secs => x.timeout + :lease_grace::double precision) end
+           (execution_id, plan_id, step, state, queue, runtime, priority, labels, lane, limits, available_at, expires_at, created_at,
+            started_at, attempt, max_attempts, timeout, worker, lease_grant, lease_token, vary, base_dir)
+    select m.id, x.plan_id, x.step, case when x.worker is null then 'queued' else 'leased' end, x.queue, x.runtime, x.priority,
+           x.labels, x.lane, case when x.limits is not null then jsonb_populate_record(null::tenax.limits, x.limits) end,
+           t.now, t.now + make_interval(secs => case when x.worker is null then x.queue_ttl
+                                                     else least(:lease_seconds::double precision,
+                                                                x.timeout + :lease_grace::double precision) end),
+           t.now, case when x.worker is not null then t.now end, (x.worker is not null)::integer, x.max_attempts, x.timeout,
+           x.worker, x.lease_grant, x.token, x.vary, x.base_dir
       from unnest(:item_execution::text::bigint[], :item_plan::text::bigint[], :item_step::text[], :item_queue::text[],
                   :item_runtime::text[], :item_priority::text::smallint[], :item_labels::jsonb[],
                   :item_max_attempts::text::integer[], :item_timeout::text::double precision[],
                   :item_queue_ttl::text::double precision[], :item_vary::jsonb[], :item_lane::text::bigint[],
                   :item_limits::jsonb[], :item_base_dir::text[], :item_worker::text[], :item_grant::text[]::uuid[],
                   :item_token::text[]::uuid[])
-        as x (number, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane, gates,
+        as x (number, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane, limits,
               base_dir, worker, lease_grant, token)
       join made m on m.number = x.number
-    
+     cross join (select coalesce(:now::timestamptz, tenax.now()) as now) as t
     returning id, execution_id, lease_token, timeout, started_at, vary, date_part('epoch', created_at) as created
 ), s as (
     insert into tenax.step (execution_id, step, state, waiting_for, attempts, result, failure, failures)
@@ -66,7 +62,6 @@ with told as materialized (
     select m.id, coalesce(:now::timestamptz, tenax.now()), x.events
       from unnest(:log_execution::text::bigint[], :log_events::text[]) as x (number, events)
       join made m on m.number = x.number
-    
 )
 select m.number, m.id, m.input, i.id as item_id, i.timeout, i.started_at, i.vary, i.created
   from made m

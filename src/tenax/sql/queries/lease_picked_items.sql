@@ -1,9 +1,10 @@
--- Leases the picked items, each to a slot. The slot has a token ($6), and the number ($5) of a request: its worker ($1) and grant ($2).
+-- Leases the picked items, each to a slot, for $3 seconds, or until $4 seconds after its timeout.
+-- The slot has a token ($6), and the number ($5) of a request: its worker ($1) and grant ($2).
 leased as (
     update tenax.item i
        set state = 'leased', attempt = i.attempt + 1, worker = ($1::text[])[p.request], lease_grant = ($2::uuid[])[p.request],
-           lease_token = p.token, started_at = tenax.now(), lease_until = tenax.now() + make_interval(secs => $3::double precision),
-           timeout_at = tenax.now() + make_interval(secs => i.timeout + $4::double precision), queue_deadline = null
+           lease_token = p.token, started_at = tenax.now(),
+           expires_at = tenax.now() + make_interval(secs => least($3::double precision, i.timeout + $4::double precision))
       from picked p
      where i.ctid = p.place
     returning p.n::integer, i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.max_attempts, i.timeout, i.base_dir, i.item_no,

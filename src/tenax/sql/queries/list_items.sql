@@ -1,17 +1,21 @@
 -- The items of a fan-out's step, by their place in the list: live, ended, and those that were cancelled, of which no row is left.
 select x.item_no, x.state, x.attempt, x.max_attempts, x.result, x.failure, x.available_at, x.last_error, x.worker, x.awaiting,
-       x.until, x.lost_by
+       x.child, x.until, x.lost_by
   from (select i.item_no, i.state, i.attempt, i.max_attempts, null::jsonb as result, null::jsonb as failure,
                case when i.state = 'retrying' then i.available_at end as available_at, i.last_error, i.worker, i.awaiting,
-               i.timeout_at as until, coalesce(i.ledger -> 'lost_by', '[]') as lost_by
+               case when i.awaiting = 'child'
+                         then (select c.id from tenax.execution c
+                                where c.parent_id = i.execution_id and c.parent_step = i.step
+                                  and coalesce(c.parent_item_no, -1) = coalesce(i.item_no, -1) and c.parent_attempt = i.attempt) end as child,
+               case when i.state in ('accepted', 'held') then i.expires_at end as until, coalesce(i.ledger -> 'lost_by', '[]') as lost_by
           from tenax.item i
          where i.execution_id = $1::bigint and i.step = $2::text and not i.compensates
         union all
-        select r.item_no, r.state, r.attempts, null, r.result, r.failure, null, null, null, null, null, '[]'::jsonb
+        select r.item_no, r.state, r.attempts, null, r.result, r.failure, null, null, null, null, null, null, '[]'::jsonb
           from tenax.item_result r
          where r.execution_id = $1 and r.step = $2
         union all
-        select n.no, 'cancelled', null, null, null, null, null, null, null, null, null, '[]'::jsonb
+        select n.no, 'cancelled', null, null, null, null, null, null, null, null, null, null, '[]'::jsonb
           from tenax.fan f
           join tenax.execution e on e.id = f.execution_id
          cross join lateral generate_series($3::integer + 1, f.total - 1) as n (no)

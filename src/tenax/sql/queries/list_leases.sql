@@ -1,5 +1,5 @@
 -- What is leased to a worker, the longest first.
-select execution_id, step, item_no, attempt, started_at, lease_until, count(*) over () as total
+select execution_id, step, item_no, attempt, started_at, expires_at as lease_until, count(*) over () as total
   from tenax.item
  where state = 'leased' and worker = $1::text
  order by started_at

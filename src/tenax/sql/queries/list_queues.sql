@@ -1,11 +1,11 @@
 -- Each queue that has work, a limit or a live worker (heard of within $1 seconds).
 with work as (
     select i.queue,
-           count(*) filter (where i.leasable and i.available_at <= tenax.now()) as ready,
+           count(*) filter (where i.standing in ('ready', 'restricted') and i.available_at <= tenax.now()) as ready,
            count(*) filter (where i.state = 'retrying' and i.available_at > tenax.now()) as waiting,
            count(*) filter (where i.state = 'leased') as running,
-           count(*) filter (where i.blocked) as blocked,
-           min(i.available_at) filter (where i.leasable and i.available_at <= tenax.now()) as oldest_at
+           count(*) filter (where i.standing = 'blocked') as blocked,
+           min(i.available_at) filter (where i.standing in ('ready', 'restricted') and i.available_at <= tenax.now()) as oldest_at
       from tenax.item i
      where i.queue <> $2::text
      group by i.queue

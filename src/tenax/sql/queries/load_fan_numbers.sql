@@ -7,4 +7,4 @@ select array(select i.item_no from tenax.item i
        (select coalesce(sum(r.attempts), 0) from tenax.item_result r
          where r.execution_id = $1 and r.step = $2)::bigint as attempts,
        (select count(*) from tenax.item i
-         where i.execution_id = $1 and i.step = $2 and not i.compensates and i.placed)::integer as placed
+         where i.execution_id = $1 and i.step = $2 and not i.compensates and i.stopped_by is distinct from 'slot')::integer as placed

@@ -4,23 +4,23 @@
 select q.queue, p.priority,
        extract(epoch from tenax.now() - (
            select i.available_at from tenax.item i
-            where i.queue = q.queue and i.priority = p.priority and i.state = s.state[1] and i.leasable and i.common
+            where i.queue = q.queue and i.priority = p.priority and i.state = s.state[1] and i.standing = 'ready'
               and i.available_at <= tenax.now()
             order by i.available_at limit 1))::double precision as new_waited,
        extract(epoch from tenax.now() - (
            select i.available_at from tenax.item i
-            where i.queue = q.queue and i.priority = p.priority and i.state = s.state[2] and i.leasable and i.common
+            where i.queue = q.queue and i.priority = p.priority and i.state = s.state[2] and i.standing = 'ready'
               and i.available_at <= tenax.now()
             order by i.available_at limit 1))::double precision as retry_waited,
        (select i.lane from tenax.item i
-         where i.queue = q.queue and i.priority = p.priority and i.leasable and not i.common
+         where i.queue = q.queue and i.priority = p.priority and i.standing = 'restricted'
          order by i.lane limit 1) as first_lane,
        (select i.lane from tenax.item i
-         where i.queue = q.queue and i.priority = p.priority and i.leasable and not i.common
+         where i.queue = q.queue and i.priority = p.priority and i.standing = 'restricted'
          order by i.lane desc limit 1) as last_lane,
        extract(epoch from tenax.now() - (
            select i.available_at from tenax.item i
-            where i.queue = q.queue and i.priority = p.priority and i.leasable and not i.common
+            where i.queue = q.queue and i.priority = p.priority and i.standing = 'restricted'
             order by i.lane, i.available_at limit 1))::double precision as first_lane_waited
   from unnest($1::text[]) as q (queue)
  cross join (select g::smallint from generate_series(0, 9) as g) as p (priority)

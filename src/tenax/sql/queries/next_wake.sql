@@ -6,22 +6,18 @@ select tenax.now() as now,
            and available_at <= tenax.now() + make_interval(secs => $3::double precision)) as retry,
        (select min(expires_at) from tenax.item
          where state = 'leased' and expires_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as expiry,
-       (select min(queue_deadline) from tenax.item
-         where state in ('queued', 'retrying') and queue_deadline is not null
-           and queue_deadline <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as queue,
        (select min(expires_at) from tenax.item
-         where state = 'accepted' and expires_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as wait,
-       (select min(timeout_at) from tenax.item
-         where state = 'held' and timeout_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as hold,
+         where state in ('accepted', 'held', 'queued', 'retrying')
+           and expires_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as wait,
        (select min(deadline_at) from tenax.execution
          where state in ('running', 'paused') and deadline_at <= tenax.now() + make_interval(secs => $3)) as deadline,
        (select reap_after from tenax.service) as reap_after,
        exists (select from tenax.item
-                where queue = $2::text and priority = 5 and state in ('queued', 'retrying') and leasable and common
+                where queue = $2::text and priority = 5 and state in ('queued', 'retrying') and standing = 'ready'
                   and available_at <= tenax.now()) as server_steps,
        exists (select from tenax.inbox) as messages,
        exists (select from tenax.fan f
                 where not f.closed and f.placed < f.parallelism
                   and exists (select from tenax.item i
                                where i.execution_id = f.execution_id and i.step = f.step and i.state = 'retrying'
-                                 and not i.placed and i.available_at <= tenax.now())) as places
+                                 and i.stopped_by = 'slot' and i.available_at <= tenax.now())) as places

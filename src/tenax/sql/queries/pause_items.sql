@@ -1,8 +1,13 @@
--- Nothing of these executions is leased while they are paused; their time in the queue does not run, and at a limit they are
--- not in the way of others: there they are looked at anew.
+-- Stops the items of these executions, or lets them go on. A stopped item is not leased, its time in the queue does not run, and at a
+-- limit it is not in the way of others: there it is looked at anew. The time that an item may wait in the queue then is its action's.
 update tenax.item i
-   set paused = $2::boolean, blocked = false,
-       queue_deadline = case when $2 then null
-                             when i.placed and i.state in ('queued', 'retrying')
-                             then greatest(i.available_at, tenax.now()) + make_interval(secs => i.queue_ttl) end
- where i.execution_id = any($1::bigint[]) and i.paused <> $2
+   set stopped_by = case when :paused::boolean then 'pause' end,
+       expires_at = case when i.state not in ('queued', 'retrying') then i.expires_at
+                         when not :paused
+                         then greatest(i.available_at, tenax.now()) + make_interval(secs => (
+                                  select a.queue_ttl
+                                    from unnest(:action_plan::bigint[], :action_step::text[], :action_compensates::boolean[],
+                                                :action_queue_ttl::double precision[]) as a (plan_id, step, compensates, queue_ttl)
+                                   where a.plan_id = i.plan_id and a.step = i.step and a.compensates = i.compensates)) end
+ where i.execution_id = any(:executions::bigint[])
+   and case when :paused then coalesce(i.stopped_by, 'limit') = 'limit' else i.stopped_by = 'pause' end

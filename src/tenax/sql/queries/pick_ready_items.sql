@@ -17,7 +17,7 @@ select p.place, p.n, p.request, p.token
                 select i.ctid as place
                   from tenax.item i
                  where s.lane = 0
-                   and i.queue = s.queue and i.priority = s.priority and i.state = s.state and i.leasable and i.common
+                   and i.queue = s.queue and i.priority = s.priority and i.state = s.state and i.standing = 'ready'
                    and i.available_at <= tenax.now()
                    and i.runtime = any($13::text[])
                    and (i.labels is null or i.labels <@ $14::jsonb)
@@ -29,11 +29,10 @@ select p.place, p.n, p.request, p.token
             select f.place, f.needs_full_claim
               from (
                 select i.ctid as place,
-                       i.refused_by is not null or i.suspect or i.action_gate is not null or i.key_gate is not null
-                           as needs_full_claim
+                       i.refused_by is not null or i.suspect or not (i.limits is null) as needs_full_claim
                   from tenax.item i
                  where s.lane > 0
-                   and i.queue = s.queue and i.priority = s.priority and i.lane = s.lane and i.leasable and not i.common
+                   and i.queue = s.queue and i.priority = s.priority and i.lane = s.lane and i.standing = 'restricted'
                    and i.available_at <= tenax.now()
                    and i.runtime = any($13::text[])
                    and (i.labels is null or i.labels <@ $14::jsonb)

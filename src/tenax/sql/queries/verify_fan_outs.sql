@@ -2,7 +2,7 @@
 select f.execution_id, f.step, f.total, f.ended, f.failed, f.attempts, f.tolerated, f.parallelism, f.placed, f.closed, i.live, i.live_placed
   from tenax.fan f
  cross join lateral (
-    select count(*)::integer as live, (count(*) filter (where i.placed))::integer as live_placed
+    select count(*)::integer as live, (count(*) filter (where i.stopped_by is distinct from 'slot'))::integer as live_placed
       from tenax.item i
      where i.execution_id = f.execution_id and i.step = f.step and not i.compensates
  ) as i

@@ -1,0 +1,94 @@
+"""Each index of the work items serves a statement: this table says which."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from plans import Explaining, analyze, fill_executions, fill_items
+
+from tenax.store import claims, compensations, fans, queue, workers
+from tenax.store.claims import WorkerGroup
+from tenax.store.connect import Connection, connect
+
+GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
+LEVELS = {("default", 5): 10}
+RESTRICTED = {"suspects": True, "extra": 50, "max_lanes": 10, "divided": True}
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+SERVES: dict[str, Callable[[Any], Awaitable[Any]]] = {
+    "item_pkey": lambda tx: queue.load_leased_items(tx, [1], [NOBODY]),
+    "item_ready": lambda tx: claims.find_unrestricted(tx, GROUP, LEVELS, 10),
+    "item_restricted": lambda tx: claims.find_restricted(tx, GROUP, LEVELS, 10, 0, **RESTRICTED),
+    "item_action_limit": lambda tx: claims.count_running(tx, ["g1"]),
+    "item_key_limit": lambda tx: claims.count_running(tx, ["g1"]),
+    "item_labelled": workers.find_asked_labels,
+    "item_refused": lambda tx: queue.find_unwanted_items(tx, 30.0),
+    "item_suspect": lambda tx: claims.find_suspecting_workers(tx, ["w0"]),
+    "item_due": lambda tx: tx.fetch(queue.sql("next_wake"), [], queue.SERVER_QUEUE, 5.0),
+    "item_expiry": lambda tx: queue.find_expired_items(tx, 10, []),
+    "item_without_slot": lambda tx: fans.find_placeable(tx, 10),
+    "item_undo": lambda tx: compensations.start_next(tx, 7, WHEN, []),
+    "item_execution": lambda tx: queue.lock_open_items(tx, [7], running_too=True),
+}
+WHEN = "2026-01-01 00:00:00+00"
+_WAITING = """
+insert into tenax.item (execution_id, plan_id, step, item_no, state, stopped_by, compensates, queue, runtime, priority,
+                        available_at, created_at, timeout)
+select 7, 1, case when $1 then 'u' else 's' end, n, 'waiting', case when not $1 then 'slot' end, $1, 'default', 'python', 5,
+       tenax.now(), tenax.now(), 300
+  from generate_series(1, 5000) as n
+"""
+
+
+async def fill(connection: Connection) -> None:
+    """Items in many states; an execution with 5,000 items without a slot, and 5,000 compensations that wait."""
+    await fill_items(connection)
+    await fill_executions(connection)
+    for compensates in (False, True):
+        await connection.execute(_WAITING, compensates)
+    await connection.execute(
+        "insert into tenax.fan (execution_id, step, total, tolerated, parallelism, placed) values (7, 's', 5000, 0, 2, 1)"
+    )
+    await connection.execute(
+        "update tenax.item set refused_by = '{w1}' where id % 1000 = 0 and state = 'queued'"
+    )
+    await analyze(connection)
+
+
+def test_each_index_has_a_statement_that_reads_it(database_url):
+    async def look() -> tuple[set[str], dict[str, set[str]]]:
+        connection = await connect(database_url)
+        try:
+            await fill(connection)
+            rows = await connection.fetch(
+                "select indexname from pg_indexes where schemaname = 'tenax' and tablename = 'item'"
+            )
+            read = {}
+            for index, call in SERVES.items():
+                explaining = Explaining(connection)
+                await call(explaining)
+                read[index] = {str(node["Index Name"]) for node in explaining.nodes if "Index Name" in node}
+            return {row["indexname"] for row in rows}, read
+        finally:
+            await connection.close()
+
+    there, read = asyncio.run(look())
+    assert there == set(SERVES)
+    assert {index: names for index, names in read.items() if index not in names} == {}
+    assert len(there) <= 14, "13 besides the key"
+
+
+def test_the_row_has_few_columns(database_url):
+    async def count() -> int:
+        connection = await connect(database_url)
+        try:
+            found: int = await connection.fetchval(
+                "select count(*) from information_schema.columns where table_schema = 'tenax' and table_name = 'item'"
+            )
+            return found
+        finally:
+            await connection.close()
+
+    assert asyncio.run(count()) <= 34
