@@ -82,7 +82,7 @@ def drop_item(history: History) -> None:
 def hold_without_end(history: History) -> None:
     history.change("step_retry", type="retry_held")
     history.change_decision("retry_held", verdict="hold")
-    item_of(history, state="held", timeout_at=None)
+    item_of(history, state="held", expires_at=None)
 
 
 def change_fan_out(history: History) -> None:
@@ -203,7 +203,7 @@ def test_every_column_of_an_execution_is_compared(column: str, value: object) ->
         ("created_at", DAWN + timedelta(seconds=1)),
         ("awaiting", "callback"),
         ("previous", 1),
-        ("paused", True),
+        ("stopped_by", "pause"),
         ("lease_token", "token-1"),
     ],
 )
@@ -221,7 +221,7 @@ def test_a_lease_is_compared_with_the_start_of_its_attempt() -> None:
         step="a", item=None, undoes=False, state="leased", attempt=2, max_attempts=3,
         available_at=retry.at + timedelta(seconds=1), created_at=history.events[1].at, started_at=start.at,
         ledger=(retry.decision or {})["after"], last_error=retry.data["last_error"], worker="w1", lease_token="t",
-        lease_until=start.at, timeout_at=start.at,
+        expires_at=start.at,
     )  # fmt: skip
     history.change_row(state="running", open_steps=1, result=None, finished_at=None, has_work=True)
     history.rows.items = [row]
@@ -252,7 +252,10 @@ def test_a_late_report_changes_nothing_but_must_not_have_been_applied() -> None:
     late = history.events[2]._replace(id=history.events[-1].id + 1, type="late_result", token="another")
     history.events.append(late)
     assert history.broken() == set()
-    history.events[-1] = late._replace(token="token-1")
+    history.events[-1] = late._replace(token="token-1", data={"status": "succeeded", "result": "otherwise"})
+    assert history.broken() == set(), "the report contradicts the one that was applied"
+    [failed] = [event for event in history.events if event.type == "action_error"]
+    history.events[-1] = late._replace(token="token-1", data={**failed.data, "status": "failed"})
     assert history.broken() == {"report-names-current-token"}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tenax.policy.laws.facts import ENDS, LoggedEvent
 from tenax.policy.laws.law import Breach, Law, law
-from tenax.policy.laws.work import APPLIED, LATE, OPEN, RUNNING, Work
+from tenax.policy.laws.work import LATE, OPEN, RUNNING, Work, said_by
 
 _DECIDES = frozenset(
     {"step_retry", "retry_held", "step_retry_exhausted", "step_failed_terminal", "item_failed"}
@@ -114,16 +114,16 @@ def end_not_before_start(work: Work, event: LoggedEvent) -> Breach | None:
 
 @law(
     "report-names-current-token",
-    "The token of a lease ends one attempt, its own, and a report that was applied is not recorded as late.",
+    "The token of a lease ends one attempt, its own, and a report that was applied is not recorded as late: only one that says otherwise is.",
 )
 def report_names_current_token(work: Work, event: LoggedEvent) -> Breach | None:
     if event.token is None:
         return None
     known = work.tokens.get(event.token)
     if event.type == "late_result":
-        return (
-            Breach("a report that was applied is recorded as late", (event.id,)) if known == APPLIED else None
-        )
+        if known != said_by(event):
+            return None
+        return Breach("a report that was applied is recorded as late", (event.id,))
     if known is not None:
         words = "is of a report that was late" if known == LATE else "has ended an attempt before"
         return Breach(f"the token of attempt {event.attempt} {words}", _both(work, event))

@@ -14,7 +14,8 @@ from tenax.policy.plan import PlannedAction
 OPEN = frozenset({"queued", "running", "accepted", "retrying", "held"})
 """States of a work item that has a row."""
 RUNNING = frozenset({"running", "accepted"})
-APPLIED, LATE = "applied", "late"
+LATE = b"late"
+_STATUSES = {"action_completed": "succeeded", "action_polled": "succeeded", "action_snoozed": "snoozed"}
 
 
 @dataclass(slots=True)
@@ -48,8 +49,8 @@ class Work:
     previous: bytes | None = None
     failure: Mapping[str, Any] | None = None
     waiting: Mapping[str, Any] | None = None
-    tokens: dict[str, str] = field(default_factory=dict)
-    """The tokens of reports, each `applied` or `late`."""
+    tokens: dict[str, bytes] = field(default_factory=dict)
+    """The tokens of reports: what the report said that was applied, or LATE."""
     rebuilt: bool = False
     """Recovery has made its row anew: times of the row may be those of the repair."""
     old_version: bool = False
@@ -170,4 +171,11 @@ def note_decision(work: Work, decision: Mapping[str, Any]) -> None:
 
 def _note_token(work: Work, event: LoggedEvent) -> None:
     if event.token is not None:
-        work.tokens[event.token] = APPLIED
+        work.tokens[event.token] = said_by(event)
+
+
+def said_by(event: LoggedEvent) -> bytes:
+    """Returns a short text that two events share if they record the same report."""
+    failure = event.data.get("failure")
+    status = event.data.get("status") if event.type == "late_result" else _STATUSES.get(event.kind)
+    return fingerprint([None if failure else status, failure, event.data.get("result")])
