@@ -13,6 +13,7 @@ from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.policy.advance import Ending, EndState, advance, touched_by
 from tenax.policy.expressions import EvaluationError
+from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.steps import load_steps
@@ -94,6 +95,10 @@ async def _advance_graph(tx: Connection, journal: Journal, turn: Turn, states: d
         progress = advance(
             plan, [Ending(s.step, _end_state(turn, s)) for s in fresh], waiting, frozenset(closed)
         )
+        for name in progress.ready:
+            check("step", _state_of(name, states, ended), "queued")
+        for name in progress.unreachable:
+            check("step", _state_of(name, states, ended), "unreachable")
         waiting |= progress.waiting
         closed |= progress.unreachable.keys()
         row.open_steps -= len(fresh) + len(progress.unreachable)
@@ -109,6 +114,12 @@ async def _advance_graph(tx: Connection, journal: Journal, turn: Turn, states: d
     if turn.failure is None and row.open_steps == 0:
         turn.complete = True
     journal.execution(row)
+
+
+def _state_of(name: str, states: dict[str, StepRow], ended: dict[str, StepRow]) -> str:
+    """Returns the state of a step before it starts, or is cut off. A step that waits for nothing yet has no row."""
+    row = ended.get(name) or states.get(name)
+    return "pending" if row is None else row.state
 
 
 async def _stored_states(tx: Connection, graphs: Sequence[Turn]) -> dict[int, dict[str, StepRow]]:
