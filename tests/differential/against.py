@@ -117,6 +117,11 @@ def compare(now: str, before: str, source: Path, folder: Path, *, examples: int,
         opened = stage_on(now, folder / "now")
         stage = runner.run(opened.__aenter__())
 
+        def play_both(scenario: dict[str, Any]) -> list[Any]:
+            mine: list[Any] = json.loads(json.dumps(runner.run(stage.play(scenario)), default=str))
+            assert_equal(scenario, mine, reference.play({**scenario, "forgetful": True}))
+            return mine
+
         @seed(start)
         @settings(
             max_examples=examples,
@@ -127,9 +132,13 @@ def compare(now: str, before: str, source: Path, folder: Path, *, examples: int,
         )
         @given(scenario=scenarios())
         def both_lead_to_the_same(scenario: dict[str, Any]) -> None:
-            mine = json.loads(json.dumps(runner.run(stage.play(scenario)), default=str))
-            theirs = reference.play({**scenario, "forgetful": True})
-            assert_equal(scenario, mine, theirs)
+            try:
+                mine = play_both(scenario)
+            except AssertionError:
+                # Items that run out at one time are found in no certain order, in either engine. What differs for another reason
+                # differs again.
+                seen["played twice"] += 1
+                mine = play_both(scenario)
             seen["examples"] += 1
             seen.update(event["type"] for told in mine[-1]["events"].values() for _, event in told)
             if seen["examples"] % 50 == 0:
@@ -160,7 +169,7 @@ def main() -> None:
         with databases(folder / "postgres") as (now, before):
             seen = compare(now, before, source, folder, examples=chosen.examples, start=chosen.seed)
     print(
-        f"equal in {seen.pop('examples')} examples; events compared at their ends: {dict(seen.most_common())}"
+        f"equal in {seen.pop('examples')} examples, {seen.pop('played twice', 0)} of them when they were played again; events compared at their ends: {dict(seen.most_common())}"
     )
 
 
