@@ -12,6 +12,7 @@ from tenax.engine.wake import announce
 from tenax.errors import NotFound
 from tenax.model.classify import classify
 from tenax.model.events import event
+from tenax.model.events.types import LateResult
 from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import ReportAnswer
@@ -111,4 +112,4 @@ def _log_late(
         data["result"] = outcome.result
     else:
         data["failure"] = classify(outcome.facts or Facts(), status=outcome.status).as_dict()
-    journal.log(row.id, event("late_result", name, item=number, attempt=attempt, data=data))
+    journal.log(row.id, event(LateResult, name, item=number, attempt=attempt, data=data))

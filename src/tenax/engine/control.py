@@ -12,6 +12,7 @@ from tenax.engine.submit import Start
 from tenax.errors import Conflict
 from tenax.model.changes import ItemAgain, StepRow
 from tenax.model.events import event, timestamp
+from tenax.model.events.types import OperatorAction, RetryReleased, RetryRescheduled
 from tenax.policy.graph import topological_order
 from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
@@ -36,7 +37,7 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
             )
         journal = Journal(now)
         data: dict[str, Any] = {"action": "retry_now", "actor": actor, "reason": reason}
-        journal.log(row.id, event("operator_action", data=data))
+        journal.log(row.id, event(OperatorAction, data=data))
         for item in items:
             moved: dict[str, Any] = {"available_at": timestamp(now), "actor": actor}
             if item.compensates:
@@ -45,13 +46,11 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
                 released = {**moved, "reason": reason}
                 journal.log(
                     row.id,
-                    event(
-                        "retry_released", item.step, item=item.item_no, attempt=item.attempt, data=released
-                    ),
+                    event(RetryReleased, item.step, item=item.item_no, attempt=item.attempt, data=released),
                 )
             journal.log(
                 row.id,
-                event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt, data=moved),
+                event(RetryRescheduled, item.step, item=item.item_no, attempt=item.attempt, data=moved),
             )
             check("item", item.state, "retrying")
             journal.items_again.append(

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tenax.engine.scope import know_inputs, load_results, scope_of
 from tenax.model.changes import StepRow
-from tenax.model.events import EventType, event
+from tenax.model.events import event
+from tenax.model.events.types import (
+    CompensationCancelled,
+    ExecutionCompensating,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ItemCancelled,
+)
 from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
@@ -31,11 +38,11 @@ def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failu
         row.compensation, row.failure = "waiting", encode(failure)
         journal.execution(row, failure=failure)
         journal.failing[row.id] = row
-        journal.log(row.id, event("execution_compensating", data={"failure": failure}))
+        journal.log(row.id, event(ExecutionCompensating, data={"failure": failure}))
         return
     row.become("failed")
     journal.execution(row, failure=failure)
-    journal.log(row.id, event("execution_failed", data={"failure": failure}))
+    journal.log(row.id, event(ExecutionFailed, data={"failure": failure}))
 
 
 async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[int]) -> None:
@@ -45,11 +52,11 @@ async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[
     await cancel_items(tx, journal, executions, running_too=False)
     for new in journal.new_items:
         if new.execution_id in executions:
-            journal.log(new.execution_id, event("item_cancelled", new.step))
+            journal.log(new.execution_id, event(ItemCancelled, new.step))
     journal.new_items = [new for new in journal.new_items if new.execution_id not in executions]
     for explosion in journal.explosions:
         if explosion.item.execution_id in executions:
-            journal.log(explosion.item.execution_id, event("item_cancelled", explosion.item.step))
+            journal.log(explosion.item.execution_id, event(ItemCancelled, explosion.item.step))
     journal.explosions = [e for e in journal.explosions if e.item.execution_id not in executions]
 
 
@@ -76,7 +83,7 @@ async def cancel_items(
         data = {"was": item.state}
         if item.worker and item.state == "leased":
             data["worker"] = item.worker
-        kind: EventType = "compensation_cancelled" if item.compensates else "item_cancelled"
+        kind = CompensationCancelled if item.compensates else ItemCancelled
         journal.log(item.execution_id, event(kind, item.step, item=item.item_no, data=data))
     await _end_unstarted(tx, journal, executions, steps)
     return ended
@@ -92,7 +99,7 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
     for item in doomed:
         journal.ended_items.append(item.id)
         journal.log(
-            item.execution_id, event("item_cancelled", item.step, item=item.item_no, data={"was": item.state})
+            item.execution_id, event(ItemCancelled, item.step, item=item.item_no, data={"was": item.state})
         )
     gone = {item.id for item in doomed}
     journal.items_again = [item for item in journal.items_again if item.id not in gone]
@@ -110,7 +117,7 @@ async def _end_unstarted(
         data: dict[str, Any] = {"was": "waiting"}
         if None not in numbers:
             data |= {"count": len(numbers), "items": ranges(n for n in numbers if n is not None)}
-        kind: EventType = "compensation_cancelled" if compensates else "item_cancelled"
+        kind = CompensationCancelled if compensates else ItemCancelled
         journal.log(execution_id, event(kind, step, data=data))
 
 
@@ -164,7 +171,7 @@ def _is_gathered(plan: Plan) -> bool:
 def _complete(journal: Journal, row: ExecutionRow, result: Any, data: dict[str, Any]) -> None:
     row.become("completed")
     journal.execution(row, result=result)
-    journal.log(row.id, event("execution_completed", data=data))
+    journal.log(row.id, event(ExecutionCompleted, data=data))
 
 
 def failure_of(step: StepRow) -> Failure:

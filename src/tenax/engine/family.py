@@ -12,6 +12,7 @@ from tenax.engine.endings import cancel_items
 from tenax.engine.wake import announce
 from tenax.errors import Busy, Conflict
 from tenax.model.events import event
+from tenax.model.events.types import ExecutionCancelled, ExecutionPaused, ExecutionResumed, OperatorAction
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.executions import find_descendants
@@ -37,7 +38,7 @@ class _Family:
         data: dict[str, Any] = {"action": action, "actor": self.actor, "reason": self.reason}
         if row.id != self.head.id:
             data["because_of"] = self.head.id
-        self.journal.log(row.id, event("operator_action", data=data))
+        self.journal.log(row.id, event(OperatorAction, data=data))
 
 
 async def cancel(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
@@ -115,7 +116,7 @@ async def _cancel(family: _Family) -> bool:
         family.journal.execution(row, failure=failure)
         family.journal.fans_over.append(row.id)
         data = {"actor": family.actor, "reason": family.reason}
-        family.journal.log(row.id, event("execution_cancelled", data=data))
+        family.journal.log(row.id, event(ExecutionCancelled, data=data))
     return True
 
 
@@ -143,5 +144,5 @@ async def _switch(family: _Family, rows: list[ExecutionRow], state: str) -> None
         family.log(row, "pause" if paused else "resume")
         row.become(state)
         family.journal.execution(row)
-        family.journal.log(row.id, event("execution_paused" if paused else "execution_resumed"))
+        family.journal.log(row.id, event(ExecutionPaused if paused else ExecutionResumed))
     await queue.pause_items(family.tx, [row.id for row in rows], paused=paused)

@@ -13,6 +13,7 @@ from tenax.errors import TooLarge
 from tenax.model.changes import StepRow
 from tenax.model.definition import OnFailure
 from tenax.model.events import event
+from tenax.model.events.types import StepCompleted, StepFailedTerminal
 from tenax.policy.outcome_events import Item
 from tenax.store import queue
 from tenax.store.connect import Connection
@@ -66,7 +67,7 @@ async def _complete(tx: Connection, journal: Journal, fan: FanRow, on_failure: O
         }
         return await _end_failed(tx, journal, fan, failure, "its result cannot be put together", on_failure)
     data = {"attempts": fan.attempts, "items": _counts(fan)}
-    journal.log(fan.execution_id, event("step_completed", fan.step, data=data))
+    journal.log(fan.execution_id, event(StepCompleted, fan.step, data=data))
     return StepRow(fan.execution_id, fan.step, "completed", attempts=fan.attempts, stored=True)
 
 
@@ -99,7 +100,7 @@ async def _end_failed(
     }
     if on_failure is not None:
         data["on_failure"] = on_failure.action
-    journal.log(fan.execution_id, event("step_failed_terminal", fan.step, data=data))
+    journal.log(fan.execution_id, event(StepFailedTerminal, fan.step, data=data))
     try:
         await close_fan(tx, fan, "failed", failure)
     except TooLarge:

@@ -12,6 +12,7 @@ from tenax.engine.wake import announce
 from tenax.model.changes import Run
 from tenax.model.decision import Decision
 from tenax.model.events import event
+from tenax.model.events.types import ItemCancelled, LeaseReleased
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Release
 from tenax.policy.outcome_events import EndedAttempt
@@ -51,7 +52,7 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
             else:
                 _let_go(journal, item)
                 journal.ended_items.append(item.id)
-                journal.log(item.execution_id, event("item_cancelled", item.step, item=item.item_no))
+                journal.log(item.execution_id, event(ItemCancelled, item.step, item=item.item_no))
             if executions[item.execution_id].failing:
                 journal.failing[item.execution_id] = executions[item.execution_id]
         decisions = await settle(tx, core, journal, executions, unknown)
@@ -92,7 +93,7 @@ def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[st
         data["compensation"] = True
     journal.log(
         item.execution_id,
-        event("lease_released", item.step, item=item.item_no, attempt=item.attempt, data=data),
+        event(LeaseReleased, item.step, item=item.item_no, attempt=item.attempt, data=data),
     )
     journal.items_again.append(item.again("queued", journal.now, refused_by=refused))
 

@@ -8,6 +8,7 @@ from typing import Any
 from tenax.engine.core import Core
 from tenax.errors import UsageError
 from tenax.model.events import event, timestamp
+from tenax.model.events.types import OperatorAction
 from tenax.model.findings import shorten
 from tenax.model.names import name_fault
 from tenax.model.queue_limits import LEAST_RATE, MOST, usual_burst
@@ -38,7 +39,7 @@ async def limit_queue(
     async with core.transaction() as tx:
         await fleet.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
         data = {"action": "queue_limit", "queue": queue, **limits, "actor": actor, "reason": reason}
-        await workers.log_fleet_events(tx, [event("operator_action", data=data)])
+        await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
     core.hub.announce(ready=True, fleet=True)
     return {"queue": queue, **limits}
 

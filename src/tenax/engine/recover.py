@@ -13,6 +13,7 @@ from tenax.engine.start import Turn, queued_item, start_steps
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.types import ExecutionActivated, ItemHeld, StepEnqueued
 from tenax.model.state import ExecutionState, StepState, fold
 from tenax.policy.plan import Plan
 from tenax.policy.quarantine import is_suspect
@@ -117,9 +118,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
             await write(tx, core, journal)
             return True
         state = fold(await get_events(tx, execution_id), list(plan.steps))
-        journal.log(
-            execution_id, event("execution_activated", data={"reason": "a work item of it was missing"})
-        )
+        journal.log(execution_id, event(ExecutionActivated, data={"reason": "a work item of it was missing"}))
         _log.warning(
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )
@@ -146,7 +145,7 @@ async def _rebuild(
         if plan.steps[name].for_each is None:
             journal.new_items.append(await queued_item(tx, journal, turn, plan.steps[name]))
             held = state.steps[name].status == "held"
-            journal.log(row.id, event("item_held" if held else "step_enqueued", name))
+            journal.log(row.id, event(ItemHeld if held else StepEnqueued, name))
         else:
             turn.ended += await start_steps(tx, journal, turn, [name])
     fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))

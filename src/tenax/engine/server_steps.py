@@ -19,6 +19,7 @@ from tenax.engine.wake import whenever
 from tenax.errors import InvalidInput
 from tenax.model.durations import parse_duration
 from tenax.model.events import timestamp
+from tenax.model.events.types import ActionStarted
 from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.parse import check_input
@@ -202,7 +203,7 @@ class _Batch:
         }
         varied = {"vary": decode(item.vary)} if item.vary is not None else {}
         started = {"worker": None, "retry": retry, **varied, **data}
-        event = item_event("action_started", item, started, attempt=item.attempt)
+        event = item_event(ActionStarted, item, started, attempt=item.attempt)
         self.journal.log(item.execution_id, event)
 
 

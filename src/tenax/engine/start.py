@@ -12,6 +12,7 @@ from tenax.engine.endings import Failure
 from tenax.engine.scope import load_results, scope_for
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.types import StepCompleted, StepEnqueued, StepFailedTerminal, StepSkipped
 from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_gate_name
@@ -68,7 +69,7 @@ def _fail_unstarted(journal: Journal, turn: Turn, name: str, message: str) -> St
     on_failure = turn.plan.steps[name].step.on_failure
     if on_failure is not None:
         data["on_failure"] = on_failure.action
-    journal.log(turn.row.id, event("step_failed_terminal", name, data=data))
+    journal.log(turn.row.id, event(StepFailedTerminal, name, data=data))
     return StepRow(turn.row.id, name, "failed", failure=failure)
 
 
@@ -85,7 +86,7 @@ async def _start(tx: Connection, journal: Journal, turn: Turn, planned: PlannedS
     if planned.for_each is not None:
         return await _spread(tx, journal, turn, planned)
     journal.new_items.append(await queued_item(tx, journal, turn, planned))
-    journal.log(row.id, event("step_enqueued", name))
+    journal.log(row.id, event(StepEnqueued, name))
     return None
 
 
@@ -137,7 +138,7 @@ def _key_text(value: Any) -> str:
 
 
 def _skip(journal: Journal, row: ExecutionRow, name: str, why: dict[str, Any]) -> StepRow:
-    journal.log(row.id, event("step_skipped", name, data=why))
+    journal.log(row.id, event(StepSkipped, name, data=why))
     return StepRow(row.id, name, "skipped")
 
 
@@ -157,7 +158,7 @@ async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: Planned
     elements = await list_of(tx, journal, row, planned)
     if not elements:
         data = {"attempts": 0, "result": [], "items": {"total": 0, "succeeded": 0, "failed": 0}}
-        journal.log(row.id, event("step_completed", step.name, data=data))
+        journal.log(row.id, event(StepCompleted, step.name, data=data))
         return StepRow(row.id, step.name, "completed", result=[])
     total = len(elements)
     at_once = None if step.parallelism >= total else step.parallelism
@@ -166,7 +167,7 @@ async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: Planned
     keys = await keys_of(tx, journal, turn, planned, list(enumerate(elements)))
     journal.explosions.append(Explosion(item, encode(elements), at_once, tolerated, keys))
     data = {"items": total, "parallelism": step.parallelism}
-    journal.log(row.id, event("step_enqueued", step.name, data=data))
+    journal.log(row.id, event(StepEnqueued, step.name, data=data))
     return None
 
 

@@ -18,6 +18,13 @@ from tenax.engine.progress import advance_executions
 from tenax.engine.start import CROWD_STEPS, Turn, start_steps
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.types import (
+    ActionStarted,
+    ExecutionStarted,
+    OperatorAction,
+    StepCompleted,
+    StepSkipped,
+)
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import LeaseRequest, Submitted
 from tenax.policy.offers import Candidate
@@ -218,7 +225,7 @@ def _lease_at_once(journal: Journal, request: LeaseRequest) -> None:
     data: dict[str, Any] = {"worker": request.worker, "retry": retry}
     if item.vary is not None:
         data["vary"] = decode(item.vary)
-    journal.log(item.execution_id, event("action_started", item.step, attempt=1, data=data))
+    journal.log(item.execution_id, event(ActionStarted, item.step, attempt=1, data=data))
 
 
 def _started(start: Start) -> dict[str, Any]:
@@ -242,9 +249,9 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
             "original_execution": start.original_execution,
             "reason": "manual_retry",
         }
-    journal.log(row.id, event("execution_started", data=data))
+    journal.log(row.id, event(ExecutionStarted, data=data))
     if start.operator is not None:
-        journal.log(row.id, event("operator_action", data=dict(start.operator)))
+        journal.log(row.id, event(OperatorAction, data=dict(start.operator)))
     turn = Turn(row, plan)
     for step in start.carried:
         kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
@@ -256,7 +263,7 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
             kept["items"] = _item_counts(step)
         journal.log(
             row.id,
-            event("step_completed" if step.state == "completed" else "step_skipped", step.step, data=kept),
+            event(StepCompleted if step.state == "completed" else StepSkipped, step.step, data=kept),
         )
         turn.ended.append(replace(step, execution_id=row.id, attempts=0))
     done = {step.step for step in start.carried}

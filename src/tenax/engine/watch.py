@@ -13,6 +13,7 @@ import structlog
 from tenax.engine.core import Core
 from tenax.model.durations import format_duration
 from tenax.model.events import event, timestamp
+from tenax.model.events.types import OperatorAction, WorkerDrained, WorkerHealthChanged
 from tenax.model.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.health import (
     FAILURE_COLUMNS,
@@ -166,7 +167,7 @@ class Watch:
             reason = "nobody else is left for all that it can do"
             await workers.set_worker_state(tx, row.name, "active", reason=reason, actor=SERVER_ACTOR)
             data = {"action": "worker_resume", "worker": row.name, "actor": SERVER_ACTOR, "reason": reason}
-            await workers.log_fleet_events(tx, [event("operator_action", data=data)])
+            await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
             _log.warning("a worker that was drained gets work again", worker=row.name, reason=reason)
             return 1
         return 0
@@ -183,7 +184,7 @@ class Watch:
             reason = f"it was lost {row.losses} times with work in its hands within {within}"
             await workers.set_worker_state(tx, row.name, "draining", reason=reason, actor=SERVER_ACTOR)
             data = {"worker": row.name, "reason": reason, "losses": row.losses}
-            await workers.log_fleet_events(tx, [event("worker_drained", data=data)])
+            await workers.log_fleet_events(tx, [event(WorkerDrained, data=data)])
             _log.error("a worker on which many items died is drained", worker=row.name, losses=row.losses)
             return 1
         return 0
@@ -260,4 +261,4 @@ def _changed(
     }
     tell = _log.warning if verdict.health == "unhealthy" else _log.info
     tell("the health of a worker changed", **told)
-    return event("worker_health_changed", data=data)
+    return event(WorkerHealthChanged, data=data)

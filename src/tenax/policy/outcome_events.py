@@ -10,7 +10,8 @@ import msgspec
 
 from tenax.model.changes import Loss
 from tenax.model.decision import Decision
-from tenax.model.events import EventType, event, timestamp
+from tenax.model.events import event, name_of, timestamp
+from tenax.model.events import types as events
 from tenax.model.json_text import encode
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.decide import SUCCESS_AT_ONCE
@@ -30,13 +31,16 @@ How = Literal[
 """`ended`: the server carried it out itself. `hold_expired`: no attempt has ended; the time for the next one has. `released`: no attempt
 has ended; the server ends a hold."""
 
-COMPENSATING: Mapping[str, EventType] = {
-    "action_completed": "compensation_completed",
-    "step_retry": "compensation_retry",
-    "retry_held": "compensation_retry",
-    "step_failed_terminal": "compensation_failed",
+COMPENSATING: Mapping[type[events.Event], type[events.Event]] = {
+    events.ActionCompleted: events.CompensationCompleted,
+    events.StepRetry: events.CompensationRetry,
+    events.RetryHeld: events.CompensationRetry,
 }
 """The events of a compensation. However an attempt of it was lost, that is a `compensation_error`."""
+_NAMED_IN_ERROR = frozenset(
+    {events.LeaseExpired, events.QueueExpired, events.ActionNotCompleted, events.ActionSnoozed}
+)
+"""What the `how` of a `compensation_error` names."""
 SHORT_SUCCESS = msgspec.Raw(
     encode(
         {
@@ -107,7 +111,7 @@ class EndedAttempt(msgspec.Struct, gc=False):
 
 
 def item_event(
-    kind: EventType,
+    kind: type[events.Event],
     item: Item,
     data: dict[str, Any],
     *,
@@ -135,7 +139,7 @@ def outcome_event(
     item, outcome = ended.item, ended.outcome
     token = str(item.lease_token) if ended.how == "reported" and item.lease_token is not None else None
     if failure is None and outcome.status == "succeeded":
-        kind: EventType = "action_polled" if undone else "action_completed"
+        kind: type[events.Event] = events.ActionPolled if undone else events.ActionCompleted
         data: dict[str, Any] = {"result": outcome.result}
     else:
         kind = _outcome_type(ended, failure)
@@ -153,16 +157,16 @@ def outcome_event(
     if record is not None:
         data["decision"] = record
     if item.compensates:
-        if kind in ("lease_expired", "queue_expired", "action_not_completed", "action_snoozed"):
-            data["how"] = kind
-        kind = COMPENSATING.get(kind, "compensation_error")
+        if kind in _NAMED_IN_ERROR:
+            data["how"] = name_of(kind)
+        kind = COMPENSATING.get(kind, events.CompensationError)
         data["attempts"] = item.attempt
     return event(kind, item.step, item.item_no, ended.number, token, data)
 
 
 def step_completed_event(item: Item) -> Event:
     """Builds the event of a step that completes with its only item."""
-    return {"type": "step_completed", "step": item.step, "data": {"attempts": item.attempt}}
+    return event(events.StepCompleted, item.step, data={"attempts": item.attempt})
 
 
 def _failure_data(ended: EndedAttempt, failure: Failure | None) -> dict[str, Any]:
@@ -176,19 +180,19 @@ def _failure_data(ended: EndedAttempt, failure: Failure | None) -> dict[str, Any
     return data
 
 
-def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> EventType:
+def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> type[events.Event]:
     if ended.how in ("lease_expired", "queue_expired"):
-        return "lease_expired" if ended.how == "lease_expired" else "queue_expired"
+        return events.LeaseExpired if ended.how == "lease_expired" else events.QueueExpired
     match ended.outcome.status:
         case "succeeded":
             assert failure is not None
-            return "action_error"
+            return events.ActionError
         case "failed":
-            return "action_error"
+            return events.ActionError
         case "not_completed":
-            return "action_not_completed"
+            return events.ActionNotCompleted
         case "snoozed":
-            return "action_snoozed" if failure is None else "action_error"
+            return events.ActionSnoozed if failure is None else events.ActionError
         case "accepted":
             raise AssertionError("an accepted attempt has not ended")
         case _:
@@ -197,7 +201,7 @@ def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> EventType:
 
 def wait_event(item: Item, decision: Decision, error: str | None, available_at: datetime) -> Event:
     """Builds the event of an item that runs again at a time, or is held."""
-    kind: EventType = "retry_held" if decision.verdict == "hold" else "step_retry"
+    kind: type[events.Event] = events.RetryHeld if decision.verdict == "hold" else events.StepRetry
     data = {
         "attempt": item.attempt,
         "max_attempts": decision.max_attempts,
@@ -223,7 +227,7 @@ def exhausted_events(item: Item, decision: Decision, failure: Failure | None) ->
         "max_attempts": saw["max_attempts"],
         "final_error": failure.message if failure is not None else None,
     }
-    return [item_event("step_retry_exhausted", item, data, attempt=item.attempt)]
+    return [item_event(events.StepRetryExhausted, item, data, attempt=item.attempt)]
 
 
 def brief(failure: Failure, attempts: int) -> dict[str, Any]:

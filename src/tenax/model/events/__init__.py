@@ -1,0 +1,62 @@
+"""The events: how each is written, and whether what the log holds is as it was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from tenax.model.events.types import ATTEMPT_ENDS, RESERVED, TYPES, Event
+
+__all__ = ["ATTEMPT_ENDS", "EVENT_TYPES", "RESERVED", "check_event", "event", "name_of", "timestamp"]
+
+EVENT_TYPES: tuple[str, ...] = tuple(TYPES)
+
+
+def name_of(kind: type[Event]) -> str:
+    """Returns the name that the log has for a type of event."""
+    return kind.__struct_config__.tag  # type: ignore[return-value]  # every type has a text
+
+
+def event(
+    kind: type[Event],
+    step: str | None = None,
+    item: int | None = None,
+    attempt: int | None = None,
+    token: str | None = None,
+    data: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Builds an event as the log stores it. Whatever does not apply is left out."""
+    body: dict[str, Any] = {"type": kind.__struct_config__.tag}
+    if step is not None:
+        body["step"] = step
+    if item is not None:
+        body["item"] = item
+    if attempt is not None:
+        body["attempt"] = attempt
+    if token is not None:
+        body["token"] = token
+    if data:
+        body["data"] = data
+    return body
+
+
+def check_event(body: Mapping[str, Any]) -> str | None:
+    """Returns what is wrong with a stored event by the declaration of its type. Returns None if it conforms."""
+    kind = TYPES.get(body.get("type", ""))
+    if kind is None:
+        return f"there is no event type {body.get('type')!r}"
+    if not kind.when:
+        return f"the event type {name_of(kind)} is reserved"
+    try:
+        msgspec.convert(body, kind)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return None
+
+
+def timestamp(at: datetime | None) -> str | None:
+    """Returns a time as text: RFC 3339, in UTC."""
+    return None if at is None else at.isoformat().replace("+00:00", "Z")
