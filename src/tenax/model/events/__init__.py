@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tenax.model.events.types import ATTEMPT_ENDS, RESERVED, TYPES, Event
+from tenax.model.events.types import ATTEMPT_ENDS, DATA_FIELDS, RESERVED, TYPES, Event
 
 __all__ = ["ATTEMPT_ENDS", "EVENT_TYPES", "RESERVED", "check_event", "event", "name_of", "timestamp"]
 
@@ -43,13 +43,19 @@ def event(
     return body
 
 
-def check_event(body: Mapping[str, Any]) -> str | None:
-    """Returns what is wrong with a stored event by the declaration of its type. Returns None if it conforms."""
+def check_event(body: Mapping[str, Any], *, newer: bool = False) -> str | None:
+    """Returns what is wrong with a stored event by the declaration of its type. Returns None if it conforms.
+
+    `newer`: a later version may have written the event, with fields in its data that are not declared here.
+    """
     kind = TYPES.get(body.get("type", ""))
     if kind is None:
         return f"there is no event type {body.get('type')!r}"
     if not kind.when:
         return f"the event type {name_of(kind)} is reserved"
+    if newer and body.get("data"):
+        known = DATA_FIELDS[name_of(kind)]
+        body = {**body, "data": {name: value for name, value in body["data"].items() if name in known}}
     try:
         msgspec.convert(body, kind)
     except msgspec.ValidationError as error:

@@ -5,7 +5,7 @@ All else that speaks of event types is made from these classes: the check of the
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, get_args, get_type_hints
 
 from msgspec import UNSET, UnsetType
 
@@ -337,3 +337,13 @@ TYPES: dict[str, type[Event]] = {
 """Every type by its name, in the order of the docs."""
 RESERVED = frozenset(name for name, kind in TYPES.items() if not kind.when)
 ATTEMPT_ENDS = frozenset(name for name, kind in TYPES.items() if kind.ends_attempt)
+
+
+def _data_fields(kind: type[Event]) -> frozenset[str]:
+    data = get_type_hints(kind).get("data", UnsetType)
+    shapes = [shape for shape in (data, *get_args(data)) if hasattr(shape, "__struct_encode_fields__")]
+    return frozenset(name for shape in shapes for name in shape.__struct_encode_fields__)
+
+
+DATA_FIELDS = {name: _data_fields(kind) for name, kind in TYPES.items()}
+"""The names of the fields that the data of each type may have."""
