@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 from tables import code, codes, table
 
-from tenax.model.events import RESERVED, name_of
+from tenax.model.events import NAMES, RESERVED
 from tenax.model.events.parts import DecisionRecord, EventData, FailureRecord
 from tenax.model.events.types import TYPES, Event
 
@@ -39,7 +39,7 @@ def _data_words(kind: type[Event]) -> str:
     if base is None or first is kind or len(msgspec.structs.fields(base)) < _SHARED:
         return _field_words(shape)
     own = [field for field in msgspec.structs.fields(shape) if field.name not in base.__struct_fields__]
-    return "; ".join([f"as {code(name_of(first))}", *([", ".join(_words(f) for f in own)] if own else [])])
+    return "; ".join([f"as {code(NAMES[first])}", *([", ".join(_words(f) for f in own)] if own else [])])
 
 
 def _field_words(shape: type[msgspec.Struct]) -> str:

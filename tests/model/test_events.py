@@ -9,12 +9,14 @@ import msgspec
 import pytest
 
 from tenax.model.events import ATTEMPT_ENDS, EVENT_TYPES, RESERVED, check_event, event
-from tenax.model.events.parts import FailureRecord
-from tenax.model.events.types import TYPES, ActionStarted, StepEnqueued
+from tenax.model.events.data import CompletedData, StartedData
+from tenax.model.events.parts import FailureRecord, RetryCount
+from tenax.model.events.types import TYPES, ActionCompleted, ActionStarted, StepEnqueued
+from tenax.model.json_text import decode, encode
 from tenax.model.outcome import Facts
 
-RETRY = {"attempt": 1, "max_attempts": None, "is_retry": False}
-STARTED = event(ActionStarted, "a", attempt=1, data={"worker": "w1", "retry": RETRY})
+RETRY = RetryCount(attempt=1, max_attempts=None, is_retry=False)
+STARTED = decode(encode(event(ActionStarted, "a", attempt=1, data=StartedData(worker="w1", retry=RETRY))))
 DECISION = {"verdict": "retry", "rule": "default", "version": 4}
 FAILURE = {"class": "transient", "reason": "http_503", "message": "503", "status_code": 503}
 
@@ -103,3 +105,10 @@ def test_the_sets_of_types_are_made_from_the_declarations():
     assert {"execution_reopened", "budget_exceeded"} == RESERVED
     assert {"action_error", "lease_expired", "queue_expired"} < ATTEMPT_ENDS
     assert all(kind.when or name in RESERVED for name, kind in TYPES.items())
+
+
+def test_an_event_that_jsonb_cannot_hold_is_stored_all_the_same():
+    """A lone surrogate in a result must not change the rest of the event: the short decision stays what it is."""
+    data = CompletedData(result={"x": "\ud800"}, seconds=1.0, decision=msgspec.Raw(b'{"verdict":"complete"}'))
+    stored = decode(encode(event(ActionCompleted, "a", attempt=1, data=data)))
+    assert stored["data"] == {"result": {"x": "?"}, "seconds": 1.0, "decision": {"verdict": "complete"}}

@@ -10,6 +10,7 @@ from tenax.engine.endings import fail_execution
 from tenax.engine.start import new_item
 from tenax.model.changes import ItemAgain
 from tenax.model.events import event
+from tenax.model.events.data import CompensatedData
 from tenax.model.events.types import CompensationEnqueued, ExecutionCompensated
 from tenax.model.json_text import decode, encode
 from tenax.policy.plan import Plan
@@ -84,5 +85,5 @@ async def _end(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan) 
             execution_id=row.id,
             failed=failed,
         )
-    journal.log(row.id, event(ExecutionCompensated, data={"completed": completed, "failed": failed}))
+    journal.log(row.id, event(ExecutionCompensated, data=CompensatedData(completed=completed, failed=failed)))
     fail_execution(journal, row, plan, decode(row.failure) or {})

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from tenax.engine.scope import know_inputs, load_results, scope_of
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.data import ExecutionCompletedData, ExecutionFailedData, ItemCancelledData
 from tenax.model.events.types import (
     CompensationCancelled,
     ExecutionCompensating,
@@ -38,11 +41,11 @@ def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failu
         row.compensation, row.failure = "waiting", encode(failure)
         journal.execution(row, failure=failure)
         journal.failing[row.id] = row
-        journal.log(row.id, event(ExecutionCompensating, data={"failure": failure}))
+        journal.log(row.id, event(ExecutionCompensating, data=ExecutionFailedData(failure=failure)))
         return
     row.become("failed")
     journal.execution(row, failure=failure)
-    journal.log(row.id, event(ExecutionFailed, data={"failure": failure}))
+    journal.log(row.id, event(ExecutionFailed, data=ExecutionFailedData(failure=failure)))
 
 
 async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[int]) -> None:
@@ -80,9 +83,8 @@ async def cancel_items(
     for item in ended:
         journal.ended_items.append(item.id)
         journal.freed_gates += item.gates
-        data = {"was": item.state}
-        if item.worker and item.state == "leased":
-            data["worker"] = item.worker
+        worker = item.worker if item.worker and item.state == "leased" else UNSET
+        data = ItemCancelledData(was=item.state, worker=worker)
         kind = CompensationCancelled if item.compensates else ItemCancelled
         journal.log(item.execution_id, event(kind, item.step, item=item.item_no, data=data))
     await _end_unstarted(tx, journal, executions, steps)
@@ -99,7 +101,8 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
     for item in doomed:
         journal.ended_items.append(item.id)
         journal.log(
-            item.execution_id, event(ItemCancelled, item.step, item=item.item_no, data={"was": item.state})
+            item.execution_id,
+            event(ItemCancelled, item.step, item=item.item_no, data=ItemCancelledData(was=item.state)),
         )
     gone = {item.id for item in doomed}
     journal.items_again = [item for item in journal.items_again if item.id not in gone]
@@ -114,21 +117,22 @@ async def _end_unstarted(
     for execution_id, step, number, compensates in await end_unstarted_items(tx, executions, steps):
         unstarted.setdefault((execution_id, step, compensates), []).append(number)
     for (execution_id, step, compensates), numbers in unstarted.items():
-        data: dict[str, Any] = {"was": "waiting"}
+        data = ItemCancelledData(was="waiting")
         if None not in numbers:
-            data |= {"count": len(numbers), "items": ranges(n for n in numbers if n is not None)}
+            items = ranges(n for n in numbers if n is not None)
+            data = ItemCancelledData(was="waiting", count=len(numbers), items=items)
         kind = CompensationCancelled if compensates else ItemCancelled
         journal.log(execution_id, event(kind, step, data=data))
 
 
-def ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """The numbers as ranges, first and last: [[0, 4], [7, 7]]."""
-    found: list[list[int]] = []
+def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Returns the numbers as ranges, first and last: [(0, 4), (7, 7)]."""
+    found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
-            found[-1][1] = number
+            found[-1] = (found[-1][0], number)
         else:
-            found.append([number, number])
+            found.append((number, number))
     return found
 
 
@@ -145,13 +149,13 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
     for turn in turns:
         if _is_gathered(turn.plan):
             journal.gathered[turn.row.id] = turn.plan.results
-            _complete(journal, turn.row, None, {})
+            _complete(journal, turn.row, None)
             continue
         own = {step.step: step for step in turn.ended} if turn.plan.single else results.get(turn.row.id, {})
         outputs = turn.plan.outputs
         if outputs is None:
             _complete(
-                journal, turn.row, {name: own[name].result for name in turn.plan.results if name in own}, {}
+                journal, turn.row, {name: own[name].result for name in turn.plan.results if name in own}
             )
             continue
         try:
@@ -160,7 +164,7 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
             message = f"outputs: {error}"
             turn.failure = {"class": "invalid", "reason": "template_error", "message": message}
         else:
-            _complete(journal, turn.row, rendered, {"result": rendered})
+            _complete(journal, turn.row, rendered, ExecutionCompletedData(result=rendered))
 
 
 def _is_gathered(plan: Plan) -> bool:
@@ -168,7 +172,9 @@ def _is_gathered(plan: Plan) -> bool:
     return plan.outputs is None and any(plan.steps[name].for_each is not None for name in plan.results)
 
 
-def _complete(journal: Journal, row: ExecutionRow, result: Any, data: dict[str, Any]) -> None:
+def _complete(
+    journal: Journal, row: ExecutionRow, result: Any, data: ExecutionCompletedData | None = None
+) -> None:
     row.become("completed")
     journal.execution(row, result=result)
     journal.log(row.id, event(ExecutionCompleted, data=data))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec import UNSET
 
 from tenax.engine.core import Core, no_execution
 from tenax.engine.endings import cancel_items
 from tenax.engine.wake import announce
 from tenax.errors import Busy, Conflict
 from tenax.model.events import event
+from tenax.model.events.data import CancelledData, OperatorData
 from tenax.model.events.types import ExecutionCancelled, ExecutionPaused, ExecutionResumed, OperatorAction
 from tenax.store import queue
 from tenax.store.connect import Connection
@@ -35,9 +37,8 @@ class _Family:
 
     def log(self, row: ExecutionRow, action: str) -> None:
         """Who did it: once, with the head. The others say whose it was."""
-        data: dict[str, Any] = {"action": action, "actor": self.actor, "reason": self.reason}
-        if row.id != self.head.id:
-            data["because_of"] = self.head.id
+        because_of = self.head.id if row.id != self.head.id else UNSET
+        data = OperatorData(action=action, actor=self.actor, reason=self.reason, because_of=because_of)
         self.journal.log(row.id, event(OperatorAction, data=data))
 
 
@@ -115,7 +116,7 @@ async def _cancel(family: _Family) -> bool:
             row.compensation = "cancelled"
         family.journal.execution(row, failure=failure)
         family.journal.fans_over.append(row.id)
-        data = {"actor": family.actor, "reason": family.reason}
+        data = CancelledData(actor=family.actor, reason=family.reason)
         family.journal.log(row.id, event(ExecutionCancelled, data=data))
     return True
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from msgspec import UNSET
 
 from tenax.engine.core import Core
 from tenax.engine.fan_out import fan_key
@@ -12,6 +13,7 @@ from tenax.engine.wake import announce
 from tenax.model.changes import Run
 from tenax.model.decision import Decision
 from tenax.model.events import event
+from tenax.model.events.data import ReleasedLeaseData
 from tenax.model.events.types import ItemCancelled, LeaseReleased
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Release
@@ -88,9 +90,10 @@ def _is_open(row: ExecutionRow, fan: FanRow | None, item: ItemRow) -> bool:
 
 
 def _hand_back(journal: Journal, item: ItemRow, back: Release, refused: tuple[str, ...]) -> None:
-    data: dict[str, Any] = {"worker": item.worker, "reason": back.reason, "detail": back.detail}
-    if item.compensates:
-        data["compensation"] = True
+    compensation = True if item.compensates else UNSET
+    data = ReleasedLeaseData(
+        worker=item.worker, reason=back.reason, detail=back.detail, compensation=compensation
+    )
     journal.log(
         item.execution_id,
         event(LeaseReleased, item.step, item=item.item_no, attempt=item.attempt, data=data),

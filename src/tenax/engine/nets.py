@@ -14,6 +14,7 @@ from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
 from tenax.model.events import event, timestamp
+from tenax.model.events.data import ActivatedData
 from tenax.model.events.types import ExecutionActivated
 from tenax.model.outcome import Facts, Outcome
 from tenax.policy.outcome_events import EndedAttempt
@@ -106,7 +107,9 @@ async def mend_stuck(core: Core) -> int:
             journal = Journal(await service.now(tx))
             for one in mended:
                 _log.warning("a work item that nothing would wake is repaired", item_id=one.id, why=one.why)
-                activated = event(ExecutionActivated, one.step, item=one.item_no, data={"reason": one.why})
+                activated = event(
+                    ExecutionActivated, one.step, item=one.item_no, data=ActivatedData(reason=one.why)
+                )
                 journal.log(one.execution_id, activated)
             await journal.write(tx)
     if mended:

@@ -8,6 +8,7 @@ from typing import Any
 from tenax.engine.core import Core
 from tenax.errors import UsageError
 from tenax.model.events import event, timestamp
+from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.findings import shorten
 from tenax.model.names import name_fault
@@ -38,7 +39,15 @@ async def limit_queue(
     limits = {"concurrency": concurrency, "rate": rate, "burst": burst}
     async with core.transaction() as tx:
         await fleet.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
-        data = {"action": "queue_limit", "queue": queue, **limits, "actor": actor, "reason": reason}
+        data = OperatorData(
+            action="queue_limit",
+            queue=queue,
+            concurrency=concurrency,
+            rate=rate,
+            burst=burst,
+            actor=actor,
+            reason=reason,
+        )
         await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
     core.hub.announce(ready=True, fleet=True)
     return {"queue": queue, **limits}

@@ -13,6 +13,7 @@ from tenax.engine.start import Turn, queued_item, start_steps
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.data import ActivatedData
 from tenax.model.events.types import ExecutionActivated, ItemHeld, StepEnqueued
 from tenax.model.state import ExecutionState, StepState, fold
 from tenax.policy.plan import Plan
@@ -118,7 +119,10 @@ async def _repair(core: Core, execution_id: int) -> bool:
             await write(tx, core, journal)
             return True
         state = fold(await get_events(tx, execution_id), list(plan.steps))
-        journal.log(execution_id, event(ExecutionActivated, data={"reason": "a work item of it was missing"}))
+        journal.log(
+            execution_id,
+            event(ExecutionActivated, data=ActivatedData(reason="a work item of it was missing")),
+        )
         _log.warning(
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )

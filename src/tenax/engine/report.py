@@ -13,7 +13,8 @@ from tenax.engine.wake import Settled, announce
 from tenax.model.belief import believed_reports
 from tenax.model.changes import ItemAgain, Run, StepRow
 from tenax.model.decision import Verdict
-from tenax.model.events import event, timestamp
+from tenax.model.events import event
+from tenax.model.events.data import AcceptedData
 from tenax.model.events.types import ActionAccepted, ExecutionCompleted, StepEnqueued
 from tenax.model.json_text import encode
 from tenax.model.outcome import Facts, Outcome
@@ -250,7 +251,7 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
     """The callee has it now: the lease ends, and the server's own timer holds the deadline."""
     check("item", item.state, "accepted")
     until = journal.now + timedelta(seconds=deadline)
-    data = {"deadline_at": timestamp(until), "result": outcome.result}
+    data = AcceptedData(deadline_at=until, result=outcome.result)
     token = str(item.lease_token)
     journal.log(item.execution_id, item_event(ActionAccepted, item, data, attempt=item.attempt, token=token))
     journal.accepted.append(Accepted(item.id, item.attempt, "callback", until))

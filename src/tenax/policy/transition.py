@@ -11,10 +11,12 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, assert_never
 
 import msgspec
+from msgspec import UNSET
 
 from tenax.model.blame import speaks_of_worker
 from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
 from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Controls, Decision, Ledger
+from tenax.model.events.data import ItemCompletedData, ItemFailedData, StepFailedData, TerminalData
 from tenax.model.events.types import CompensationFailed, ItemCompleted, ItemFailed, StepFailedTerminal
 from tenax.model.json_text import decode, encode, plain
 from tenax.model.outcome import Failure
@@ -231,7 +233,7 @@ def _complete(made: Transition, plan: Plan, fan_out: FanOut | None, result: Any)
     if item.compensates:
         return
     if fan_out is not None:
-        made.events.append(item_event(ItemCompleted, item, {"attempts": item.attempt}))
+        made.events.append(item_event(ItemCompleted, item, ItemCompletedData(attempts=item.attempt)))
         made.item_result = _item_result(plan, item, result, None)
         return
     check("step", STEP_OF[item.state], "completed")
@@ -280,21 +282,22 @@ def _fail(made: Transition, plan: Plan, fan_out: FanOut | None, failure: Failure
     item, decision = made.item, made.decision
     check("item", item.state, "failed")
     made.events += exhausted_events(item, decision, failure)
-    data = failed_data(decision, item.attempt, decision.reason, failure.as_dict())
-    data["decision"] = decision
+    known = (decision, item.attempt, decision.reason, failure.as_dict())
     if item.compensates:
-        made.events.append(item_event(CompensationFailed, item, data, attempt=item.attempt))
+        undone = failed_data(TerminalData, *known, decision=decision)
+        made.events.append(item_event(CompensationFailed, item, undone, attempt=item.attempt))
         return
     failed = brief(failure, item.attempt)
     if fan_out is not None:
-        data["tolerated"] = fan_out.failed < fan_out.tolerated
-        made.events.append(item_event(ItemFailed, item, data, attempt=item.attempt))
+        tolerated = fan_out.failed < fan_out.tolerated
+        ended = failed_data(ItemFailedData, *known, decision=decision, tolerated=tolerated)
+        made.events.append(item_event(ItemFailed, item, ended, attempt=item.attempt))
         made.item_result = _item_result(plan, item, None, failed)
         return
     check("step", STEP_OF[item.state], "failed")
     on_failure = plan.steps[item.step].step.on_failure
-    if on_failure is not None:
-        data["on_failure"] = on_failure.action
+    action = on_failure.action if on_failure is not None else UNSET
+    data = failed_data(StepFailedData, *known, decision=decision, on_failure=action)
     made.events.append(item_event(StepFailedTerminal, item, data, attempt=item.attempt))
     made.ended_step = StepRow(item.execution_id, item.step, "failed", 0, item.attempt, None, failed)
 
@@ -318,16 +321,16 @@ def _stop(
         return
     if fan_out is not None:
         if failed is None:
-            made.events.append(item_event(ItemCompleted, item, {"attempts": item.attempt}))
+            made.events.append(item_event(ItemCompleted, item, ItemCompletedData(attempts=item.attempt)))
         else:
-            data = failed_data(made.decision, item.attempt, "the step is over", failed)
-            made.events.append(item_event(ItemFailed, item, data, attempt=item.attempt))
+            over = failed_data(ItemFailedData, made.decision, item.attempt, "the step is over", failed)
+            made.events.append(item_event(ItemFailed, item, over, attempt=item.attempt))
         made.item_result = _item_result(plan, item, outcome.result, failed)
         return
     if failed is None:
         made.events.append(step_completed_event(item))
     else:
-        data = failed_data(made.decision, item.attempt, "the execution is over", failed)
+        data = failed_data(StepFailedData, made.decision, item.attempt, "the execution is over", failed)
         made.events.append(item_event(StepFailedTerminal, item, data, attempt=item.attempt))
     if not plan.single:
         state = "completed" if failed is None else "failed"

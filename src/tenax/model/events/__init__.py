@@ -8,16 +8,13 @@ from typing import Any
 
 import msgspec
 
+from tenax.model.events.parts import EventData
 from tenax.model.events.types import ATTEMPT_ENDS, DATA_FIELDS, RESERVED, TYPES, Event
 
-__all__ = ["ATTEMPT_ENDS", "EVENT_TYPES", "RESERVED", "check_event", "event", "name_of", "timestamp"]
+__all__ = ["ATTEMPT_ENDS", "EVENT_TYPES", "NAMES", "RESERVED", "check_event", "event", "timestamp"]
 
 EVENT_TYPES: tuple[str, ...] = tuple(TYPES)
-
-
-def name_of(kind: type[Event]) -> str:
-    """Returns the name that the log has for a type of event."""
-    return kind.__struct_config__.tag  # type: ignore[return-value]  # every type has a text
+NAMES: dict[type[Event], str] = {kind: name for name, kind in TYPES.items()}
 
 
 def event(
@@ -26,10 +23,10 @@ def event(
     item: int | None = None,
     attempt: int | None = None,
     token: str | None = None,
-    data: dict[str, Any] | None = None,
+    data: EventData | Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Builds an event as the log stores it. Whatever does not apply is left out."""
-    body: dict[str, Any] = {"type": kind.__struct_config__.tag}
+    body: dict[str, Any] = {"type": NAMES[kind]}
     if step is not None:
         body["step"] = step
     if item is not None:
@@ -38,7 +35,7 @@ def event(
         body["attempt"] = attempt
     if token is not None:
         body["token"] = token
-    if data:
+    if data is not None:
         body["data"] = data
     return body
 
@@ -52,9 +49,9 @@ def check_event(body: Mapping[str, Any], *, newer: bool = False) -> str | None:
     if kind is None:
         return f"there is no event type {body.get('type')!r}"
     if not kind.when:
-        return f"the event type {name_of(kind)} is reserved"
+        return f"the event type {NAMES[kind]} is reserved"
     if newer and body.get("data"):
-        known = DATA_FIELDS[name_of(kind)]
+        known = DATA_FIELDS[NAMES[kind]]
         body = {**body, "data": {name: value for name, value in body["data"].items() if name in known}}
     try:
         msgspec.convert(body, kind)

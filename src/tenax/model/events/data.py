@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType, field
 
 from tenax.model.events.parts import (
-    DecisionRecord,
+    AnyDecision,
+    AnyFailure,
     EventData,
-    FailureRecord,
     ItemCounts,
     ParentRecord,
     RetryCount,
@@ -29,6 +29,8 @@ from tenax.model.outcome import OutcomeStatus
 Compensation = Annotated[bool, Meta(description="true: it was of one")] | UnsetType
 Via = Annotated[Literal["callback"], Meta(description="`callback`")] | UnsetType
 Result = Any | UnsetType
+HealthValue = float | bool | str | None
+LossKind = Literal["lease_expired", "queue_expired", "action_not_completed", "action_snoozed"]
 
 # -- executions
 
@@ -54,7 +56,7 @@ class ExecutionCompletedData(EventData):
 
 
 class ExecutionFailedData(EventData):
-    failure: FailureRecord
+    failure: AnyFailure
 
 
 class CancelledData(EventData):
@@ -132,7 +134,7 @@ class RetryData(EventData):
     delay_seconds: float
     available_at: Time
     last_error: str | None
-    decision: DecisionRecord
+    decision: AnyDecision
 
 
 class CompensationRetryData(RetryData):
@@ -154,8 +156,8 @@ class TerminalData(EventData):
     max_attempts: int | UnsetType | None = UNSET
     final_error: str | UnsetType | None = UNSET
     reason: str | UnsetType = UNSET
-    failure: FailureRecord | None
-    decision: DecisionRecord | UnsetType = UNSET
+    failure: AnyFailure | None
+    decision: AnyDecision | UnsetType = UNSET
 
 
 class StepFailedData(TerminalData):
@@ -201,7 +203,7 @@ class CompletedData(EventData):
     after: float | UnsetType = UNSET
     seconds: float | UnsetType = UNSET
     via: Via = UNSET
-    decision: DecisionRecord
+    decision: AnyDecision
 
 
 class CompensationCompletedData(CompletedData):
@@ -215,12 +217,12 @@ class PolledData(EventData):
     polls: int | UnsetType = UNSET
     seconds: float | UnsetType = UNSET
     via: Via = UNSET
-    decision: DecisionRecord | UnsetType = UNSET
+    decision: AnyDecision | UnsetType = UNSET
 
 
 class ErrorData(EventData):
     error: str
-    failure: FailureRecord
+    failure: AnyFailure
     result: Result = UNSET
     worker: str | UnsetType = UNSET
     usage: UsageRecord | UnsetType = UNSET
@@ -228,35 +230,36 @@ class ErrorData(EventData):
     polls: int | UnsetType = UNSET
     seconds: float | UnsetType = UNSET
     via: Via = UNSET
-    decision: DecisionRecord | UnsetType = UNSET
+    decision: AnyDecision | UnsetType = UNSET
 
 
 class SnoozedData(EventData):
     error: str | UnsetType = UNSET
     failure: (
-        Annotated[FailureRecord, Meta(description="past `max_snoozes`, in logs of version 0.1")] | UnsetType
+        Annotated[AnyFailure, Meta(description="past `max_snoozes`, in logs of version 0.1")] | UnsetType
     ) = UNSET
     result: Result = UNSET
     worker: str | UnsetType = UNSET
     usage: UsageRecord | UnsetType = UNSET
     after: Annotated[float, Meta(description="seconds that were asked for")] | UnsetType = UNSET
     seconds: float | UnsetType = UNSET
-    decision: DecisionRecord | UnsetType = UNSET
+    via: Via = UNSET
+    decision: AnyDecision | UnsetType = UNSET
 
 
 class CompensationErrorData(EventData):
     error: str | UnsetType = UNSET
-    failure: FailureRecord | UnsetType = UNSET
+    failure: AnyFailure | UnsetType = UNSET
     result: Result = UNSET
     worker: str | UnsetType = UNSET
     usage: UsageRecord | UnsetType = UNSET
     after: float | UnsetType = UNSET
     seconds: float | UnsetType = UNSET
     via: Via = UNSET
-    decision: DecisionRecord | UnsetType = UNSET
+    decision: AnyDecision | UnsetType = UNSET
     how: (
         Annotated[
-            Literal["lease_expired", "queue_expired", "action_not_completed", "action_snoozed"],
+            LossKind,
             Meta(description="`lease_expired`, `queue_expired`, `action_not_completed`, `action_snoozed`"),
         ]
         | UnsetType
@@ -279,8 +282,8 @@ class ReleasedLeaseData(EventData):
 class ReleasedRetryData(EventData):
     available_at: Time | UnsetType = UNSET
     actor: str
-    reason: str | None
     compensation: Compensation = UNSET
+    reason: str | None
 
 
 class RescheduledData(EventData):
@@ -293,7 +296,7 @@ class LateResultData(EventData):
     status: OutcomeStatus
     via: Via = UNSET
     result: Result = UNSET
-    failure: FailureRecord | UnsetType = UNSET
+    failure: AnyFailure | UnsetType = UNSET
     after: float | UnsetType = UNSET
     compensation: Compensation = UNSET
 
@@ -316,10 +319,10 @@ class HealthChangedData(EventData):
     from_: Health = field(name="from")
     to: Health
     column: Annotated[str | None, Meta(description="null: healthy")]
-    value: float | str | None
-    threshold: float | str | None
+    value: HealthValue
+    threshold: HealthValue
     floored: bool
-    columns: Annotated[dict[str, float | str | None], Meta(description="the value of each")]
+    columns: Annotated[dict[str, HealthValue], Meta(description="the value of each")]
     probe_at: Time | UnsetType = UNSET
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from tenax.model.decision import Check, Controls, DelayParts, Ledger, Verdict
+from tenax.model.decision import Check, Controls, Decision, DelayParts, Ledger, Verdict
 from tenax.model.outcome import Connection, FailureClass, ResultFile
 from tenax.model.values import Value
 
@@ -131,3 +133,13 @@ class UsageRecord(EventData):
 
     cost_usd: float | None
     tokens: int | None
+
+
+if TYPE_CHECKING:
+    AnyFailure = FailureRecord | Mapping[str, Any]
+    AnyDecision = DecisionRecord | Decision | msgspec.Raw
+else:
+    # A struct takes what it is given: an event that is built has its failure and its decision as they are at hand, and their JSON
+    # is that of the records. An event that is read is checked for the records.
+    AnyFailure = FailureRecord
+    AnyDecision = DecisionRecord

@@ -164,7 +164,7 @@ class ActionSnoozed(OutcomeEvent, tag="action_snoozed"):
         "Past `max_snoozes` it is an `action_error`, reason `snooze_limit`"
     )
     ends_attempt = True
-    data: of.SnoozedData
+    data: of.SnoozedData | UnsetType = UNSET
 
 
 class ActionPolled(OutcomeEvent, tag="action_polled"):
