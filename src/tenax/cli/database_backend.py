@@ -68,7 +68,7 @@ class DatabaseBackend:
         return await self._engine.verify(after=after, since=since, only=only)
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
-        return await self._engine.tree(check_id(execution_id))
+        return dict(to_builtins(await self._engine.tree(check_id(execution_id))))
 
     async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
         async with self._writing():

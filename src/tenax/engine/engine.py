@@ -29,7 +29,7 @@ from tenax.errors import UsageError
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
-from tenax.model.views import LimitAnswer, Queue
+from tenax.model.views import LimitAnswer, Queue, Tree
 from tenax.model.wire import (
     Assignment,
     EndedLife,
@@ -205,7 +205,7 @@ class Engine:
         """The items of a fan-out, by their place in the list, after this one."""
         return await views.items(self.core, execution_id, step, states=states, after=after, limit=limit)
 
-    async def tree(self, execution_id: int) -> dict[str, Any]:
+    async def tree(self, execution_id: int) -> Tree:
         """An execution with its children, and theirs."""
         return await views.tree(self.core, execution_id)
 

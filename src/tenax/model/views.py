@@ -5,7 +5,7 @@ Times are RFC 3339, in UTC, by the database's clock.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from tenax.model.values import Value
 
@@ -14,6 +14,23 @@ ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled
 
 class View(Value):
     """A view, or a part of one. All its fields are always there."""
+
+
+class Tree(View):
+    """An execution and its children. `more` is how many children there are beyond those that are shown."""
+
+    id: int
+    workflow: str
+    status: ExecutionStatus
+    step: str | None
+    """The step of the parent that started it. Like the next two null at the top."""
+    item: int | None
+    attempt: int | None
+    failure: dict[str, Any] | None
+    created_at: str
+    finished_at: str | None
+    children: list[Tree]
+    more: int
 
 
 class Queue(View):

@@ -11,7 +11,7 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from tenax.model.views import View
+from tenax.model.views import ExecutionStatus, View
 from tenax.model.wire import (
     Assignments,
     EndedLifeAnswer,
@@ -23,8 +23,6 @@ from tenax.model.wire import (
 from tenax.store.tokens import Role
 
 _encode_view = msgspec.json.Encoder().encode
-
-ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
 
 Compensation = Literal["running", "completed", "failed", "cancelled"]
 ItemStatus = Literal[

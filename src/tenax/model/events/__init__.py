@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, overload
 
 import msgspec
 
@@ -60,6 +60,12 @@ def check_event(body: Mapping[str, Any], *, newer: bool = False) -> str | None:
     return None
 
 
+@overload
+def timestamp(at: datetime) -> str: ...
+@overload
+def timestamp(at: None) -> None: ...
+@overload
+def timestamp(at: datetime | None) -> str | None: ...
 def timestamp(at: datetime | None) -> str | None:
     """Returns a time as text: RFC 3339, in UTC."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")
