@@ -3,6 +3,7 @@
 `database_url`        a migrated database on the embedded PostgreSQL
 `any_database_url`    the same, and once more on the system's PostgreSQL where there is one
 `empty_database_url`  as `any_database_url`, with no schema yet
+                      (at the end of a test every event of its log must conform, unless the test is marked `odd_log`)
 `open_folder`         a folder that PostgreSQL's account can enter too (pytest's own cannot be, as root)
 """
 
@@ -28,6 +29,8 @@ from tenax.store.migrate import migrate
 from tenax.store.postgres_binaries import Installation
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `waiting`, which has no package
+
+from logged import log_faults
 
 _RUN = "TENAX_TEST_RUN"
 _TEMPLATE = "template_for_tests"
@@ -99,14 +102,14 @@ def system_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def database_url(embedded_server: str) -> Iterator[str]:
-    yield from _database(embedded_server, _TEMPLATE)
+def database_url(embedded_server: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    yield from _database(embedded_server, _TEMPLATE, request)
 
 
 @pytest.fixture(scope="module")
-def database_url_of_module(embedded_server: str) -> Iterator[str]:
+def database_url_of_module(embedded_server: str, request: pytest.FixtureRequest) -> Iterator[str]:
     """A migrated database that the tests of one file share."""
-    yield from _database(embedded_server, _TEMPLATE)
+    yield from _database(embedded_server, _TEMPLATE, request)
 
 
 @pytest.fixture(params=["embedded", "system"] if _system_installation() else ["embedded"])
@@ -115,13 +118,13 @@ def any_server(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def any_database_url(any_server: str) -> Iterator[str]:
-    yield from _database(any_server, _TEMPLATE)
+def any_database_url(any_server: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    yield from _database(any_server, _TEMPLATE, request)
 
 
 @pytest.fixture
-def empty_database_url(any_server: str) -> Iterator[str]:
-    yield from _database(any_server, "template0")
+def empty_database_url(any_server: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    yield from _database(any_server, "template0", request)
 
 
 def _server(name: str, installation: Installation | None) -> Iterator[str]:
@@ -150,11 +153,22 @@ async def _make_template(url: str) -> None:
         await admin.close()
 
 
-def _database(server_url: str, template: str) -> Iterator[str]:
+def _database(server_url: str, template: str, request: pytest.FixtureRequest) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex[:16]}"
     asyncio.run(_execute(server_url, f"create database {name} template {template}"))
-    yield _with_database(server_url, name)
+    url = _with_database(server_url, name)
+    yield url
+    faults = [] if request.node.get_closest_marker("odd_log") else asyncio.run(_faults(url))
     asyncio.run(_execute(server_url, f"drop database {name} with (force)"))
+    assert faults == [], "events that do not conform to their declaration"
+
+
+async def _faults(url: str) -> list[str]:
+    connection = await asyncpg.connect(url)
+    try:
+        return await log_faults(connection)
+    finally:
+        await connection.close()
 
 
 async def _execute(url: str, statement: str) -> None:

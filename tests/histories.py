@@ -42,6 +42,11 @@ workflow:
 """
 
 
+def started(attempt: int) -> dict[str, Any]:
+    """The data of an attempt that a worker has leased."""
+    return {"worker": "w1", "retry": {"attempt": attempt, "max_attempts": 3, "is_retry": attempt > 1}}
+
+
 def plan_of(source: str) -> Plan:
     return make_plan(parse_workflow(source), None)
 
@@ -83,7 +88,7 @@ class History:
         return found
 
     def start(self, step: str, attempt: int = 1, *, item: int | None = None) -> None:
-        self.add("action_started", step, item=item, attempt=attempt, worker="w1")
+        self.add("action_started", step, item=item, attempt=attempt, **started(attempt))
 
     def succeed(self, step: str, result: Any = None, *, item: int | None = None, attempt: int = 1) -> None:
         token = f"token-{step}-{item}-{attempt}"
@@ -97,7 +102,9 @@ class History:
         """A failure that is retried after a second."""
         outcome = Outcome("failed", facts=Facts(status_code=503))
         failure = classify(Facts(status_code=503), status="failed").as_dict()
-        ended = self.add("action_error", step, attempt=1, token="token-1", failure=failure)
+        ended = self.add(
+            "action_error", step, attempt=1, token="token-1", error=failure["message"], failure=failure
+        )
         decision = decide(
             self.plan.steps[step].policy, Ledger(elapsed=(ended.at - enqueued_at).total_seconds()), outcome,
             attempt=1, elapsed=(ended.at - enqueued_at).total_seconds(), controls=NO_CONTROLS, roll=0.5,
@@ -105,9 +112,10 @@ class History:
         )  # fmt: skip
         assert decision.delay is not None
         self.add(
-            "step_retry", step, attempt=1, together=True, delay_seconds=decision.delay.delay, decision=decision.as_dict(),
+            "step_retry", step, attempt=1, together=True, max_attempts=3, delay_seconds=decision.delay.delay, decision=decision.as_dict(),
             available_at=timestamp(ended.at + timedelta(seconds=decision.delay.delay)), last_error=failure["message"],
         )  # fmt: skip
+        self.change_data("step_retry", -1, attempt=1)
 
     def change(self, type_: str, number: int = 0, /, **changes: Any) -> None:
         """Changes the event of this type, and of this number among them."""
@@ -225,7 +233,9 @@ def graph() -> History:
         history.item_results["each", item] = ItemResultFacts(
             step="each", item=item, state="succeeded", attempts=1, result=item
         )
-    history.add("step_completed", "each", together=True, attempts=2, items={"total": 2})
+    history.add(
+        "step_completed", "each", together=True, attempts=2, items={"total": 2, "succeeded": 2, "failed": 0}
+    )
     final = history.add("execution_completed", together=True)
     history.change_row(
         state="completed", open_steps=0, result_gathered=True, finished_at=final.at, has_work=False
@@ -265,8 +275,8 @@ def undone() -> History:
     history.add("execution_compensating", together=True, failure=failure)
     for step in ("b", "a"):
         history.add("compensation_enqueued", step, together=step == "b")
-        history.add("compensation_started", step, attempt=1, worker="w1")
-        history.add("compensation_completed", step, attempt=1, result=None, decision=PLAIN)
+        history.add("compensation_started", step, attempt=1, **started(1))
+        history.add("compensation_completed", step, attempt=1, result=None, decision=PLAIN, attempts=1)
     history.add("execution_compensated", together=True, completed=2, failed=0)
     final = history.add("execution_failed", together=True, failure=failure)
     history.change_row(

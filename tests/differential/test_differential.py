@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
+from logged import log_faults
 from scenarios import scenarios
 from stage import Stage, stage_on
+
+from tenax.store.session import transaction
 
 EXAMPLES = 40
 
@@ -41,8 +44,15 @@ def stage(
 def test_memory_and_rows_lead_to_the_same(stage, scenario):
     runner, on_stage = stage
     from_memory = runner.run(on_stage.play(scenario))
+    assert runner.run(faults_of(on_stage)) == []
     from_rows = runner.run(on_stage.play(scenario, forgetful=True))
     assert_equal(scenario, from_memory, from_rows)
+
+
+async def faults_of(on_stage: Stage) -> list[str]:
+    """Returns what is wrong with the events of the last scenario: the next one removes them."""
+    async with transaction(on_stage._database) as tx:
+        return await log_faults(tx)
 
 
 def assert_equal(scenario: dict[str, Any], one: list[Any], other: list[Any]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))  # for `generate_*`, beside this file
 
 import generate_cli
+import generate_events
 import generate_policy
 import generate_reference
 
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_policy.BLOCKS,
+    **generate_events.BLOCKS,
     **generate_reference.BLOCKS,
     **generate_cli.BLOCKS,
 }

@@ -1,17 +1,13 @@
-"""Tables about events, states, the language of expressions, the workflow file and errors."""
+"""Tables about states, the language of expressions, the workflow file and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from tables import code, codes, table
 
-import tenax
 from tenax.errors import TenaxError
 from tenax.model.definition import STEP_TYPES, StepType
-from tenax.model.events import EVENT_TYPES
-from tenax.model.outcome import FAILURE_CLASSES
 from tenax.model.parse import WORKFLOW_KEYS
 from tenax.model.retry_fields import LATER_RETRY_FIELDS
 from tenax.model.step_extras import CONCURRENCY_KEYS, ON_FAILURE_KEYS, UNTIL_KEYS
@@ -39,126 +35,6 @@ from tenax.policy.templates import (
 from tenax.policy.transitions import TRANSITIONS
 from tenax.policy.values import FILTERS, TESTS, TEXT_LIMIT, Function
 
-_EVENTS: Mapping[str, tuple[str, str]] = {
-    "execution_started": ("an execution begins", "workflow, input; retry_of, original_execution, reason"),
-    "execution_activated": ("recovery found it without work and repaired it", "reason"),
-    "execution_completed": (
-        "every step has ended, no goal was lost",
-        "result, where the workflow has `outputs`",
-    ),
-    "execution_failed": ("a goal is lost, or the deadline passed", "failure"),
-    "execution_cancelled": ("someone cancelled it", "actor, reason"),
-    "execution_paused": ("someone paused it, or its parent: nothing of it starts any more", ""),
-    "execution_resumed": ("it goes on", ""),
-    "execution_reopened": ("", ""),
-    "execution_compensating": (
-        "it has failed, and what was done is to be undone; it stays `running` meanwhile",
-        "failure",
-    ),
-    "execution_compensated": ("all compensations are over", "completed, failed: how many"),
-    "step_enqueued": (
-        "its needs are met; a work item waits for a worker, or one for each element of `for_each`",
-        "of a fan-out: items (how many), parallelism",
-    ),
-    "step_retry": (
-        "it will be tried again",
-        "attempt, max_attempts, delay_seconds, available_at, last_error, decision",
-    ),
-    "step_retry_exhausted": (
-        "the attempts are used up",
-        "attempts (counted), attempt (the number of the last), max_attempts, final_error; where a rule's own limit is reached, attempts and max_attempts are the rule's",
-    ),
-    "step_failed_terminal": (
-        "it has failed for good",
-        "attempts (counted), attempt (the number of the last), max_attempts, final_error, reason, failure, decision; on_failure: `continue`, `value` or `step`; of a fan-out items: total, succeeded, failed",
-    ),
-    "step_completed": (
-        "it is done",
-        "attempts: the number of the last, of a fan-out those of all items; carried_from and result, where it was taken over; result and on_failure, where a value stands in for it; of a fan-out items: total, succeeded, failed",
-    ),
-    "step_skipped": ("its `when` is false", "when"),
-    "step_unreachable": ("a step it needs has failed", "cause: that step"),
-    "action_started": (
-        "a worker has leased an attempt, or the server carries it out itself",
-        "worker (null: the server), retry: attempt, max_attempts, is_retry; vary: entry, override; child: its execution; waiting: for (`sleep`, `signal`, `approval`, `child`), signal, until, deadline_at",
-    ),
-    "action_completed": ("the attempt succeeded", "result, seconds, decision; usage, where it was reported"),
-    "action_error": ("the attempt failed, or outlived its timeout", "error, failure, worker, seconds"),
-    "action_not_completed": ("the handler asks to be run again; counts", "error, failure, worker, seconds"),
-    "action_snoozed": (
-        "the handler asks to be run later; does not count. Past `max_snoozes` it is an `action_error`, reason `snooze_limit`",
-        "worker, seconds",
-    ),
-    "action_polled": (
-        "it succeeded, but `until` does not hold yet; does not count",
-        "result, polls, seconds",
-    ),
-    "action_accepted": ("the callee of an async step took it on, and will call back", "deadline_at, result"),
-    "lease_expired": (
-        "the worker sent no heartbeat, or its process has died: it is lost",
-        "error, failure, worker, seconds",
-    ),
-    "lease_released": (
-        "a worker handed the attempt back; does not count",
-        "worker, reason, detail; compensation: it was of one",
-    ),
-    "queue_expired": ("not leased within `queue_ttl`; uses an attempt number", "error, failure"),
-    "retry_held": ("a control holds the retry back: it is [poison](fleet.md#poison)", "as `step_retry`"),
-    "retry_released": (
-        "an operator released it from its hold, or the server did (`tenax:server`): then it is decided on again, and `step_retry` follows",
-        "actor, reason; compensation: it was of one",
-    ),
-    "retry_rescheduled": ("an operator asked for the retry now", "available_at, actor"),
-    "item_completed": ("an item of a fan-out is done", "attempts"),
-    "item_failed": (
-        "an item of a fan-out has failed for good",
-        "as `step_failed_terminal`; tolerated: the step goes on all the same",
-    ),
-    "item_cancelled": (
-        "the work item ends with its execution, or with its step; those of a fan-out that never had their turn in one event",
-        "was, worker; count, items: ranges of those that never had their turn",
-    ),
-    "item_held": ("recovery found its work item missing, and put it back as it was: held", ""),
-    "late_result": (
-        "a report with an old lease token, another report under a token that was reported on already (10 for each at most), or a callback that no longer counts: recorded, not applied",
-        "status, result or failure; via: `callback`; compensation: it was of one",
-    ),
-    "signal_received": (
-        "a signal came, for a step that waits for it or for one that will",
-        "name, data, actor, key",
-    ),
-    "compensation_enqueued": ("what undoes an item waits for a worker", ""),
-    "compensation_started": ("a worker has leased an attempt at it", "as `action_started`"),
-    "compensation_error": (
-        "the attempt failed",
-        "as `action_error`; how: `lease_expired`, `queue_expired`, `action_not_completed`, `action_snoozed`",
-    ),
-    "compensation_retry": ("it will be tried again", "as `step_retry`; held"),
-    "compensation_completed": ("it is undone", "result, attempts"),
-    "compensation_failed": ("it could not be undone", "as `step_failed_terminal`"),
-    "compensation_cancelled": ("the execution was cancelled meanwhile", "as `item_cancelled`"),
-    "budget_exceeded": ("", ""),
-    "operator_action": (
-        "a person did something: cancel, retry, pause, resume, approve, reject; or, belonging to no execution, worker_pause, worker_drain, worker_resume (by `tenax:server`: the server took its own drain back), queue_limit",
-        "action, actor, reason; because_of: the execution it was done to, where this one went along; worker; queue, concurrency, rate, burst",
-    ),
-    "worker_registered": (
-        "a worker said who it is; belongs to no execution",
-        "worker, runtimes, queues, slots, ...",
-    ),
-    "worker_health_changed": (
-        "the server judges a [worker's health](fleet.md#health) otherwise than before; belongs to no execution",
-        "worker, from, to, column (null: healthy), value, threshold, floored, columns: the value of each; probe_at",
-    ),
-    "worker_drained": (
-        "the server drained a worker that was lost again and again; belongs to no execution",
-        "worker, reason, losses",
-    ),
-    "worker_lost": (
-        "a worker was silent for three leases; belongs to no execution",
-        "worker, last_heartbeat",
-    ),
-}
 _VARIABLES: Mapping[str, str] = {
     "status_code": "of the HTTP answer; None where there was none",
     "error": "the failure's message",
@@ -183,32 +59,6 @@ _UNTIL: Mapping[str, str] = {
     "execution_id": "the execution's number",
     "node_id": "the step's name",
 }
-
-
-def events() -> str:
-    """What this version writes, and what it has reserved."""
-    assert set(EVENT_TYPES) == set(_EVENTS), "an event has no description"
-    return table(
-        ("event", "when", "data"),
-        [(code(name), *_EVENTS[name]) for name in EVENT_TYPES if name in _written()],
-    )
-
-
-def reserved_events() -> str:
-    return codes(name for name in EVENT_TYPES if name not in _written())
-
-
-def _written() -> set[str]:
-    """The events that the engine, or a statement of the store, names."""
-    package = Path(tenax.__file__).parent
-    sources = [*(package / "engine").glob("*.py"), *(package / "sql/queries").glob("*.sql")]
-    text = "\n".join(source.read_text("utf-8") for source in sources)
-    # By their quotes. Of what is a failure class as well (`worker_lost`), only the key of a statement tells.
-    return {
-        name for name in EVENT_TYPES
-        if f"'type', '{name}'" in text
-        or (name not in FAILURE_CLASSES and (f'"{name}"' in text or f"'{name}'" in text))
-    }  # fmt: skip
 
 
 def _states(what: str) -> str:
@@ -351,8 +201,6 @@ def laws() -> str:
 
 BLOCKS = {
     "laws": laws,
-    "events": events,
-    "reserved-events": reserved_events,
     "states-execution": lambda: _states("execution"),
     "states-step": lambda: _states("step"),
     "states-item": lambda: _states("item"),

@@ -252,10 +252,10 @@ def test_the_tree_shows_all_levels(play):
         tree = await hand.engine.tree(ids[0])
         seen = []
         while True:
-            seen.append((tree["id"], tree["workflow"], tree["step"], tree["attempt"], tree["status"]))
-            if not tree["children"]:
+            seen.append((tree.id, tree.workflow, tree.step, tree.attempt, tree.status))
+            if not tree.children:
                 break
-            [tree] = tree["children"]
+            [tree] = tree.children
         assert seen == [
             (ids[0], "top", None, None, "running"),
             (ids[1], "middle", "outer", 1, "running"),

@@ -15,6 +15,7 @@ from tenax import task
 from tenax.embed import local_worker
 from tenax.engine.engine import Engine
 from tenax.errors import Busy, Conflict
+from tenax.model.views import Tree
 from tenax.model.wire import Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database
@@ -184,8 +185,8 @@ async def _rival(url: str, home: Any, stack: AsyncExitStack) -> Engine:
     return other
 
 
-def _size(tree: dict[str, Any]) -> int:
-    return 1 + sum(_size(child) for child in tree["children"])
+def _size(tree: Tree) -> int:
+    return 1 + sum(_size(child) for child in tree.children)
 
 
 async def _work_until_cancelled(hand: Hand, ids: list[int]) -> None:

@@ -28,9 +28,9 @@ def test_a_follower_misses_nothing_and_sees_nothing_twice_whatever_the_order_of_
         assert [e["seq"] for e in first["events"]] == [1, 2, 3]
         async with transaction(database) as slow:
             await slow.execute(
-                'insert into tenax.log (execution_id, at, events) values ($1, tenax.now(), \'[{"type": "late_result"}]\')',
-                id_,
-            )
+                "insert into tenax.log (execution_id, at, events) values ($1, tenax.now(), $2)",
+                id_, '[{"type": "late_result", "attempt": 1, "data": {"status": "succeeded"}}]',
+            )  # fmt: skip
             await hand.lease()
             second = await hand.engine.news(id_, cursor=first["cursor"])
             assert [e["type"] for e in second["events"]] == ["action_started"] * 2

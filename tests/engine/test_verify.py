@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hand import Hand
@@ -139,7 +140,7 @@ def test_a_removed_event_is_found(play_once, kind):
     play_once(scene)
 
 
-REPLACED: list[tuple[str, str, str]] = [
+REPLACED: list[Any] = [
     ("decision-replays", '"verdict":"retry"', '"verdict":"fail"'),
     ("decision-replays", '"delay":1.0', '"delay":1.5'),
     ("decision-replays", '"counted":1', '"counted":2'),
@@ -147,6 +148,10 @@ REPLACED: list[tuple[str, str, str]] = [
     ("attempt-number-used-once", '"type":"action_started","step":"only","attempt":2', '"type":"action_started","step":"only","attempt":1'),
     ("no-start-before-due", '"available_at":"20', '"available_at":"30'),
     ("retry-due-at-decision-time", '"delay_seconds":1.0', '"delay_seconds":3.0'),
+    *(
+        pytest.param("events-conform", before, after, marks=pytest.mark.odd_log)
+        for before, after in [('"worker":"w1"', '"worker":1'), ('"last_error":', '"last_word":'), ('"action_error"', '"action_wrong"')]
+    ),
 ]  # fmt: skip
 
 

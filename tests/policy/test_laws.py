@@ -122,6 +122,7 @@ CASES: dict[str, tuple[Make, Break]] = {
         one_retry,
         lambda h: h.change_data("step_retry", available_at="2026-01-01T00:00:02Z"),
     ),
+    "events-conform": (one_retry, lambda h: h.change_data("action_error", failure={"class": "transient"})),
     "begins-once": (one_retry, lambda h: h.remove("execution_started")),
     "order-and-time": (one_retry, lambda h: h.change("step_enqueued", at=DAWN - timedelta(seconds=1))),
     "events-of-the-plan": (one_retry, lambda h: h.change("step_enqueued", step="z")),
@@ -240,6 +241,24 @@ def test_decisions_of_another_version_are_counted_and_not_made_again() -> None:
     assert tally.other_versions == {str(DECIDER_VERSION - 1): 1}
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda h: h.change_data("action_started", worker=7), "got `int` - at `$.data.worker`"),
+        (lambda h: h.change("action_started", data={"worker": "w1"}), "missing required field `retry`"),
+        (lambda h: h.change("action_started", attempt=None), "missing required field `attempt`"),
+        (lambda h: h.change("step_enqueued", item=0), "unknown field `item`"),
+        (lambda h: h.change("execution_completed", type="execution_done"), "no event type 'execution_done'"),
+    ],
+)
+def test_a_damaged_event_is_named(change: Break, words: str) -> None:
+    history = one_retry()
+    change(history)
+    found = [v for v in history.check().violations if v.law == "events-conform"]
+    assert [words in v.message for v in found] == [True]
+    assert len(found[0].events) == 1
+
+
 def test_events_may_have_fields_that_are_not_known_yet() -> None:
     history = one_retry()
     for kind in ("action_error", "step_retry", "step_completed", "execution_completed"):
@@ -249,7 +268,9 @@ def test_events_may_have_fields_that_are_not_known_yet() -> None:
 
 def test_a_late_report_changes_nothing_but_must_not_have_been_applied() -> None:
     history = one_retry()
-    late = history.events[2]._replace(id=history.events[-1].id + 1, type="late_result", token="another")
+    late = history.events[2]._replace(
+        id=history.events[-1].id + 1, type="late_result", token="another", data={"status": "snoozed"}
+    )
     history.events.append(late)
     assert history.broken() == set()
     history.events[-1] = late._replace(token="token-1", data={"status": "succeeded", "result": "otherwise"})

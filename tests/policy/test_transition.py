@@ -10,6 +10,7 @@ import pytest
 
 from tenax.model.changes import Loss
 from tenax.model.decision import Ledger
+from tenax.model.events.parts import UsageRecord
 from tenax.model.json_text import decode, encode
 from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.parse import parse_workflow
@@ -250,7 +251,7 @@ def test_a_retry_is_due_after_its_delay_and_carries_the_ledger():
     assert decode(one.again.ledger) == decode(encode(one.decision.after))
     assert (one.decision.after.counted, one.decision.after.by_class) == (1, {"transient": 1})
     assert one.again.last_error == "busy"
-    assert one.events[1]["data"]["decision"] is one.decision
+    assert one.events[1]["data"].decision is one.decision
 
 
 def test_a_report_names_its_token_and_a_callback_does_not():
@@ -260,8 +261,8 @@ def test_a_report_names_its_token_and_a_callback_does_not():
 
 def test_usage_is_recorded_and_the_time_is_measured():
     one = made(Outcome("succeeded", 1, usage=Usage(cost_usd=0.5, tokens=3)))
-    assert one.events[0]["data"]["usage"] == {"cost_usd": 0.5, "tokens": 3}
-    assert one.events[0]["data"]["seconds"] == 2.0
+    assert one.events[0]["data"].usage == UsageRecord(cost_usd=0.5, tokens=3)
+    assert one.events[0]["data"].seconds == 2.0
 
 
 def test_an_item_of_a_fan_out_that_waits_gives_up_its_place_where_places_are_few():
@@ -275,7 +276,7 @@ def test_an_item_of_a_fan_out_that_waits_gives_up_its_place_where_places_are_few
 @pytest.mark.parametrize(("failed", "tolerated"), [(0, True), (1, False)])
 def test_a_failed_item_says_whether_it_is_tolerated(failed, tolerated):
     one = made(GONE, of=item(item_no=0), fan=fan_out(failed=failed))
-    assert one.events[-1]["data"]["tolerated"] is tolerated
+    assert one.events[-1]["data"].tolerated is tolerated
     assert one.item_result is not None
     assert (one.item_result.state, one.item_result.attempts) == ("failed", 1)
 

@@ -1,4 +1,4 @@
-"""The verbs that commands need, on the database itself."""
+"""The verbs that commands need, on the database itself. Views become plain values: over HTTP commands get the same."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
+
+from msgspec import to_builtins
 
 from tenax.cli.backend import Wanted, check_id, user_name
 from tenax.engine.engine import Engine
@@ -66,7 +68,7 @@ class DatabaseBackend:
         return await self._engine.verify(after=after, since=since, only=only)
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
-        return await self._engine.tree(check_id(execution_id))
+        return dict(to_builtins(await self._engine.tree(check_id(execution_id))))
 
     async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
         async with self._writing():
@@ -125,11 +127,14 @@ class DatabaseBackend:
             return await self._engine.resume_worker(name, actor=self._actor, reason=reason)
 
     async def queues(self) -> Sequence[dict[str, Any]]:
-        return await self._engine.queues()
+        return [to_builtins(queue) for queue in await self._engine.queues()]
 
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
         async with self._writing():
-            return await self._engine.limit_queue(queue, **asdict(limits), actor=self._actor, reason=reason)
+            limited = await self._engine.limit_queue(
+                queue, **asdict(limits), actor=self._actor, reason=reason
+            )
+        return dict(to_builtins(limited))
 
     async def nobody_works(self) -> bool:
         from tenax.store.workers import count_live_workers

@@ -12,6 +12,8 @@ from tenax.engine.wake import announce
 from tenax.errors import NotFound
 from tenax.model.classify import classify
 from tenax.model.events import event
+from tenax.model.events.data import LateResultData
+from tenax.model.events.types import LateResult
 from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import ReportAnswer
@@ -106,9 +108,9 @@ def _log_late(
 ) -> None:
     """Which step and place it was of, its URL says, where the item is gone."""
     name, number = (item.step, item.item_no) if item is not None else named
-    data: dict[str, Any] = {"status": outcome.status, "via": "callback"}
     if outcome.status == "succeeded":
-        data["result"] = outcome.result
+        data = LateResultData(status=outcome.status, via="callback", result=outcome.result)
     else:
-        data["failure"] = classify(outcome.facts or Facts(), status=outcome.status).as_dict()
-    journal.log(row.id, event("late_result", name, item=number, attempt=attempt, data=data))
+        failure = classify(outcome.facts or Facts(), status=outcome.status).as_dict()
+        data = LateResultData(status=outcome.status, via="callback", failure=failure)
+    journal.log(row.id, event(LateResult, name, item=number, attempt=attempt, data=data))

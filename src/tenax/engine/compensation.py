@@ -10,6 +10,8 @@ from tenax.engine.endings import fail_execution
 from tenax.engine.start import new_item
 from tenax.model.changes import ItemAgain
 from tenax.model.events import event
+from tenax.model.events.data import CompensatedData
+from tenax.model.events.types import CompensationEnqueued, ExecutionCompensated
 from tenax.model.json_text import decode, encode
 from tenax.policy.plan import Plan
 from tenax.policy.quarantine import is_suspect
@@ -50,7 +52,7 @@ async def _go_on(tx: Connection, core: Core, journal: Journal, row: ExecutionRow
     started = await compensations.start_next(tx, row.id, journal.now, [a.queued for a in actions])
     if started is not None:
         step, item = started
-        after.log(row.id, event("compensation_enqueued", step, item=item))
+        after.log(row.id, event(CompensationEnqueued, step, item=item))
         journal.placed += 1
     else:
         await _end(tx, after, row, plan)
@@ -88,5 +90,5 @@ async def _end(tx: Connection, journal: Journal, row: ExecutionRow, plan: Plan) 
             execution_id=row.id,
             failed=failed,
         )
-    journal.log(row.id, event("execution_compensated", data={"completed": completed, "failed": failed}))
+    journal.log(row.id, event(ExecutionCompensated, data=CompensatedData(completed=completed, failed=failed)))
     fail_execution(journal, row, plan, decode(row.failure) or {})

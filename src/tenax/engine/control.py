@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+
+from msgspec import UNSET
 
 from tenax.engine.core import Core, no_execution
 from tenax.engine.scope import know_inputs
 from tenax.engine.submit import Start
 from tenax.errors import Conflict
 from tenax.model.changes import ItemAgain, StepRow
-from tenax.model.events import event, timestamp
+from tenax.model.events import event
+from tenax.model.events.data import OperatorData, ReleasedRetryData, RescheduledData
+from tenax.model.events.types import OperatorAction, RetryReleased, RetryRescheduled
 from tenax.policy.graph import topological_order
 from tenax.policy.plan import Plan
 from tenax.policy.queued_action import queue_deadline
@@ -37,23 +40,22 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
             )
         plan = await core.plans.one(tx, row.plan_id)
         journal = Journal(now)
-        data: dict[str, Any] = {"action": "retry_now", "actor": actor, "reason": reason}
-        journal.log(row.id, event("operator_action", data=data))
+        data = OperatorData(action="retry_now", actor=actor, reason=reason)
+        journal.log(row.id, event(OperatorAction, data=data))
         for item in items:
-            moved: dict[str, Any] = {"available_at": timestamp(now), "actor": actor}
-            if item.compensates:
-                moved["compensation"] = True
+            compensation = True if item.compensates else UNSET
+            moved = RescheduledData(available_at=now, actor=actor, compensation=compensation)
             if item.state == "held":
-                released = {**moved, "reason": reason}
+                released = ReleasedRetryData(
+                    available_at=now, actor=actor, reason=reason, compensation=compensation
+                )
                 journal.log(
                     row.id,
-                    event(
-                        "retry_released", item.step, item=item.item_no, attempt=item.attempt, data=released
-                    ),
+                    event(RetryReleased, item.step, item=item.item_no, attempt=item.attempt, data=released),
                 )
             journal.log(
                 row.id,
-                event("retry_rescheduled", item.step, item=item.item_no, attempt=item.attempt, data=moved),
+                event(RetryRescheduled, item.step, item=item.item_no, attempt=item.attempt, data=moved),
             )
             check("item", item.state, "retrying")
             step = plan.action(item.step, compensates=item.compensates).step
@@ -88,7 +90,7 @@ async def retry_anew(
             base_dir=row.base_dir,
             retry_of=execution_id,
             original_execution=row.original_execution or execution_id,
-            operator={"action": "retry", "actor": actor, "reason": reason, "from_failed": from_failed},
+            operator=OperatorData(action="retry", actor=actor, reason=reason, from_failed=from_failed),
             carried=tuple(done) if from_failed else (),
         )
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from tenax.engine.scope import know_inputs, load_results, scope_of
 from tenax.model.changes import StepRow
-from tenax.model.events import EventType, event
+from tenax.model.events import event
+from tenax.model.events.data import ExecutionCompletedData, ExecutionFailedData, ItemCancelledData
+from tenax.model.events.types import (
+    CompensationCancelled,
+    ExecutionCompensating,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ItemCancelled,
+)
 from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan
@@ -32,11 +42,11 @@ def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failu
         row.compensation, row.failure = "waiting", encode(failure)
         journal.execution(row, failure=failure)
         journal.failing[row.id] = row
-        journal.log(row.id, event("execution_compensating", data={"failure": failure}))
+        journal.log(row.id, event(ExecutionCompensating, data=ExecutionFailedData(failure=failure)))
         return
     row.become("failed")
     journal.execution(row, failure=failure)
-    journal.log(row.id, event("execution_failed", data={"failure": failure}))
+    journal.log(row.id, event(ExecutionFailed, data=ExecutionFailedData(failure=failure)))
 
 
 async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[int]) -> None:
@@ -46,11 +56,11 @@ async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[
     await cancel_items(tx, journal, executions, running_too=False)
     for new in journal.new_items:
         if new.execution_id in executions:
-            journal.log(new.execution_id, event("item_cancelled", new.step))
+            journal.log(new.execution_id, event(ItemCancelled, new.step))
     journal.new_items = [new for new in journal.new_items if new.execution_id not in executions]
     for explosion in journal.explosions:
         if explosion.item.execution_id in executions:
-            journal.log(explosion.item.execution_id, event("item_cancelled", explosion.item.step))
+            journal.log(explosion.item.execution_id, event(ItemCancelled, explosion.item.step))
     journal.explosions = [e for e in journal.explosions if e.item.execution_id not in executions]
 
 
@@ -75,10 +85,9 @@ async def cancel_items(
         check("item", item.state, "cancelled")
         journal.ended_items.append(item.id)
         journal.freed_limits += item.limits
-        data = {"was": item.state}
-        if item.worker and item.state == "leased":
-            data["worker"] = item.worker
-        kind: EventType = "compensation_cancelled" if item.compensates else "item_cancelled"
+        worker = item.worker if item.worker and item.state == "leased" else UNSET
+        data = ItemCancelledData(was=item.state, worker=worker)
+        kind = CompensationCancelled if item.compensates else ItemCancelled
         journal.log(item.execution_id, event(kind, item.step, item=item.item_no, data=data))
     await _end_unstarted(tx, journal, executions, steps)
     return ended
@@ -95,7 +104,8 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
         check("item", item.state, "cancelled")
         journal.ended_items.append(item.id)
         journal.log(
-            item.execution_id, event("item_cancelled", item.step, item=item.item_no, data={"was": item.state})
+            item.execution_id,
+            event(ItemCancelled, item.step, item=item.item_no, data=ItemCancelledData(was=item.state)),
         )
     gone = {item.id for item in doomed}
     journal.items_again = [item for item in journal.items_again if item.id not in gone]
@@ -110,21 +120,22 @@ async def _end_unstarted(
     for execution_id, step, number, compensates in await end_unstarted_items(tx, executions, steps):
         unstarted.setdefault((execution_id, step, compensates), []).append(number)
     for (execution_id, step, compensates), numbers in unstarted.items():
-        data: dict[str, Any] = {"was": "waiting"}
+        data = ItemCancelledData(was="waiting")
         if None not in numbers:
-            data |= {"count": len(numbers), "items": ranges(n for n in numbers if n is not None)}
-        kind: EventType = "compensation_cancelled" if compensates else "item_cancelled"
+            items = ranges(n for n in numbers if n is not None)
+            data = ItemCancelledData(was="waiting", count=len(numbers), items=items)
+        kind = CompensationCancelled if compensates else ItemCancelled
         journal.log(execution_id, event(kind, step, data=data))
 
 
-def ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """The numbers as ranges, first and last: [[0, 4], [7, 7]]."""
-    found: list[list[int]] = []
+def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Returns the numbers as ranges, first and last: [(0, 4), (7, 7)]."""
+    found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
-            found[-1][1] = number
+            found[-1] = (found[-1][0], number)
         else:
-            found.append([number, number])
+            found.append((number, number))
     return found
 
 
@@ -141,13 +152,13 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
     for turn in turns:
         if _is_gathered(turn.plan):
             journal.gathered[turn.row.id] = turn.plan.results
-            _complete(journal, turn.row, None, {})
+            _complete(journal, turn.row, None)
             continue
         own = {step.step: step for step in turn.ended} if turn.plan.single else results.get(turn.row.id, {})
         outputs = turn.plan.outputs
         if outputs is None:
             _complete(
-                journal, turn.row, {name: own[name].result for name in turn.plan.results if name in own}, {}
+                journal, turn.row, {name: own[name].result for name in turn.plan.results if name in own}
             )
             continue
         try:
@@ -156,7 +167,7 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
             message = f"outputs: {error}"
             turn.failure = {"class": "invalid", "reason": "template_error", "message": message}
         else:
-            _complete(journal, turn.row, rendered, {"result": rendered})
+            _complete(journal, turn.row, rendered, ExecutionCompletedData(result=rendered))
 
 
 def _is_gathered(plan: Plan) -> bool:
@@ -164,10 +175,12 @@ def _is_gathered(plan: Plan) -> bool:
     return plan.outputs is None and any(plan.steps[name].for_each is not None for name in plan.results)
 
 
-def _complete(journal: Journal, row: ExecutionRow, result: Any, data: dict[str, Any]) -> None:
+def _complete(
+    journal: Journal, row: ExecutionRow, result: Any, data: ExecutionCompletedData | None = None
+) -> None:
     row.become("completed")
     journal.execution(row, result=result)
-    journal.log(row.id, event("execution_completed", data=data))
+    journal.log(row.id, event(ExecutionCompleted, data=data))
 
 
 def failure_of(step: StepRow) -> Failure:

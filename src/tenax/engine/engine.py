@@ -29,6 +29,7 @@ from tenax.errors import UsageError
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
+from tenax.model.views import LimitAnswer, Queue, Tree
 from tenax.model.wire import (
     Assignment,
     EndedLife,
@@ -204,7 +205,7 @@ class Engine:
         """The items of a fan-out, by their place in the list, after this one."""
         return await views.items(self.core, execution_id, step, states=states, after=after, limit=limit)
 
-    async def tree(self, execution_id: int) -> dict[str, Any]:
+    async def tree(self, execution_id: int) -> Tree:
         """An execution with its children, and theirs."""
         return await views.tree(self.core, execution_id)
 
@@ -322,7 +323,7 @@ class Engine:
         await self.dispatcher.fleet.catch_up()  # here it holds from now on, elsewhere within a second
         return changed
 
-    async def queues(self) -> Sequence[dict[str, Any]]:
+    async def queues(self) -> Sequence[Queue]:
         return await queues.list_queues(self.core)
 
     async def limit_queue(
@@ -334,7 +335,7 @@ class Engine:
         burst: int | None,
         actor: str,
         reason: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> LimitAnswer:
         """Exactly these limits; None: no such one."""
         limits = await queues.limit_queue(
             self.core, queue, concurrency=concurrency, rate=rate, burst=burst, actor=actor, reason=reason

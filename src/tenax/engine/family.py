@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec import UNSET
 
 from tenax.engine.core import Core, no_execution
 from tenax.engine.endings import cancel_items
 from tenax.engine.wake import announce
 from tenax.errors import Busy, Conflict
 from tenax.model.events import event
+from tenax.model.events.data import CancelledData, OperatorData
+from tenax.model.events.types import ExecutionCancelled, ExecutionPaused, ExecutionResumed, OperatorAction
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.executions import find_descendants
@@ -35,10 +38,9 @@ class _Family:
 
     def log(self, row: ExecutionRow, action: str) -> None:
         """Who did it: once, with the head. The others say whose it was."""
-        data: dict[str, Any] = {"action": action, "actor": self.actor, "reason": self.reason}
-        if row.id != self.head.id:
-            data["because_of"] = self.head.id
-        self.journal.log(row.id, event("operator_action", data=data))
+        because_of = self.head.id if row.id != self.head.id else UNSET
+        data = OperatorData(action=action, actor=self.actor, reason=self.reason, because_of=because_of)
+        self.journal.log(row.id, event(OperatorAction, data=data))
 
 
 async def cancel(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
@@ -116,8 +118,8 @@ async def _cancel(family: _Family) -> bool:
             row.compensation = "cancelled"
         family.journal.execution(row, failure=failure)
         family.journal.fans_over.append(row.id)
-        data = {"actor": family.actor, "reason": family.reason}
-        family.journal.log(row.id, event("execution_cancelled", data=data))
+        data = CancelledData(actor=family.actor, reason=family.reason)
+        family.journal.log(row.id, event(ExecutionCancelled, data=data))
     return True
 
 
@@ -145,6 +147,6 @@ async def _switch(family: _Family, rows: list[ExecutionRow], state: str) -> None
         family.log(row, "pause" if paused else "resume")
         row.become(state)
         family.journal.execution(row)
-        family.journal.log(row.id, event("execution_paused" if paused else "execution_resumed"))
+        family.journal.log(row.id, event(ExecutionPaused if paused else ExecutionResumed))
     plans = await family.core.plans.load(family.tx, {row.plan_id for row in rows})
     await queue.pause_items(family.tx, [row.id for row in rows], plans, paused=paused)

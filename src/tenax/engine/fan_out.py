@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msgspec import UNSET
+
 from tenax.engine.core import Core
 from tenax.engine.endings import cancel_items
 from tenax.engine.start import Turn
@@ -13,6 +15,9 @@ from tenax.errors import TooLarge
 from tenax.model.changes import StepRow
 from tenax.model.definition import OnFailure
 from tenax.model.events import event
+from tenax.model.events.data import StepCompletedData, StepFailedData
+from tenax.model.events.parts import ItemCounts
+from tenax.model.events.types import StepCompleted, StepFailedTerminal
 from tenax.policy.outcome_events import Item
 from tenax.store import queue
 from tenax.store.connect import Connection
@@ -65,8 +70,8 @@ async def _complete(tx: Connection, journal: Journal, fan: FanRow, on_failure: O
             "attempts": fan.attempts,
         }
         return await _end_failed(tx, journal, fan, failure, "its result cannot be put together", on_failure)
-    data = {"attempts": fan.attempts, "items": _counts(fan)}
-    journal.log(fan.execution_id, event("step_completed", fan.step, data=data))
+    data = StepCompletedData(attempts=fan.attempts, items=_counts(fan))
+    journal.log(fan.execution_id, event(StepCompleted, fan.step, data=data))
     return StepRow(fan.execution_id, fan.step, "completed", attempts=fan.attempts, stored=True)
 
 
@@ -90,16 +95,15 @@ async def _end_failed(
     reason: str,
     on_failure: OnFailure | None,
 ) -> StepRow:
-    data = {
-        "attempts": fan.attempts,
-        "final_error": failure["message"],
-        "reason": reason,
-        "failure": failure,
-        "items": _counts(fan),
-    }
-    if on_failure is not None:
-        data["on_failure"] = on_failure.action
-    journal.log(fan.execution_id, event("step_failed_terminal", fan.step, data=data))
+    data = StepFailedData(
+        attempts=fan.attempts,
+        final_error=failure["message"],
+        reason=reason,
+        failure=failure,
+        items=_counts(fan),
+        on_failure=on_failure.action if on_failure is not None else UNSET,
+    )
+    journal.log(fan.execution_id, event(StepFailedTerminal, fan.step, data=data))
     try:
         await close_fan(tx, fan, "failed", failure)
     except TooLarge:
@@ -107,8 +111,8 @@ async def _end_failed(
     return StepRow(fan.execution_id, fan.step, "failed", attempts=fan.attempts, failure=failure, stored=True)
 
 
-def _counts(fan: FanRow) -> dict[str, int]:
-    return {"total": fan.total, "succeeded": fan.ended - fan.failed, "failed": fan.failed}
+def _counts(fan: FanRow) -> ItemCounts:
+    return ItemCounts(total=fan.total, succeeded=fan.ended - fan.failed, failed=fan.failed)
 
 
 async def feed(core: Core) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from msgspec import UNSET
 
 from tenax.engine.core import Core
 from tenax.engine.fan_out import fan_key
@@ -13,6 +14,8 @@ from tenax.model.changes import ItemAgain, Run
 from tenax.model.decision import Decision
 from tenax.model.definition import Step
 from tenax.model.events import event
+from tenax.model.events.data import ReleasedLeaseData
+from tenax.model.events.types import ItemCancelled, LeaseReleased
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Release
 from tenax.policy.outcome_events import EndedAttempt
@@ -56,7 +59,7 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
             else:
                 _let_go(journal, item)
                 journal.ended_items.append(item.id)
-                journal.log(item.execution_id, event("item_cancelled", item.step, item=item.item_no))
+                journal.log(item.execution_id, event(ItemCancelled, item.step, item=item.item_no))
             if executions[item.execution_id].failing:
                 journal.failing[item.execution_id] = executions[item.execution_id]
         decisions = await settle(tx, core, journal, executions, unknown)
@@ -92,12 +95,13 @@ def _is_open(row: ExecutionRow, fan: FanRow | None, item: ItemRow) -> bool:
 
 
 def _hand_back(journal: Journal, item: ItemRow, step: Step, back: Release, refused: tuple[str, ...]) -> None:
-    data: dict[str, Any] = {"worker": item.worker, "reason": back.reason, "detail": back.detail}
-    if item.compensates:
-        data["compensation"] = True
+    compensation = True if item.compensates else UNSET
+    data = ReleasedLeaseData(
+        worker=item.worker, reason=back.reason, detail=back.detail, compensation=compensation
+    )
     journal.log(
         item.execution_id,
-        event("lease_released", item.step, item=item.item_no, attempt=item.attempt, data=data),
+        event(LeaseReleased, item.step, item=item.item_no, attempt=item.attempt, data=data),
     )
     check("item", item.state, "queued")
     again = ItemAgain(

@@ -11,6 +11,7 @@ from tenax.engine.set_aside import Found, SetAside
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.model.events import event
+from tenax.model.events.types import RetryReleased
 from tenax.model.health import SERVER_ACTOR
 from tenax.model.outcome import Facts, Outcome
 from tenax.policy.outcome_events import EndedAttempt
@@ -55,7 +56,7 @@ def _released(item: ItemRow, events: Sequence[dict[str, Any]], journal: Journal)
     data: dict[str, Any] = {"actor": SERVER_ACTOR, "reason": reason}
     if item.compensates:
         data["compensation"] = True
-    released = event("retry_released", item.step, item=item.item_no, attempt=item.attempt, data=data)
+    released = event(RetryReleased, item.step, item=item.item_no, attempt=item.attempt, data=data)
     journal.log(item.execution_id, released)
     own = [e["data"] for e in events if (e["step"], e["item"]) == (item.step, item.item_no)]
     failure: dict[str, Any] = next((data["failure"] for data in reversed(own) if data.get("failure")), {})

@@ -8,6 +8,7 @@ from typing import Any
 
 from tenax.model.classify import classify
 from tenax.model.events import event
+from tenax.model.events.types import LateResult
 from tenax.model.json_text import decode, encode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Report, ReportAnswer
@@ -124,4 +125,4 @@ def _late_result(late: Report, said: Event, item: ItemRow | None) -> Event:
     if item is not None and item.compensates:
         data["compensation"] = True
     number = item.item_no if item is not None else late.item
-    return event("late_result", late.step, item=number, attempt=late.attempt, token=late.token, data=data)
+    return event(LateResult, late.step, item=number, attempt=late.attempt, token=late.token, data=data)

@@ -11,6 +11,8 @@ from tenax.engine.scope import load_results, scope_for
 from tenax.engine.start import Turn, start_steps, template_failure
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.data import StepCompletedData, StepFailedData, UnreachableData
+from tenax.model.events.types import StepCompleted, StepFailedTerminal, StepUnreachable
 from tenax.policy.advance import Ending, EndState, advance, touched_by
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.transitions import check
@@ -59,8 +61,8 @@ async def _forgive(tx: Connection, journal: Journal, turn: Turn, step: StepRow) 
         value = planned.value.render(await scope_for(tx, journal, turn.row, planned.value_reads)).value
     except EvaluationError as error:
         return _unforgiven(journal, turn, step, f"`on_failure` of step {step.step}: {error}")
-    data = {"attempts": step.attempts, "result": value, "on_failure": "value"}
-    journal.log(turn.row.id, event("step_completed", step.step, data=data))
+    data = StepCompletedData(attempts=step.attempts, result=value, on_failure="value")
+    journal.log(turn.row.id, event(StepCompleted, step.step, data=data))
     return replace(step, state="completed", result=value)
 
 
@@ -69,13 +71,8 @@ def _unforgiven(journal: Journal, turn: Turn, step: StepRow, message: str) -> St
     turn.unforgiven.add(step.step)
     failure = {**template_failure(message), "attempts": step.attempts}
     reason = "the value of its `on_failure` cannot be had"
-    data = {
-        "attempt": step.attempts,
-        "final_error": failure["message"],
-        "reason": reason,
-        "failure": failure,
-    }
-    journal.log(turn.row.id, event("step_failed_terminal", step.step, data=data))
+    data = StepFailedData(attempt=step.attempts, final_error=message, reason=reason, failure=failure)
+    journal.log(turn.row.id, event(StepFailedTerminal, step.step, data=data))
     return replace(step, failure=failure)
 
 
@@ -165,7 +162,7 @@ async def _lend_results(tx: Connection, journal: Journal, turn: Turn, fresh: Seq
 
 def _cut_off(journal: Journal, turn: Turn, unreachable: dict[str, str], ended: dict[str, StepRow]) -> None:
     for name, cause in unreachable.items():
-        journal.log(turn.row.id, event("step_unreachable", name, data={"cause": cause}))
+        journal.log(turn.row.id, event(StepUnreachable, name, data=UnreachableData(cause=cause)))
         journal.step(StepRow(turn.row.id, name, "unreachable", failure={"cause": cause}))
         if name in turn.plan.goals and turn.failure is None:
             turn.failure = failure_of(ended[cause])

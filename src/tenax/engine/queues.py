@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tenax.engine.core import Core
 from tenax.errors import UsageError
 from tenax.model.events import event, timestamp
+from tenax.model.events.data import OperatorData
+from tenax.model.events.types import OperatorAction
 from tenax.model.findings import shorten
 from tenax.model.names import name_fault
 from tenax.model.queue_limits import LEAST_RATE, MOST, usual_burst
+from tenax.model.views import LimitAnswer, Queue
 from tenax.store import fleet, workers
 
 
-async def list_queues(core: Core) -> list[dict[str, Any]]:
+async def list_queues(core: Core) -> list[Queue]:
     async with core.transaction() as tx:
         found = await fleet.list_queues(tx, core.settings.lease)
-    return [{**one, "oldest_at": timestamp(one["oldest_at"])} for one in found]
+    return [Queue(**{**one, "oldest_at": timestamp(one["oldest_at"])}) for one in found]
 
 
 async def limit_queue(
@@ -29,18 +31,25 @@ async def limit_queue(
     burst: int | None,
     actor: str,
     reason: str | None,
-) -> dict[str, Any]:
+) -> LimitAnswer:
     """Exactly these limits; None: no such one."""
     _check(queue, concurrency, rate, burst)
     if rate is not None and burst is None:
         burst = usual_burst(rate)
-    limits = {"concurrency": concurrency, "rate": rate, "burst": burst}
     async with core.transaction() as tx:
         await fleet.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
-        data = {"action": "queue_limit", "queue": queue, **limits, "actor": actor, "reason": reason}
-        await workers.log_fleet_events(tx, [event("operator_action", data=data)])
+        data = OperatorData(
+            action="queue_limit",
+            queue=queue,
+            concurrency=concurrency,
+            rate=rate,
+            burst=burst,
+            actor=actor,
+            reason=reason,
+        )
+        await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
     core.hub.announce(ready=True, fleet=True)
-    return {"queue": queue, **limits}
+    return LimitAnswer(queue=queue, concurrency=concurrency, rate=rate, burst=burst)
 
 
 def _check(queue: str, concurrency: int | None, rate: float | None, burst: int | None) -> None:

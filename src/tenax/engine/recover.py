@@ -13,6 +13,8 @@ from tenax.engine.start import Turn, queued_item, start_steps
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.data import ActivatedData
+from tenax.model.events.types import ExecutionActivated, ItemHeld, StepEnqueued
 from tenax.model.state import ExecutionState, StepState, fold
 from tenax.policy.plan import Plan
 from tenax.settings import Settings
@@ -115,7 +117,8 @@ async def _repair(core: Core, execution_id: int) -> bool:
             return True
         state = fold(await get_events(tx, execution_id), list(plan.steps))
         journal.log(
-            execution_id, event("execution_activated", data={"reason": "a work item of it was missing"})
+            execution_id,
+            event(ExecutionActivated, data=ActivatedData(reason="a work item of it was missing")),
         )
         _log.warning(
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
@@ -155,7 +158,7 @@ async def _rebuild(
             else:
                 journal.new_items.append(item)
             held = step.status == "held"
-            journal.log(row.id, event("item_held" if held else "step_enqueued", name))
+            journal.log(row.id, event(ItemHeld if held else StepEnqueued, name))
         else:
             turn.ended += await start_steps(tx, journal, turn, [name])
     fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))

@@ -14,6 +14,8 @@ from tenax.engine.progress import advance_executions
 from tenax.engine.start import Turn, keys_of, list_of, spread_item
 from tenax.errors import Unreachable
 from tenax.model.events import event
+from tenax.model.events.data import ActivatedData
+from tenax.model.events.types import ExecutionActivated
 from tenax.model.state import fold
 from tenax.model.work_state import WorkState
 from tenax.policy.plan import PlannedStep
@@ -69,8 +71,8 @@ async def _repair(core: Core, key: StepKey) -> bool:
         if fan.parallelism is not None:
             fan.placed = numbers.placed
         journal.fans[key] = fan
-        data = {"reason": "the items of a fan-out did not fit its counters", "restored": missing}
-        journal.log(row.id, event("execution_activated", data=data))
+        data = ActivatedData(reason="the items of a fan-out did not fit its counters", restored=missing)
+        journal.log(row.id, event(ExecutionActivated, data=data))
         _log.warning(
             "a fan-out is repaired from its events", execution_id=row.id, step=fan.step, restored=missing
         )

@@ -13,7 +13,9 @@ from tenax.engine.wake import Settled, announce
 from tenax.model.belief import believed_reports
 from tenax.model.changes import ItemAgain, Run, StepRow
 from tenax.model.decision import Verdict
-from tenax.model.events import event, timestamp
+from tenax.model.events import event
+from tenax.model.events.data import AcceptedData
+from tenax.model.events.types import ActionAccepted, ExecutionCompleted, StepEnqueued
 from tenax.model.json_text import encode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Report, ReportAnswer
@@ -27,7 +29,7 @@ from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ItemRow, LeasedItem
 
-EXECUTION_COMPLETED = event("execution_completed")
+EXECUTION_COMPLETED = event(ExecutionCompleted)
 
 
 async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
@@ -230,7 +232,7 @@ def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
         expects, whole, then, queued = (
             "more_steps",
             None,
-            event("step_enqueued", follower),
+            event(StepEnqueued, follower),
             plan.steps[follower].queued,
         )
     return Change(
@@ -249,11 +251,9 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
     """The callee has it now: the lease ends, and the server's own timer holds the deadline."""
     check("item", item.state, "accepted")
     until = journal.now + timedelta(seconds=deadline)
-    data = {"deadline_at": timestamp(until), "result": outcome.result}
+    data = AcceptedData(deadline_at=until, result=outcome.result)
     token = str(item.lease_token)
-    journal.log(
-        item.execution_id, item_event("action_accepted", item, data, attempt=item.attempt, token=token)
-    )
+    journal.log(item.execution_id, item_event(ActionAccepted, item, data, attempt=item.attempt, token=token))
     journal.accepted.append(Accepted(item.id, item.attempt, "callback", until))
     if item.worker is not None:
         journal.runs.append(Run(item.worker, item.id, item.started_at, "sound"))

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
+from msgspec import UNSET, UnsetType
 
 from tenax.engine.core import Core
 from tenax.engine.scope import know_inputs, load_results, step_scope
@@ -18,7 +19,9 @@ from tenax.engine.submit import OWN_KEYS, Start, insert_child
 from tenax.engine.wake import whenever
 from tenax.errors import InvalidInput
 from tenax.model.durations import parse_duration
-from tenax.model.events import timestamp
+from tenax.model.events.data import StartedData
+from tenax.model.events.parts import RetryCount, WaitingRecord
+from tenax.model.events.types import ActionStarted
 from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.parse import check_input
@@ -117,7 +120,7 @@ class _Batch:
             await self._carry_out(item, self._render(item))
         except (EvaluationError, InvalidInput) as error:
             reason = "template_error" if isinstance(error, EvaluationError) else "invalid_parameters"
-            self._log_started(item, {})
+            self._log_started(item)
             facts = Facts(failure_class="invalid", reason=reason, message=str(error))
             self.ended.append(EndedAttempt(item, Outcome("failed", facts=facts), "ended"))
 
@@ -139,7 +142,7 @@ class _Batch:
         match item.runtime:
             case "sleep":
                 until = _wakes_at(spec, self.journal.now)
-                self._accept(item, "sleep", until, {"for": "sleep", "until": timestamp(until)})
+                self._accept(item, "sleep", until, WaitingRecord(for_="sleep", until=until))
             case "wait":
                 await self._wait(item, spec)
             case _:
@@ -151,16 +154,17 @@ class _Batch:
         if asked is not None and (not isinstance(name, str | int) or isinstance(name, bool) or name == ""):
             raise EvaluationError(f"`signal` of step {item.step}: it must give the name of a signal")
         until = None if deadline is None else self.journal.now + timedelta(seconds=deadline)
-        waiting: dict[str, Any] = {"for": "approval" if name is None else "signal"}
-        if name is not None:
-            waiting["signal"] = name = str(name)
-        if until is not None:
-            waiting["deadline_at"] = timestamp(until)
+        name = None if name is None else str(name)
+        waiting = WaitingRecord(
+            for_="approval" if name is None else "signal",
+            signal=UNSET if name is None else name,
+            deadline_at=UNSET if until is None else until,
+        )
         taken = None if name is None else await signals.take(self.tx, item.execution_id, name, item.id)
         if taken is None:
             self._accept(item, "approval" if name is None else f"signal:{name}", until, waiting)
             return
-        self._log_started(item, {"waiting": waiting})
+        self._log_started(item, waiting)
         self.ended.append(EndedAttempt(item, Outcome("succeeded", taken.data), "ended"))
 
     async def _start_child(self, item: ServerItem, spec: dict[str, Any]) -> None:
@@ -184,25 +188,32 @@ class _Batch:
         child_id = await insert_child(self.tx, self.core, self.journal.now, start)
         self.children = True
         until = None if item.timeout is None else self.journal.now + timedelta(seconds=item.timeout)
-        waiting = {"for": "child"} | ({"deadline_at": timestamp(until)} if until is not None else {})
+        waiting = WaitingRecord(for_="child", deadline_at=UNSET if until is None else until)
         self._accept(item, "child", until, waiting, child=child_id)
 
     def _accept(
-        self, item: ServerItem, awaiting: str, until: datetime | None, waiting: dict[str, Any], **more: Any
+        self,
+        item: ServerItem,
+        awaiting: str,
+        until: datetime | None,
+        waiting: WaitingRecord,
+        child: int | UnsetType = UNSET,
     ) -> None:
-        self._log_started(item, {"waiting": waiting, **more})
+        self._log_started(item, waiting, child)
         self.journal.accepted.append(Accepted(item.id, item.attempt, awaiting, until))
 
-    def _log_started(self, item: ServerItem, data: dict[str, Any]) -> None:
+    def _log_started(
+        self, item: ServerItem, waiting: WaitingRecord | UnsetType = UNSET, child: int | UnsetType = UNSET
+    ) -> None:
         ledger = decode(item.ledger)
-        retry = {
-            "attempt": item.attempt,
-            "max_attempts": item.max_attempts,
-            "is_retry": bool(ledger and ledger["counted"] + ledger["exempted"]),
-        }
-        varied = {"vary": decode(item.vary)} if item.vary is not None else {}
-        started = {"worker": None, "retry": retry, **varied, **data}
-        event = item_event("action_started", item, started, attempt=item.attempt)
+        retry = RetryCount(
+            attempt=item.attempt,
+            max_attempts=item.max_attempts,
+            is_retry=bool(ledger and ledger["counted"] + ledger["exempted"]),
+        )
+        vary = decode(item.vary) if item.vary is not None else UNSET
+        started = StartedData(worker=None, retry=retry, vary=vary, waiting=waiting, child=child)
+        event = item_event(ActionStarted, item, started, attempt=item.attempt)
         self.journal.log(item.execution_id, event)
 
 

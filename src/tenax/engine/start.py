@@ -8,10 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import UNSET
+
 from tenax.engine.endings import Failure
 from tenax.engine.scope import load_results, scope_for
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.data import EnqueuedData, SkippedData, StepCompletedData, StepFailedData
+from tenax.model.events.parts import ItemCounts
+from tenax.model.events.types import StepCompleted, StepEnqueued, StepFailedTerminal, StepSkipped
 from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
 from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_limit_name
@@ -59,33 +64,32 @@ async def start_steps(tx: Connection, journal: Journal, turn: Turn, names: Itera
 
 def _fail_unstarted(journal: Journal, turn: Turn, name: str, message: str) -> StepRow:
     failure = {**template_failure(message), "attempts": 0}
-    data: dict[str, Any] = {
-        "attempts": 0,
-        "final_error": failure["message"],
-        "reason": message,
-        "failure": failure,
-    }
     on_failure = turn.plan.steps[name].step.on_failure
-    if on_failure is not None:
-        data["on_failure"] = on_failure.action
-    journal.log(turn.row.id, event("step_failed_terminal", name, data=data))
+    data = StepFailedData(
+        attempts=0,
+        final_error=message,
+        reason=message,
+        failure=failure,
+        on_failure=on_failure.action if on_failure is not None else UNSET,
+    )
+    journal.log(turn.row.id, event(StepFailedTerminal, name, data=data))
     return StepRow(turn.row.id, name, "failed", failure=failure)
 
 
 async def _start(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:
     row, name = turn.row, planned.step.name
     if planned.fallback_of is not None and not await _has_failed(tx, journal, row, planned.fallback_of):
-        return _skip(journal, row, name, {"fallback_of": planned.fallback_of})
+        return _skip(journal, row, name, SkippedData(fallback_of=planned.fallback_of))
     if planned.when is not None:
         scope = await scope_for(tx, journal, row, planned.when_reads)
         with _blamed_on(f"`when` of step {name}"):
             wanted = truth(planned.when.evaluate(scope))
         if not wanted:
-            return _skip(journal, row, name, {"when": planned.step.when})
+            return _skip(journal, row, name, SkippedData(when=planned.step.when or UNSET))
     if planned.for_each is not None:
         return await _spread(tx, journal, turn, planned)
     journal.new_items.append(await queued_item(tx, journal, turn, planned))
-    journal.log(row.id, event("step_enqueued", name))
+    journal.log(row.id, event(StepEnqueued, name))
     return None
 
 
@@ -135,8 +139,8 @@ def _key_text(value: Any) -> str:
     return text if len(text) <= KEY_SHOWN else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
-def _skip(journal: Journal, row: ExecutionRow, name: str, why: dict[str, Any]) -> StepRow:
-    journal.log(row.id, event("step_skipped", name, data=why))
+def _skip(journal: Journal, row: ExecutionRow, name: str, why: SkippedData) -> StepRow:
+    journal.log(row.id, event(StepSkipped, name, data=why))
     return StepRow(row.id, name, "skipped")
 
 
@@ -155,8 +159,8 @@ async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: Planned
     row, step = turn.row, planned.step
     elements = await list_of(tx, journal, row, planned)
     if not elements:
-        data = {"attempts": 0, "result": [], "items": {"total": 0, "succeeded": 0, "failed": 0}}
-        journal.log(row.id, event("step_completed", step.name, data=data))
+        data = StepCompletedData(attempts=0, result=[], items=ItemCounts(total=0, succeeded=0, failed=0))
+        journal.log(row.id, event(StepCompleted, step.name, data=data))
         return StepRow(row.id, step.name, "completed", result=[])
     total = len(elements)
     at_once = None if step.parallelism >= total else step.parallelism
@@ -164,8 +168,8 @@ async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: Planned
     item = spread_item(turn, planned, total)
     keys = await keys_of(tx, journal, turn, planned, list(enumerate(elements)))
     journal.explosions.append(Explosion(item, encode(elements), at_once, tolerated, keys))
-    data = {"items": total, "parallelism": step.parallelism}
-    journal.log(row.id, event("step_enqueued", step.name, data=data))
+    enqueued = EnqueuedData(items=total, parallelism=step.parallelism)
+    journal.log(row.id, event(StepEnqueued, step.name, data=enqueued))
     return None
 
 

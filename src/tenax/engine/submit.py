@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import structlog
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from tenax.engine.compensation import write
@@ -18,6 +19,15 @@ from tenax.engine.progress import advance_executions
 from tenax.engine.start import CROWD_STEPS, Turn, start_steps
 from tenax.model.changes import StepRow
 from tenax.model.events import event
+from tenax.model.events.data import ExecutionStartedData, OperatorData, StartedData
+from tenax.model.events.parts import ParentRecord, RetryCount
+from tenax.model.events.types import (
+    ActionStarted,
+    ExecutionStarted,
+    OperatorAction,
+    StepCompleted,
+    StepSkipped,
+)
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import LeaseRequest, Submitted
 from tenax.policy.offers import Candidate
@@ -46,7 +56,7 @@ class Start:
     base_dir: str | None = None
     retry_of: int | None = None
     original_execution: int | None = None
-    operator: Mapping[str, Any] | None = None
+    operator: OperatorData | None = None
     """Who asked for it and why, where a person did."""
     carried: tuple[StepRow, ...] = ()
     """Steps whose results are taken over from the execution that this one retries."""
@@ -214,37 +224,32 @@ def _lease_at_once(journal: Journal, request: LeaseRequest) -> None:
     """Leases the only new item to the request that waits for it, and logs what the lease of a queued item would log."""
     [item] = journal.new_items
     item.lease = NewLease(request.worker, request.grant, new_tokens(1)[0])
-    retry = {"attempt": 1, "max_attempts": item.max_attempts, "is_retry": False}
-    data: dict[str, Any] = {"worker": request.worker, "retry": retry}
-    if item.vary is not None:
-        data["vary"] = decode(item.vary)
-    journal.log(item.execution_id, event("action_started", item.step, attempt=1, data=data))
+    retry = RetryCount(attempt=1, max_attempts=item.max_attempts, is_retry=False)
+    vary = decode(item.vary) if item.vary is not None else UNSET
+    data = StartedData(worker=request.worker, retry=retry, vary=vary)
+    journal.log(item.execution_id, event(ActionStarted, item.step, attempt=1, data=data))
 
 
-def _started(start: Start) -> dict[str, Any]:
-    data: dict[str, Any] = {"workflow": start.plan.workflow.name}
-    return data | {"input": dict(start.input)} if start.input else data
+def _started(start: Start) -> ExecutionStartedData:
+    parent, again = start.parent, start.retry_of is not None
+    return ExecutionStartedData(
+        workflow=start.plan.workflow.name,
+        input=dict(start.input) if start.input else UNSET,
+        parent=UNSET if parent is None else ParentRecord(
+            execution_id=parent.execution_id, step=parent.step, item=parent.item, attempt=parent.attempt
+        ),
+        retry_of=UNSET if start.retry_of is None else start.retry_of,
+        original_execution=start.original_execution if again and start.original_execution is not None else UNSET,
+        reason="manual_retry" if again else UNSET,
+    )  # fmt: skip
 
 
 async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start) -> None:
     """The first events, and the first items: the steps that wait for nothing, or only for what is carried over."""
-    plan, data = start.plan, _started(start)
-    if start.parent is not None:
-        data["parent"] = {
-            "execution_id": start.parent.execution_id,
-            "step": start.parent.step,
-            "item": start.parent.item,
-            "attempt": start.parent.attempt,
-        }
-    if start.retry_of is not None:
-        data |= {
-            "retry_of": start.retry_of,
-            "original_execution": start.original_execution,
-            "reason": "manual_retry",
-        }
-    journal.log(row.id, event("execution_started", data=data))
+    plan = start.plan
+    journal.log(row.id, event(ExecutionStarted, data=_started(start)))
     if start.operator is not None:
-        journal.log(row.id, event("operator_action", data=dict(start.operator)))
+        journal.log(row.id, event(OperatorAction, data=start.operator))
     turn = Turn(row, plan)
     for step in start.carried:
         kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
@@ -256,7 +261,7 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
             kept["items"] = _item_counts(step)
         journal.log(
             row.id,
-            event("step_completed" if step.state == "completed" else "step_skipped", step.step, data=kept),
+            event(StepCompleted if step.state == "completed" else StepSkipped, step.step, data=kept),
         )
         turn.ended.append(replace(step, execution_id=row.id, attempts=0))
     done = {step.step for step in start.carried}

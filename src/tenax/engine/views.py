@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
 from tenax.model.findings import suggest
 from tenax.model.state import fold
+from tenax.model.views import Tree
 from tenax.policy.explain import explain_decision
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store import executions
@@ -193,44 +194,43 @@ def _waiting_for(awaiting: str | None, child: int | None, until: str | None) -> 
             return {"for": kind, "deadline_at": until}
 
 
-async def tree(core: Core, execution_id: int) -> dict[str, Any]:
-    """An execution with its children and theirs, level by level, as many as can be looked through."""
+async def tree(core: Core, execution_id: int) -> Tree:
+    """Returns an execution with its children and theirs, level by level, as many as can be looked through."""
     async with core.transaction() as tx:
         row = await executions.get_execution(tx, execution_id)
         if row is None:
             raise no_execution(execution_id)
-        top = _leaf({**row, "parent_step": None, "parent_item_no": None, "parent_attempt": None})
-        nodes, left = {execution_id: top}, NODES_SHOWN
-        level = [execution_id]
+        children: dict[int, list[dict[str, Any]]] = {}
+        totals: dict[int, int] = {}
+        level, left = [execution_id], NODES_SHOWN
         while level and left > 0:
             family = await executions.get_family(tx, level, min(CHILDREN_SHOWN, left))
-            level = []
-            for child in family:
-                parent = nodes[child["parent_id"]]
-                parent["more"] = child["n"] - len(parent["children"]) - 1
-                if left > 0:
-                    parent["children"].append(nodes.setdefault(child["id"], _leaf(child)))
-                    level.append(child["id"])
-                    left -= 1
-                else:
-                    parent["more"] += 1
-    return top
+            totals |= {child["parent_id"]: child["n"] for child in family}
+            shown, left = family[:left], max(0, left - len(family))
+            for child in shown:
+                children.setdefault(child["parent_id"], []).append(child)
+            level = [child["id"] for child in shown]
+    top = {**row, "parent_step": None, "parent_item_no": None, "parent_attempt": None}
+    return _tree(top, children, totals)
 
 
-def _leaf(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "id": row["id"],
-        "workflow": row["workflow"],
-        "status": row["state"],
-        "step": row["parent_step"],
-        "item": row["parent_item_no"],
-        "attempt": row["parent_attempt"],
-        "failure": row["failure"],
-        "created_at": timestamp(row["created_at"]),
-        "finished_at": timestamp(row["finished_at"]),
-        "children": [],
-        "more": 0,
-    }
+def _tree(
+    row: dict[str, Any], children: Mapping[int, Sequence[dict[str, Any]]], totals: Mapping[int, int]
+) -> Tree:
+    shown = [_tree(child, children, totals) for child in children.get(row["id"], ())]
+    return Tree(
+        id=row["id"],
+        workflow=row["workflow"],
+        status=row["state"],
+        step=row["parent_step"],
+        item=row["parent_item_no"],
+        attempt=row["parent_attempt"],
+        failure=row["failure"],
+        created_at=timestamp(row["created_at"]),
+        finished_at=timestamp(row["finished_at"]),
+        children=shown,
+        more=totals.get(row["id"], 0) - len(shown),
+    )
 
 
 async def list_(

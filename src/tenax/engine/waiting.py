@@ -9,6 +9,8 @@ from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import event
+from tenax.model.events.data import OperatorData, SignalData
+from tenax.model.events.types import OperatorAction, SignalReceived
 from tenax.model.findings import suggest
 from tenax.model.outcome import Facts, Outcome
 from tenax.policy.outcome_events import EndedAttempt
@@ -49,7 +51,7 @@ async def signal(
         taken_by = taker.id if taker is not None else None
         await signals.insert(tx, execution_id, name, data, actor=actor, key=key, now=now, taken_by=taken_by)
         journal.log(
-            row.id, event("signal_received", data={"name": name, "data": data, "actor": actor, "key": key})
+            row.id, event(SignalReceived, data=SignalData(name=name, data=data, actor=actor, key=key))
         )
         ended = [EndedAttempt(taker, Outcome("succeeded", data), "ended")] if taker is not None else []
         await settle(tx, core, journal, executions, ended)
@@ -94,8 +96,8 @@ async def decide_approval(
         plan = await core.plans.one(tx, row.plan_id)
         waiting = await _waiting_for_approval(tx, row, plan, step, item)
         action = "approve" if approved else "reject"
-        data: dict[str, Any] = {"action": action, "actor": actor, "reason": reason}
-        journal.log(row.id, event("operator_action", step, item=waiting.item_no, data=data))
+        data = OperatorData(action=action, actor=actor, reason=reason)
+        journal.log(row.id, event(OperatorAction, step, item=waiting.item_no, data=data))
         outcome = _answer(approved=approved, actor=actor, reason=reason)
         await settle(tx, core, journal, executions, [EndedAttempt(waiting, outcome, "ended")])
     announce(core.hub, journal)

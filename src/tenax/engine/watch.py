@@ -9,10 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
+from msgspec import UNSET
 
 from tenax.engine.core import Core
 from tenax.model.durations import format_duration
-from tenax.model.events import event, timestamp
+from tenax.model.events import event
+from tenax.model.events.data import HealthChangedData, OperatorData, WorkerDrainedData
+from tenax.model.events.types import OperatorAction, WorkerDrained, WorkerHealthChanged
 from tenax.model.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.health import (
     FAILURE_COLUMNS,
@@ -165,8 +168,8 @@ class Watch:
                 continue
             reason = "nobody else is left for all that it can do"
             await workers.set_worker_state(tx, row.name, "active", reason=reason, actor=SERVER_ACTOR)
-            data = {"action": "worker_resume", "worker": row.name, "actor": SERVER_ACTOR, "reason": reason}
-            await workers.log_fleet_events(tx, [event("operator_action", data=data)])
+            data = OperatorData(action="worker_resume", worker=row.name, actor=SERVER_ACTOR, reason=reason)
+            await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
             _log.warning("a worker that was drained gets work again", worker=row.name, reason=reason)
             return 1
         return 0
@@ -182,8 +185,8 @@ class Watch:
             within = format_duration(self._core.settings.health_window)
             reason = f"it was lost {row.losses} times with work in its hands within {within}"
             await workers.set_worker_state(tx, row.name, "draining", reason=reason, actor=SERVER_ACTOR)
-            data = {"worker": row.name, "reason": reason, "losses": row.losses}
-            await workers.log_fleet_events(tx, [event("worker_drained", data=data)])
+            data = WorkerDrainedData(worker=row.name, reason=reason, losses=row.losses)
+            await workers.log_fleet_events(tx, [event(WorkerDrained, data=data)])
             _log.error("a worker on which many items died is drained", worker=row.name, losses=row.losses)
             return 1
         return 0
@@ -243,21 +246,25 @@ def _probe_at(
 def _changed(
     row: WorkerRow, verdict: Verdict, table: Sequence[Column], probe_at: datetime | None
 ) -> dict[str, Any]:
-    data: dict[str, Any] = {
+    data = HealthChangedData(
+        worker=row.name,
+        from_=row.health,
+        to=verdict.health,
+        column=verdict.column,
+        value=verdict.value,
+        threshold=verdict.threshold,
+        floored=verdict.floored,
+        columns={column.name: column.value for column in table},
+        probe_at=probe_at if probe_at is not None else UNSET,
+    )
+    said = {
         "worker": row.name,
         "from": row.health,
         "to": verdict.health,
         "column": verdict.column,
         "value": verdict.value,
-        "threshold": verdict.threshold,
-        "floored": verdict.floored,
-        "columns": {column.name: column.value for column in table},
     }
-    if probe_at is not None:
-        data["probe_at"] = timestamp(probe_at)
-    told = {
-        name: data[name] for name in ("worker", "from", "to", "column", "value") if data[name] is not None
-    }
+    told = {name: value for name, value in said.items() if value is not None}
     tell = _log.warning if verdict.health == "unhealthy" else _log.info
     tell("the health of a worker changed", **told)
-    return event("worker_health_changed", data=data)
+    return event(WorkerHealthChanged, data=data)

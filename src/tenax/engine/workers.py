@@ -9,6 +9,8 @@ from tenax.engine.core import Core
 from tenax.engine.watch import seen_of, terms_of
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import event, timestamp
+from tenax.model.events.data import OperatorData
+from tenax.model.events.types import OperatorAction
 from tenax.model.findings import suggest
 from tenax.model.health import SERVER_ACTOR, WorkerState
 from tenax.model.wire import Heartbeat, HeartbeatAnswer, Registration, RegistrationAnswer
@@ -182,8 +184,8 @@ async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason
         await workers.set_worker_state(tx, name, state, reason=reason, actor=actor)
         if state == "active":
             await workers.clear_workers(tx, [name])
-        data = {"action": _ACTIONS[state], "worker": name, "actor": actor, "reason": reason}
-        await workers.log_fleet_events(tx, [event("operator_action", data=data)])
+        data = OperatorData(action=_ACTIONS[state], worker=name, actor=actor, reason=reason)
+        await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
     core.hub.announce(ready=True, fleet=True)
     return True
 

@@ -34,6 +34,10 @@ def decode(text: str | None) -> Any:
     return None if text is None else orjson.loads(text)
 
 
+def _plain_value(value: Any) -> Any:
+    return orjson.loads(bytes(value)) if isinstance(value, msgspec.Raw) else str(value)
+
+
 def _storable(value: Any) -> Any:
     """Goes where the encoder cannot: surrogates, keys that are not text, values of other types."""
     match value:
@@ -46,7 +50,7 @@ def _storable(value: Any) -> Any:
         case list() | tuple():
             return [_storable(entry) for entry in value]
         case msgspec.Struct():
-            return _storable(msgspec.to_builtins(value, enc_hook=str))
+            return _storable(msgspec.to_builtins(value, enc_hook=_plain_value))
         case msgspec.Raw():
             return orjson.loads(bytes(value))
         case _:

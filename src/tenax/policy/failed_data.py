@@ -1,25 +1,35 @@
-"""What the events of a failure for good say of the attempts behind it."""
+"""The data of the events of a failure for good: what they say of the attempts behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from tenax.model.decision import Decision
+from tenax.model.events.data import TerminalData
+
+Shape = TypeVar("Shape", bound=TerminalData)
 
 
 def failed_data(
-    decision: Decision, attempt: int, reason: str, failure: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """Returns the data of `step_failed_terminal`, `item_failed` and `compensation_failed`.
+    shape: type[Shape],
+    decision: Decision,
+    attempt: int,
+    reason: str,
+    failure: Mapping[str, Any] | None,
+    /,
+    **own: Any,
+) -> Shape:
+    """Builds the data of `step_failed_terminal`, `item_failed` or `compensation_failed`, with the fields that only some of them have.
 
     `attempts` are those that counted, `attempt` is the number of the last one. Version 0.1 wrote the number as `attempts`.
     """
-    return {
-        "attempts": decision.after.counted,
-        "attempt": attempt,
-        "max_attempts": decision.max_attempts,
-        "final_error": failure["message"] if failure is not None else None,
-        "reason": reason,
-        "failure": failure,
-    }
+    return shape(
+        attempts=decision.after.counted,
+        attempt=attempt,
+        max_attempts=decision.max_attempts,
+        final_error=failure["message"] if failure is not None else None,
+        reason=reason,
+        failure=failure,
+        **own,
+    )

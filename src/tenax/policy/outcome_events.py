@@ -7,10 +7,14 @@ from datetime import datetime
 from typing import Any, Literal, Protocol, assert_never
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from tenax.model.changes import Loss
 from tenax.model.decision import Decision
-from tenax.model.events import EventType, event, timestamp
+from tenax.model.events import data as of
+from tenax.model.events import event
+from tenax.model.events import types as events
+from tenax.model.events.parts import EventData, UsageRecord
 from tenax.model.json_text import encode
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.decide import SUCCESS_AT_ONCE
@@ -30,13 +34,14 @@ How = Literal[
 """`ended`: the server carried it out itself. `hold_expired`: no attempt has ended; the time for the next one has. `released`: no attempt
 has ended; the server ends a hold."""
 
-COMPENSATING: Mapping[str, EventType] = {
-    "action_completed": "compensation_completed",
-    "step_retry": "compensation_retry",
-    "retry_held": "compensation_retry",
-    "step_failed_terminal": "compensation_failed",
+_HOW: Mapping[type[events.Event], of.LossKind] = {
+    events.LeaseExpired: "lease_expired",
+    events.QueueExpired: "queue_expired",
+    events.ActionNotCompleted: "action_not_completed",
+    events.ActionSnoozed: "action_snoozed",
 }
-"""The events of a compensation. However an attempt of it was lost, that is a `compensation_error`."""
+"""How a `compensation_error` names an end that has a type of its own in a step."""
+_NOTHING_SAID = of.SnoozedData()
 SHORT_SUCCESS = msgspec.Raw(
     encode(
         {
@@ -107,9 +112,9 @@ class EndedAttempt(msgspec.Struct, gc=False):
 
 
 def item_event(
-    kind: EventType,
+    kind: type[events.Event],
     item: Item,
-    data: dict[str, Any],
+    data: EventData,
     *,
     attempt: int | None = None,
     token: str | None = None,
@@ -132,63 +137,111 @@ def outcome_event(
     undone: bool,
 ) -> Event:
     """Builds the event that ends an attempt. `undone`: a success that `until` finds not yet done."""
-    item, outcome = ended.item, ended.outcome
+    item = ended.item
     token = str(item.lease_token) if ended.how == "reported" and item.lease_token is not None else None
-    if failure is None and outcome.status == "succeeded":
-        kind: EventType = "action_polled" if undone else "action_completed"
-        data: dict[str, Any] = {"result": outcome.result}
-    else:
-        kind = _outcome_type(ended, failure)
-        data = _failure_data(ended, failure)
-    if outcome.usage is not None:
-        data["usage"] = {"cost_usd": outcome.usage.cost_usd, "tokens": outcome.usage.tokens}
-    if outcome.after is not None:
-        data["after"] = outcome.after
-    if decision.rule == "until":
-        data["polls"] = decision.after.polls
-    if item.started_at is not None:
-        data["seconds"] = (now - item.started_at).total_seconds()
-    if ended.how == "callback":
-        data["via"] = "callback"
-    if record is not None:
-        data["decision"] = record
+    if failure is None and ended.outcome.status == "succeeded":
+        kind, data = _success(ended, decision, record, now, undone=undone)
+        return event(kind, item.step, item.item_no, ended.number, token, data)
+    kind, told = _failure(ended, decision, failure, record, now)
+    return event(kind, item.step, item.item_no, ended.number, token, told)
+
+
+def _success(
+    ended: EndedAttempt,
+    decision: Decision,
+    record: Decision | msgspec.Raw | None,
+    now: datetime,
+    *,
+    undone: bool,
+) -> tuple[type[events.Event], EventData]:
+    item, outcome = ended.item, ended.outcome
+    usage, after, seconds, via = _circumstances(ended, now)
+    if undone:
+        polls = decision.after.polls if decision.rule == "until" else UNSET
+        polled = UNSET if record is None else record
+        return events.ActionPolled, of.PolledData(
+            result=outcome.result,
+            usage=usage,
+            after=after,
+            polls=polls,
+            seconds=seconds,
+            via=via,
+            decision=polled,
+        )
+    assert record is not None
     if item.compensates:
-        if kind in ("lease_expired", "queue_expired", "action_not_completed", "action_snoozed"):
-            data["how"] = kind
-        kind = COMPENSATING.get(kind, "compensation_error")
-        data["attempts"] = item.attempt
-    return event(kind, item.step, item.item_no, ended.number, token, data)
+        return events.CompensationCompleted, of.CompensationCompletedData(
+            result=outcome.result, usage=usage, after=after, seconds=seconds, via=via, decision=record,
+            attempts=item.attempt,
+        )  # fmt: skip
+    return events.ActionCompleted, of.CompletedData(
+        result=outcome.result, usage=usage, after=after, seconds=seconds, via=via, decision=record
+    )
+
+
+def _failure(
+    ended: EndedAttempt,
+    decision: Decision,
+    failure: Failure | None,
+    record: Decision | msgspec.Raw | None,
+    now: datetime,
+) -> tuple[type[events.Event], EventData | None]:
+    item, outcome, kind = ended.item, ended.outcome, _outcome_type(ended, failure)
+    usage, after, seconds, via = _circumstances(ended, now)
+    worker = UNSET if item.worker is None or outcome.status == "succeeded" else item.worker
+    own = UNSET if record is None else record
+    result = UNSET if failure is None or outcome.result is None else outcome.result
+    polls = decision.after.polls if decision.rule == "until" else UNSET
+    if item.compensates:
+        return events.CompensationError, of.CompensationErrorData(
+            error=UNSET if failure is None else failure.message,
+            failure=UNSET if failure is None else failure.as_dict(),
+            result=result, worker=worker, usage=usage, after=after, seconds=seconds, via=via, decision=own,
+            how=_HOW.get(kind, UNSET), attempts=item.attempt,
+        )  # fmt: skip
+    if failure is None:
+        snoozed = of.SnoozedData(
+            worker=worker, usage=usage, after=after, seconds=seconds, via=via, decision=own
+        )
+        return kind, None if snoozed == _NOTHING_SAID else snoozed
+    return kind, of.ErrorData(
+        error=failure.message, failure=failure.as_dict(), result=result, worker=worker, usage=usage, after=after,
+        polls=polls, seconds=seconds, via=via, decision=own,
+    )  # fmt: skip
+
+
+def _circumstances(
+    ended: EndedAttempt, now: datetime
+) -> tuple[UsageRecord | UnsetType, float | UnsetType, float | UnsetType, Literal["callback"] | UnsetType]:
+    """Returns what an attempt used, what it asked for, how long it took, and by whom its end was told."""
+    outcome, started_at = ended.outcome, ended.item.started_at
+    used = outcome.usage
+    return (
+        UNSET if used is None else UsageRecord(cost_usd=used.cost_usd, tokens=used.tokens),
+        UNSET if outcome.after is None else outcome.after,
+        UNSET if started_at is None else (now - started_at).total_seconds(),
+        "callback" if ended.how == "callback" else UNSET,
+    )
 
 
 def step_completed_event(item: Item) -> Event:
     """Builds the event of a step that completes with its only item."""
-    return {"type": "step_completed", "step": item.step, "data": {"attempts": item.attempt}}
+    return event(events.StepCompleted, item.step, data=of.StepCompletedData(attempts=item.attempt))
 
 
-def _failure_data(ended: EndedAttempt, failure: Failure | None) -> dict[str, Any]:
-    outcome, data = ended.outcome, dict[str, Any]()
-    if failure is not None:
-        data |= {"error": failure.message, "failure": failure.as_dict()}
-        if outcome.result is not None:
-            data["result"] = outcome.result
-    if ended.item.worker is not None and outcome.status != "succeeded":
-        data["worker"] = ended.item.worker
-    return data
-
-
-def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> EventType:
+def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> type[events.Event]:
     if ended.how in ("lease_expired", "queue_expired"):
-        return "lease_expired" if ended.how == "lease_expired" else "queue_expired"
+        return events.LeaseExpired if ended.how == "lease_expired" else events.QueueExpired
     match ended.outcome.status:
         case "succeeded":
             assert failure is not None
-            return "action_error"
+            return events.ActionError
         case "failed":
-            return "action_error"
+            return events.ActionError
         case "not_completed":
-            return "action_not_completed"
+            return events.ActionNotCompleted
         case "snoozed":
-            return "action_snoozed" if failure is None else "action_error"
+            return events.ActionSnoozed if failure is None else events.ActionError
         case "accepted":
             raise AssertionError("an accepted attempt has not ended")
         case _:
@@ -197,19 +250,19 @@ def _outcome_type(ended: EndedAttempt, failure: Failure | None) -> EventType:
 
 def wait_event(item: Item, decision: Decision, error: str | None, available_at: datetime) -> Event:
     """Builds the event of an item that runs again at a time, or is held."""
-    kind: EventType = "retry_held" if decision.verdict == "hold" else "step_retry"
-    data = {
-        "attempt": item.attempt,
-        "max_attempts": decision.max_attempts,
-        "delay_seconds": decision.delay.delay if decision.delay is not None else 0.0,
-        "available_at": timestamp(available_at),
-        "last_error": error,
-        "decision": decision,
-    }
+    held = decision.verdict == "hold"
+    delay = decision.delay.delay if decision.delay is not None else 0.0
     if item.compensates:
-        kind = COMPENSATING[kind]
-        data["held"] = decision.verdict == "hold"
-    return item_event(kind, item, data, attempt=item.attempt)
+        retry: of.RetryData = of.CompensationRetryData(
+            attempt=item.attempt, max_attempts=decision.max_attempts, delay_seconds=delay, available_at=available_at,
+            last_error=error, decision=decision, held=held,
+        )  # fmt: skip
+        return item_event(events.CompensationRetry, item, retry, attempt=item.attempt)
+    retry = of.RetryData(
+        attempt=item.attempt, max_attempts=decision.max_attempts, delay_seconds=delay, available_at=available_at,
+        last_error=error, decision=decision,
+    )  # fmt: skip
+    return item_event(events.RetryHeld if held else events.StepRetry, item, retry, attempt=item.attempt)
 
 
 def exhausted_events(item: Item, decision: Decision, failure: Failure | None) -> list[Event]:
@@ -217,13 +270,13 @@ def exhausted_events(item: Item, decision: Decision, failure: Failure | None) ->
     saw = decision.checks[-1].saw  # of the limit that was reached: the policy's, or that of one of its rules
     if not decision.exhausted or saw["max_attempts"] == 1 or item.compensates:
         return []
-    data = {
-        "attempts": saw.get("ended_in_rule", decision.after.counted),
-        "attempt": item.attempt,
-        "max_attempts": saw["max_attempts"],
-        "final_error": failure.message if failure is not None else None,
-    }
-    return [item_event("step_retry_exhausted", item, data, attempt=item.attempt)]
+    data = of.ExhaustedData(
+        attempts=saw.get("ended_in_rule", decision.after.counted),
+        attempt=item.attempt,
+        max_attempts=saw["max_attempts"],
+        final_error=failure.message if failure is not None else None,
+    )
+    return [item_event(events.StepRetryExhausted, item, data, attempt=item.attempt)]
 
 
 def brief(failure: Failure, attempts: int) -> dict[str, Any]:

@@ -11,10 +11,13 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol, assert_never
 
 import msgspec
+from msgspec import UNSET
 
 from tenax.model.blame import speaks_of_worker
 from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
 from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Controls, Decision, Ledger
+from tenax.model.events.data import ItemCompletedData, ItemFailedData, StepFailedData, TerminalData
+from tenax.model.events.types import CompensationFailed, ItemCompleted, ItemFailed, StepFailedTerminal
 from tenax.model.json_text import decode, encode, plain
 from tenax.model.outcome import Failure
 from tenax.policy.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
@@ -227,7 +230,7 @@ def _complete(made: Transition, plan: Plan, fan_out: FanOut | None, result: Any)
     if item.compensates:
         return
     if fan_out is not None:
-        made.events.append(item_event("item_completed", item, {"attempts": item.attempt}))
+        made.events.append(item_event(ItemCompleted, item, ItemCompletedData(attempts=item.attempt)))
         made.item_result = _item_result(plan, item, result, None)
         return
     check("step", STEP_OF[item.state], "completed")
@@ -275,22 +278,23 @@ def _fail(made: Transition, plan: Plan, fan_out: FanOut | None, failure: Failure
     item, decision = made.item, made.decision
     check("item", item.state, "failed")
     made.events += exhausted_events(item, decision, failure)
-    data = failed_data(decision, item.attempt, decision.reason, failure.as_dict())
-    data["decision"] = decision
+    known = (decision, item.attempt, decision.reason, failure.as_dict())
     if item.compensates:
-        made.events.append(item_event("compensation_failed", item, data, attempt=item.attempt))
+        undone = failed_data(TerminalData, *known, decision=decision)
+        made.events.append(item_event(CompensationFailed, item, undone, attempt=item.attempt))
         return
     failed = brief(failure, item.attempt)
     if fan_out is not None:
-        data["tolerated"] = fan_out.failed < fan_out.tolerated
-        made.events.append(item_event("item_failed", item, data, attempt=item.attempt))
+        tolerated = fan_out.failed < fan_out.tolerated
+        ended = failed_data(ItemFailedData, *known, decision=decision, tolerated=tolerated)
+        made.events.append(item_event(ItemFailed, item, ended, attempt=item.attempt))
         made.item_result = _item_result(plan, item, None, failed)
         return
     check("step", STEP_OF[item.state], "failed")
     on_failure = plan.steps[item.step].step.on_failure
-    if on_failure is not None:
-        data["on_failure"] = on_failure.action
-    made.events.append(item_event("step_failed_terminal", item, data, attempt=item.attempt))
+    action = on_failure.action if on_failure is not None else UNSET
+    data = failed_data(StepFailedData, *known, decision=decision, on_failure=action)
+    made.events.append(item_event(StepFailedTerminal, item, data, attempt=item.attempt))
     made.ended_step = StepRow(item.execution_id, item.step, "failed", 0, item.attempt, None, failed)
 
 
@@ -313,17 +317,17 @@ def _stop(
         return
     if fan_out is not None:
         if failed is None:
-            made.events.append(item_event("item_completed", item, {"attempts": item.attempt}))
+            made.events.append(item_event(ItemCompleted, item, ItemCompletedData(attempts=item.attempt)))
         else:
-            data = failed_data(made.decision, item.attempt, "the step is over", failed)
-            made.events.append(item_event("item_failed", item, data, attempt=item.attempt))
+            over = failed_data(ItemFailedData, made.decision, item.attempt, "the step is over", failed)
+            made.events.append(item_event(ItemFailed, item, over, attempt=item.attempt))
         made.item_result = _item_result(plan, item, outcome.result, failed)
         return
     if failed is None:
         made.events.append(step_completed_event(item))
     else:
-        data = failed_data(made.decision, item.attempt, "the execution is over", failed)
-        made.events.append(item_event("step_failed_terminal", item, data, attempt=item.attempt))
+        data = failed_data(StepFailedData, made.decision, item.attempt, "the execution is over", failed)
+        made.events.append(item_event(StepFailedTerminal, item, data, attempt=item.attempt))
     if not plan.single:
         state = "completed" if failed is None else "failed"
         check("step", STEP_OF[item.state], state)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
+from tenax.model.views import ExecutionStatus, View
 from tenax.model.wire import (
     Assignments,
     EndedLifeAnswer,
@@ -19,7 +22,7 @@ from tenax.model.wire import (
 )
 from tenax.store.tokens import Role
 
-ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
+_encode_view = msgspec.json.Encoder().encode
 
 Compensation = Literal["running", "completed", "failed", "cancelled"]
 ItemStatus = Literal[
@@ -352,8 +355,12 @@ ENDED_LIFE_ANSWER = TypeAdapter(EndedLifeAnswer)
 
 
 def answer(value: Any, status: int = 200) -> Response:
-    """As JSON. The views of the engine are plain values, the rest are dataclasses, which orjson knows."""
+    """Answers with plain values or dataclasses as JSON. Typed views: see `answer_view`."""
     return Response(orjson.dumps(value), status, media_type="application/json")
+
+
+def answer_view(view: View | Sequence[View]) -> Response:
+    return Response(_encode_view(view), media_type="application/json")
 
 
 def answer_bytes(body: bytes) -> Response:

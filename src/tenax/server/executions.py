@@ -9,8 +9,9 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.views import ExecutionStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import Compensation, ExecutionStatus, answer
+from tenax.server.answers import Compensation, answer, answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
@@ -151,7 +152,7 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
 @router.get("/{execution_id}/tree", **described(answers.TREE))
 async def tree(request: Request, execution_id: ExecutionId) -> Response:
     """An execution with its children, and theirs."""
-    return answer(await engine(request).tree(execution_id))
+    return answer_view(await engine(request).tree(execution_id))
 
 
 @router.post("/{execution_id}/retry", **described(answers.RETRIED, body=bodies.RETRY, optional=True))

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax.server import bodies, fleet_answers
-from tenax.server.answers import answer
+from tenax.server.answers import answer, answer_view
 from tenax.server.describe import described
 from tenax.server.fleet_answers import WorkerAnswer
 from tenax.server.parameters import QueueName, WorkerName, refuse_unknown_parameters
@@ -64,7 +64,7 @@ async def resume_worker(request: Request, name: WorkerName) -> Response:
 @router.get("/queues", **described(fleet_answers.QUEUES))
 async def list_queues(request: Request) -> Response:
     """The queues that have work, workers or limits."""
-    return answer(await engine(request).queues())
+    return answer_view(await engine(request).queues())
 
 
 @router.put("/queues/{queue:path}/limits", **described(fleet_answers.LIMITED, body=bodies.LIMITS))
@@ -79,4 +79,4 @@ async def limit_queue(request: Request, queue: QueueName) -> Response:
         actor=actor(request),
         reason=body.reason,
     )
-    return answer(limited)
+    return answer_view(limited)

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from tenax.model.health import Health, WorkerState
+from tenax.model.views import LimitAnswer, Queue
+from tenax.server.view_types import list_adapter, view_adapter
 
 HealthColumn = Literal[
     "heartbeat_age",
@@ -114,38 +116,8 @@ class WorkerAnswer:
     """False where it was so already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """A queue: what is in it, who serves it, and how it is limited."""
-
-    queue: str
-    ready: int
-    waiting: int
-    """Retries that are not due yet."""
-    running: int
-    blocked: int
-    """As many as may run already: these wait for one to end."""
-    oldest_at: str | None
-    """Since when the first of the ready ones waits."""
-    workers: int
-    """Live ones that serve it."""
-    concurrency: int | None
-    rate: float | None
-    burst: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class LimitAnswer:
-    """The limits of a queue as they now are; null: no such limit."""
-
-    queue: str
-    concurrency: int | None
-    rate: float | None
-    burst: int | None
-
-
 WORKERS = TypeAdapter(list[Worker])
 WORKER = TypeAdapter(WorkerInFull)
 WORKER_CHANGED = TypeAdapter(WorkerAnswer)
-QUEUES = TypeAdapter(list[Queue])
-LIMITED = TypeAdapter(LimitAnswer)
+QUEUES = list_adapter(Queue)
+LIMITED = view_adapter(LimitAnswer)

@@ -35,6 +35,14 @@ class LoggedEvent(NamedTuple):
     transaction: int = 0
     """The transaction that wrote it."""
 
+    def body(self) -> dict[str, Any]:
+        """Returns the event as the log stores it."""
+        found: dict[str, Any] = {"type": self.type}
+        for name in ("step", "item", "attempt", "token"):
+            if (value := getattr(self, name)) is not None:
+                found[name] = value
+        return {**found, "data": self.data} if self.data else found
+
     @property
     def undoes(self) -> bool:
         """Whether the event belongs to a compensation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenax.model.events import check_event
 from tenax.policy.laws.facts import ENDS, LoggedEvent
 from tenax.policy.laws.fold import STEP_ENDS, Fold
 from tenax.policy.laws.law import Breach, Law, law
@@ -21,6 +22,15 @@ _AFTER_FAILURE = frozenset(
 _ALWAYS = frozenset({"late_result", "operator_action"})
 _BEGINNINGS = frozenset({"action_started", "step_enqueued", "step_retry", "retry_held"})
 _STARTS = frozenset({"action_started", "compensation_started"})
+
+
+@law(
+    "events-conform",
+    "Every event of an execution is of a known type, and has the fields that [its type](events.md#types) declares, with values of their types. Its data may have fields of a later version.",
+)
+def events_conform(_fold: Fold, event: LoggedEvent) -> Breach | None:
+    fault = check_event(event.body(), newer=True)
+    return None if fault is None else Breach(f"{event.type}: {fault}", (event.id,))
 
 
 @law("begins-once", "The first event of an execution is `execution_started`, and there is no other.")
@@ -128,6 +138,7 @@ def one_compensation_at_a_time(fold: Fold, event: LoggedEvent) -> Breach | None:
 
 
 HISTORY_LAWS: tuple[Law, ...] = (
+    events_conform,
     begins_once,
     order_and_time,
     events_of_the_plan,

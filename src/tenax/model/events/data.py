@@ -1,0 +1,337 @@
+"""The data of the events: one struct for each shape, shared by the event types that have the same shape.
+
+The fields stand in the order in which they are written. A field without a default is in every event of its type; a field that may
+be UNSET is there where it applies. A field that an earlier version did not write may be UNSET too: old logs conform.
+A description is for `docs/events.md`, where the name of a field does not say enough.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from tenax.model.events.parts import (
+    AnyDecision,
+    AnyFailure,
+    EventData,
+    ItemCounts,
+    ParentRecord,
+    RetryCount,
+    Time,
+    UsageRecord,
+    VaryRecord,
+    WaitingRecord,
+)
+from tenax.model.health import Health
+from tenax.model.outcome import OutcomeStatus
+
+Compensation = Annotated[bool, Meta(description="true: it was of one")] | UnsetType
+Via = Annotated[Literal["callback"], Meta(description="`callback`")] | UnsetType
+Result = Any | UnsetType
+HealthValue = float | bool | str | None
+LossKind = Literal["lease_expired", "queue_expired", "action_not_completed", "action_snoozed"]
+
+# -- executions
+
+
+class ExecutionStartedData(EventData):
+    workflow: str
+    input: dict[str, Any] | UnsetType = UNSET
+    parent: ParentRecord | UnsetType = UNSET
+    retry_of: int | UnsetType = UNSET
+    original_execution: int | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+
+class ActivatedData(EventData):
+    reason: str
+    restored: Annotated[int, Meta(description="how many items of a fan-out were put back")] | UnsetType = (
+        UNSET
+    )
+
+
+class ExecutionCompletedData(EventData):
+    result: Annotated[Any, Meta(description="where the workflow has `outputs`")] | UnsetType = UNSET
+
+
+class ExecutionFailedData(EventData):
+    failure: AnyFailure
+
+
+class CancelledData(EventData):
+    actor: str
+    reason: str | None
+
+
+class CompensatedData(EventData):
+    completed: Annotated[int, Meta(description="how many")]
+    failed: Annotated[int, Meta(description="how many")]
+
+
+class SignalData(EventData):
+    name: str
+    data: Any
+    actor: str
+    key: str | None
+
+
+class OperatorData(EventData):
+    action: str
+    worker: str | UnsetType = UNSET
+    queue: str | UnsetType = UNSET
+    concurrency: int | UnsetType | None = UNSET
+    rate: float | UnsetType | None = UNSET
+    burst: int | UnsetType | None = UNSET
+    actor: str
+    reason: str | None
+    from_failed: Annotated[bool, Meta(description="steps that succeeded stay done")] | UnsetType = UNSET
+    because_of: (
+        Annotated[int, Meta(description="the execution it was done to, where this one went along")]
+        | UnsetType
+    ) = UNSET
+
+
+# -- steps
+
+
+class EnqueuedData(EventData):
+    items: Annotated[int, Meta(description="of a fan-out, how many")] | UnsetType = UNSET
+    parallelism: int | UnsetType = UNSET
+
+
+class StepCompletedData(EventData):
+    carried_from: (
+        Annotated[int, Meta(description="the execution that it was taken over from")] | UnsetType
+    ) = UNSET
+    attempts: Annotated[int, Meta(description="the number of the last, of a fan-out those of all items")]
+    result: (
+        Annotated[
+            Any, Meta(description="where it was taken over, a value stands in for it, or a list was empty")
+        ]
+        | UnsetType
+    ) = UNSET
+    on_failure: (
+        Annotated[Literal["value"], Meta(description="`value`: a value stands in for its result")] | UnsetType
+    ) = UNSET
+    items: ItemCounts | UnsetType = UNSET
+
+
+class SkippedData(EventData):
+    when: str | UnsetType = UNSET
+    fallback_of: Annotated[str, Meta(description="the step that did not fail")] | UnsetType = UNSET
+    carried_from: int | UnsetType = UNSET
+    attempts: int | UnsetType = UNSET
+
+
+class UnreachableData(EventData):
+    cause: Annotated[str, Meta(description="that step")]
+
+
+class RetryData(EventData):
+    attempt: int
+    max_attempts: int | None
+    delay_seconds: float
+    available_at: Time
+    last_error: str | None
+    decision: AnyDecision
+
+
+class CompensationRetryData(RetryData):
+    held: bool
+
+
+class ExhaustedData(EventData):
+    attempts: Annotated[
+        int, Meta(description="counted; where a rule's own limit is reached, attempts and max_attempts are the rule's")
+    ]  # fmt: skip
+    attempt: Annotated[int, Meta(description="the number of the last")] | UnsetType = UNSET
+    max_attempts: int
+    final_error: str | None
+
+
+class TerminalData(EventData):
+    attempts: Annotated[int, Meta(description="counted")] | UnsetType = UNSET
+    attempt: Annotated[int, Meta(description="the number of the last")] | UnsetType = UNSET
+    max_attempts: int | UnsetType | None = UNSET
+    final_error: str | UnsetType | None = UNSET
+    reason: str | UnsetType = UNSET
+    failure: AnyFailure | None
+    decision: AnyDecision | UnsetType = UNSET
+
+
+class StepFailedData(TerminalData):
+    items: ItemCounts | UnsetType = UNSET
+    on_failure: (
+        Annotated[Literal["continue", "value", "step"], Meta(description="`continue`, `value` or `step`")]
+        | UnsetType
+    ) = UNSET
+
+
+class ItemFailedData(TerminalData):
+    tolerated: Annotated[bool, Meta(description="the step goes on all the same")] | UnsetType = UNSET
+
+
+class ItemCompletedData(EventData):
+    attempts: int
+
+
+class ItemCancelledData(EventData):
+    was: str | UnsetType = UNSET
+    worker: str | UnsetType = UNSET
+    count: int | UnsetType = UNSET
+    items: (
+        Annotated[list[tuple[int, int]], Meta(description="ranges of those that never had their turn")]
+        | UnsetType
+    ) = UNSET
+
+
+# -- attempts
+
+
+class StartedData(EventData):
+    worker: Annotated[str | None, Meta(description="null: the server")]
+    retry: RetryCount
+    vary: VaryRecord | UnsetType = UNSET
+    waiting: WaitingRecord | UnsetType = UNSET
+    child: Annotated[int, Meta(description="its execution")] | UnsetType = UNSET
+
+
+class CompletedData(EventData):
+    result: Any
+    usage: UsageRecord | UnsetType = UNSET
+    after: float | UnsetType = UNSET
+    seconds: float | UnsetType = UNSET
+    via: Via = UNSET
+    decision: AnyDecision
+
+
+class CompensationCompletedData(CompletedData):
+    attempts: int
+
+
+class PolledData(EventData):
+    result: Any
+    usage: UsageRecord | UnsetType = UNSET
+    after: float | UnsetType = UNSET
+    polls: int | UnsetType = UNSET
+    seconds: float | UnsetType = UNSET
+    via: Via = UNSET
+    decision: AnyDecision | UnsetType = UNSET
+
+
+class ErrorData(EventData):
+    error: str
+    failure: AnyFailure
+    result: Result = UNSET
+    worker: str | UnsetType = UNSET
+    usage: UsageRecord | UnsetType = UNSET
+    after: float | UnsetType = UNSET
+    polls: int | UnsetType = UNSET
+    seconds: float | UnsetType = UNSET
+    via: Via = UNSET
+    decision: AnyDecision | UnsetType = UNSET
+
+
+class SnoozedData(EventData):
+    error: str | UnsetType = UNSET
+    failure: (
+        Annotated[AnyFailure, Meta(description="past `max_snoozes`, in logs of version 0.1")] | UnsetType
+    ) = UNSET
+    result: Result = UNSET
+    worker: str | UnsetType = UNSET
+    usage: UsageRecord | UnsetType = UNSET
+    after: Annotated[float, Meta(description="seconds that were asked for")] | UnsetType = UNSET
+    seconds: float | UnsetType = UNSET
+    via: Via = UNSET
+    decision: AnyDecision | UnsetType = UNSET
+
+
+class CompensationErrorData(EventData):
+    error: str | UnsetType = UNSET
+    failure: AnyFailure | UnsetType = UNSET
+    result: Result = UNSET
+    worker: str | UnsetType = UNSET
+    usage: UsageRecord | UnsetType = UNSET
+    after: float | UnsetType = UNSET
+    seconds: float | UnsetType = UNSET
+    via: Via = UNSET
+    decision: AnyDecision | UnsetType = UNSET
+    how: (
+        Annotated[
+            LossKind,
+            Meta(description="`lease_expired`, `queue_expired`, `action_not_completed`, `action_snoozed`"),
+        ]
+        | UnsetType
+    ) = UNSET
+    attempts: int
+
+
+class AcceptedData(EventData):
+    deadline_at: Time
+    result: Any
+
+
+class ReleasedLeaseData(EventData):
+    worker: str | None
+    reason: str
+    detail: str | None
+    compensation: Compensation = UNSET
+
+
+class ReleasedRetryData(EventData):
+    available_at: Time | UnsetType = UNSET
+    actor: str
+    compensation: Compensation = UNSET
+    reason: str | None
+
+
+class RescheduledData(EventData):
+    available_at: Time
+    actor: str
+    compensation: Compensation = UNSET
+
+
+class LateResultData(EventData):
+    status: OutcomeStatus
+    via: Via = UNSET
+    result: Result = UNSET
+    failure: AnyFailure | UnsetType = UNSET
+    after: float | UnsetType = UNSET
+    compensation: Compensation = UNSET
+
+
+# -- workers
+
+
+class WorkerRegisteredData(EventData):
+    worker: str
+    version: str | None
+    runtimes: list[str]
+    queues: list[str]
+    labels: dict[str, str]
+    slots: int
+    took_over: Annotated[bool, Meta(description="from an earlier life that had not left")]
+
+
+class HealthChangedData(EventData):
+    worker: str
+    from_: Health = field(name="from")
+    to: Health
+    column: Annotated[str | None, Meta(description="null: healthy")]
+    value: HealthValue
+    threshold: HealthValue
+    floored: bool
+    columns: Annotated[dict[str, HealthValue], Meta(description="the value of each")]
+    probe_at: Time | UnsetType = UNSET
+
+
+class WorkerDrainedData(EventData):
+    worker: str
+    reason: str
+    losses: int
+
+
+class WorkerLostData(EventData):
+    worker: str
+    last_heartbeat: Time

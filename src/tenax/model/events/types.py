@@ -1,0 +1,349 @@
+"""The types of events. A class declares each: its name, when it is written, whose event it is, and its data.
+
+All else that speaks of event types is made from these classes: the check of the log, `docs/events.md`, and the sets in this module.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, get_args, get_type_hints
+
+from msgspec import UNSET, UnsetType
+
+from tenax.model.events import data as of
+from tenax.model.values import Value
+
+Number = int | None | UnsetType
+"""The place in the list of a fan-out. Version 0.1 wrote null where there is none."""
+
+
+class Event(Value, omit_defaults=True, forbid_unknown_fields=True, tag_field="type"):
+    """An event as the log stores it. A type without data of its own has no field `data`."""
+
+    when: ClassVar[str] = ""
+    """The sentence of the docs. Empty: the name is reserved, and this version never writes it."""
+    ends_attempt: ClassVar[bool] = False
+
+
+class StepEvent(Event):
+    step: str
+
+
+class ItemEvent(StepEvent):
+    item: Number = UNSET
+
+
+class AttemptEvent(ItemEvent):
+    attempt: int
+
+
+class OutcomeEvent(AttemptEvent):
+    token: str | UnsetType = UNSET
+    """The token of the lease that was reported on."""
+
+
+# -- executions
+
+
+class ExecutionStarted(Event, tag="execution_started"):
+    when = "an execution begins"
+    data: of.ExecutionStartedData
+
+
+class ExecutionActivated(Event, tag="execution_activated"):
+    when = "recovery found it without work and repaired it"
+    step: str | UnsetType = UNSET
+    item: Number = UNSET
+    data: of.ActivatedData
+
+
+class ExecutionCompleted(Event, tag="execution_completed"):
+    when = "every step has ended, no goal was lost"
+    data: of.ExecutionCompletedData | UnsetType = UNSET
+
+
+class ExecutionFailed(Event, tag="execution_failed"):
+    when = "a goal is lost, or the deadline passed"
+    data: of.ExecutionFailedData
+
+
+class ExecutionCancelled(Event, tag="execution_cancelled"):
+    when = "someone cancelled it"
+    data: of.CancelledData
+
+
+class ExecutionPaused(Event, tag="execution_paused"):
+    when = "someone paused it, or its parent: nothing of it starts any more"
+
+
+class ExecutionResumed(Event, tag="execution_resumed"):
+    when = "it goes on"
+
+
+class ExecutionReopened(Event, tag="execution_reopened"):
+    pass
+
+
+class ExecutionCompensating(Event, tag="execution_compensating"):
+    when = "it has failed, and what was done is to be undone; it stays `running` meanwhile"
+    data: of.ExecutionFailedData
+
+
+class ExecutionCompensated(Event, tag="execution_compensated"):
+    when = "all compensations are over"
+    data: of.CompensatedData
+
+
+# -- steps
+
+
+class StepEnqueued(StepEvent, tag="step_enqueued"):
+    when = "its needs are met; a work item waits for a worker, or one for each element of `for_each`"
+    data: of.EnqueuedData | UnsetType = UNSET
+
+
+class StepRetry(AttemptEvent, tag="step_retry"):
+    when = "it will be tried again"
+    data: of.RetryData
+
+
+class StepRetryExhausted(AttemptEvent, tag="step_retry_exhausted"):
+    when = "the attempts are used up"
+    data: of.ExhaustedData
+
+
+class StepFailedTerminal(StepEvent, tag="step_failed_terminal"):
+    when = "it has failed for good"
+    attempt: int | UnsetType = UNSET
+    data: of.StepFailedData
+
+
+class StepCompleted(StepEvent, tag="step_completed"):
+    when = "it is done"
+    data: of.StepCompletedData
+
+
+class StepSkipped(StepEvent, tag="step_skipped"):
+    when = "its `when` is false, or it is the fallback of a step that did not fail"
+    data: of.SkippedData
+
+
+class StepUnreachable(StepEvent, tag="step_unreachable"):
+    when = "a step it needs has failed"
+    data: of.UnreachableData
+
+
+# -- attempts
+
+
+class ActionStarted(AttemptEvent, tag="action_started"):
+    when = "a worker has leased an attempt, or the server carries it out itself"
+    data: of.StartedData
+
+
+class ActionCompleted(OutcomeEvent, tag="action_completed"):
+    when = "the attempt succeeded"
+    ends_attempt = True
+    data: of.CompletedData
+
+
+class ActionError(OutcomeEvent, tag="action_error"):
+    when = "the attempt failed, or outlived its timeout"
+    ends_attempt = True
+    data: of.ErrorData
+
+
+class ActionNotCompleted(OutcomeEvent, tag="action_not_completed"):
+    when = "the handler asks to be run again; counts"
+    ends_attempt = True
+    data: of.ErrorData
+
+
+class ActionSnoozed(OutcomeEvent, tag="action_snoozed"):
+    when = (
+        "the handler asks to be run later; does not count. "
+        "Past `max_snoozes` it is an `action_error`, reason `snooze_limit`"
+    )
+    ends_attempt = True
+    data: of.SnoozedData | UnsetType = UNSET
+
+
+class ActionPolled(OutcomeEvent, tag="action_polled"):
+    when = "it succeeded, but `until` does not hold yet; does not count"
+    ends_attempt = True
+    data: of.PolledData
+
+
+class ActionAccepted(OutcomeEvent, tag="action_accepted"):
+    when = "the callee of an async step took it on, and will call back"
+    data: of.AcceptedData
+
+
+class LeaseExpired(OutcomeEvent, tag="lease_expired"):
+    when = "the worker sent no heartbeat, or its process has died: it is lost"
+    ends_attempt = True
+    data: of.ErrorData
+
+
+class LeaseReleased(AttemptEvent, tag="lease_released"):
+    when = "a worker handed the attempt back; does not count"
+    data: of.ReleasedLeaseData
+
+
+class QueueExpired(AttemptEvent, tag="queue_expired"):
+    when = "not leased within `queue_ttl`; uses an attempt number"
+    ends_attempt = True
+    data: of.ErrorData
+
+
+class RetryHeld(AttemptEvent, tag="retry_held"):
+    when = "a control holds the retry back: it is [poison](fleet.md#poison)"
+    data: of.RetryData
+
+
+class RetryReleased(AttemptEvent, tag="retry_released"):
+    when = (
+        "an operator released it from its hold, or the server did (`tenax:server`): "
+        "then it is decided on again, and `step_retry` follows"
+    )
+    data: of.ReleasedRetryData
+
+
+class RetryRescheduled(AttemptEvent, tag="retry_rescheduled"):
+    when = "an operator asked for the retry now"
+    data: of.RescheduledData
+
+
+class ItemCompleted(StepEvent, tag="item_completed"):
+    when = "an item of a fan-out is done"
+    item: int
+    data: of.ItemCompletedData
+
+
+class ItemFailed(StepEvent, tag="item_failed"):
+    when = "an item of a fan-out has failed for good"
+    item: int
+    attempt: int
+    data: of.ItemFailedData
+
+
+class ItemCancelled(ItemEvent, tag="item_cancelled"):
+    when = (
+        "the work item ends with its execution, or with its step; "
+        "those of a fan-out that never had their turn in one event"
+    )
+    data: of.ItemCancelledData | UnsetType = UNSET
+
+
+class ItemHeld(StepEvent, tag="item_held"):
+    when = "recovery found its work item missing, and put it back as it was: held"
+
+
+class LateResult(Event, tag="late_result"):
+    when = (
+        "a report with an old lease token, another report under a token that was reported on already (10 for each at most), "
+        "or a callback that no longer counts: recorded, not applied"
+    )
+    step: str | UnsetType = UNSET
+    item: Number = UNSET
+    attempt: int
+    token: str | UnsetType = UNSET
+    data: of.LateResultData
+
+
+class SignalReceived(Event, tag="signal_received"):
+    when = "a signal came, for a step that waits for it or for one that will"
+    data: of.SignalData
+
+
+# -- compensations
+
+
+class CompensationEnqueued(ItemEvent, tag="compensation_enqueued"):
+    when = "what undoes an item waits for a worker"
+
+
+class CompensationStarted(AttemptEvent, tag="compensation_started"):
+    when = "a worker has leased an attempt at it"
+    data: of.StartedData
+
+
+class CompensationError(OutcomeEvent, tag="compensation_error"):
+    when = "the attempt failed"
+    data: of.CompensationErrorData
+
+
+class CompensationRetry(AttemptEvent, tag="compensation_retry"):
+    when = "it will be tried again"
+    data: of.CompensationRetryData
+
+
+class CompensationCompleted(OutcomeEvent, tag="compensation_completed"):
+    when = "it is undone"
+    data: of.CompensationCompletedData
+
+
+class CompensationFailed(AttemptEvent, tag="compensation_failed"):
+    when = "it could not be undone"
+    data: of.TerminalData
+
+
+class CompensationCancelled(ItemEvent, tag="compensation_cancelled"):
+    when = "the execution was cancelled meanwhile"
+    data: of.ItemCancelledData | UnsetType = UNSET
+
+
+class BudgetExceeded(Event, tag="budget_exceeded"):
+    pass
+
+
+# -- operators and workers
+
+
+class OperatorAction(Event, tag="operator_action"):
+    when = (
+        "a person did something: cancel, retry, pause, resume, approve, reject; or, belonging to no execution, worker_pause, "
+        "worker_drain, worker_resume (by `tenax:server`: the server took its own drain back), queue_limit"
+    )
+    step: str | UnsetType = UNSET
+    item: Number = UNSET
+    data: of.OperatorData
+
+
+class WorkerRegistered(Event, tag="worker_registered"):
+    when = "a worker said who it is; belongs to no execution"
+    data: of.WorkerRegisteredData
+
+
+class WorkerHealthChanged(Event, tag="worker_health_changed"):
+    when = "the server judges a [worker's health](fleet.md#health) otherwise than before; belongs to no execution"
+    data: of.HealthChangedData
+
+
+class WorkerDrained(Event, tag="worker_drained"):
+    when = "the server drained a worker that was lost again and again; belongs to no execution"
+    data: of.WorkerDrainedData
+
+
+class WorkerLost(Event, tag="worker_lost"):
+    when = "a worker was silent for three leases; belongs to no execution"
+    data: of.WorkerLostData
+
+
+TYPES: dict[str, type[Event]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, Event) and not kind.__subclasses__()
+}
+"""Every type by its name, in the order of the docs."""
+RESERVED = frozenset(name for name, kind in TYPES.items() if not kind.when)
+ATTEMPT_ENDS = frozenset(name for name, kind in TYPES.items() if kind.ends_attempt)
+
+
+def _data_fields(kind: type[Event]) -> frozenset[str]:
+    data = get_type_hints(kind).get("data", UnsetType)
+    shapes = [shape for shape in (data, *get_args(data)) if hasattr(shape, "__struct_encode_fields__")]
+    return frozenset(name for shape in shapes for name in shape.__struct_encode_fields__)
+
+
+DATA_FIELDS = {name: _data_fields(kind) for name, kind in TYPES.items()}
+"""The names of the fields that the data of each type may have."""

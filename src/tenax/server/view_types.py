@@ -1,0 +1,40 @@
+"""The views of the engine as types that pydantic knows: the description of the API is made from them."""
+
+from __future__ import annotations
+
+from dataclasses import make_dataclass
+from functools import cache, reduce
+from operator import or_
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter
+
+from tenax.model.views import View
+
+
+def view_adapter(view: type[View]) -> TypeAdapter[Any]:
+    return TypeAdapter(_described(view))
+
+
+def list_adapter(view: type[View]) -> TypeAdapter[Any]:
+    many: Any = list[_described(view)]  # type: ignore[misc]  # a type that is made here
+    return TypeAdapter(many)
+
+
+@cache
+def _described(view: type[View]) -> type:
+    """Makes a dataclass with the name, the fields and the docstring of a view."""
+    hints = get_type_hints(view)
+    fields = [(name, _plain(hints[name])) for name in view.__struct_fields__]
+    return make_dataclass(view.__name__, fields, frozen=True, namespace={"__doc__": view.__doc__})
+
+
+def _plain(hint: Any) -> Any:
+    """Puts dataclasses in the place of the views that a type names."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is None:
+        return _described(hint) if isinstance(hint, type) and issubclass(hint, View) else hint
+    if origin in (Union, UnionType):
+        return reduce(or_, (_plain(one) for one in arguments))
+    return hint if origin is not list else list[_plain(arguments[0])]  # type: ignore[misc]  # the same

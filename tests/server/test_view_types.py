@@ -1,0 +1,26 @@
+"""The description of the API, and the views that its answers are."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import msgspec
+import pytest
+
+from tenax.model import views
+from tenax.server import answers, fleet_answers
+
+
+def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():
+    described = [(field.name, field.type) for field in fields(answers.Tree)]
+    assert described == [(name, views.Tree.__annotations__[name]) for name in views.Tree.__struct_fields__]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "view"), [(fleet_answers.QUEUES, views.Queue), (fleet_answers.LIMITED, views.LimitAnswer)]
+)
+def test_a_view_is_described_by_its_own_fields(adapter, view):
+    schema = adapter.json_schema(mode="serialization")
+    described = schema.get("$defs", {}).get(view.__name__, schema)
+    assert list(described["properties"]) == [field.encode_name for field in msgspec.structs.fields(view)]
+    assert described["description"] == view.__doc__
