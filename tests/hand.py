@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tenax.engine.engine import Engine
 from tenax.engine.fan_out import feed
 from tenax.model.outcome import Facts, Outcome
@@ -17,6 +19,8 @@ from tenax.store.connect import Database
 from tenax.store.fake_clock import FakeClock
 from tenax.store.session import transaction
 
+embedded_only = pytest.mark.parametrize("any_server", ["embedded"], indirect=True)
+"""For many tests that are alike, or long ones: they run on one PostgreSQL only."""
 RUNTIMES = ("python", "http", "process")
 ONE_STEP = """
 name: one

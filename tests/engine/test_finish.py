@@ -51,12 +51,7 @@ async def trail(
 
 
 def compare(
-    play: Any,
-    source: str,
-    *,
-    reports: int,
-    results: Any = lambda a: f"{a.step} {a.item}",
-    **more: Any,
+    play: Any, source: str, *, reports: int, results: Any = lambda a: f"{a.step} {a.item}", **more: Any
 ) -> None:
     async def scene(hand: Hand):
         own = {"key": "one"} if more.get("key") else {}
@@ -89,10 +84,7 @@ WORKFLOWS = {
         chain(2, "args: {m: a}, retry: {max_attempts: 5, vary: [{args: {m: b}}, {args: {m: c}}]}"),
         2,
     ),
-    "runtimes": (
-        RUNTIMES,
-        3,
-    ),
+    "runtimes": (RUNTIMES, 3),
     "failures that are forgiven": (chain(3, "on_failure: continue", "on_failure: {value: 1}"), 3),
     "compensations": (chain(3, "compensate: {type: python, task: 't:u'}"), 3),
     "inputs of what is before": (chain(3, "args: {}", 'args: {x: "{{ steps.s0.result }}"}'), 3),
@@ -150,22 +142,18 @@ RESULTS: list[Any] = [
 ]
 
 
-def test_results_of_any_kind_are_kept_alike(play):
+async def test_results_of_any_kind_are_kept_alike(hand):
     source = chain(2)
-
-    async def scene(hand: Hand):
-        for value in RESULTS:
-            short = await trail(hand, source, finish_shortly, lambda a, value=value: value)
-            full = await trail(hand, source, finish_in_full, lambda a, value=value: value)
-            assert short == full, repr(value)[:100]
-            short = await trail(hand, ONE_STEP, finish_shortly, lambda a, value=value: value)
-            full = await trail(hand, ONE_STEP, finish_in_full, lambda a, value=value: value)
-            assert short == full, repr(value)[:100]
-
-    play(scene)
+    for value in RESULTS:
+        short = await trail(hand, source, finish_shortly, lambda a, value=value: value)
+        full = await trail(hand, source, finish_in_full, lambda a, value=value: value)
+        assert short == full, repr(value)[:100]
+        short = await trail(hand, ONE_STEP, finish_shortly, lambda a, value=value: value)
+        full = await trail(hand, ONE_STEP, finish_in_full, lambda a, value=value: value)
+        assert short == full, repr(value)[:100]
 
 
-def test_what_was_handed_back_has_another_attempt_and_is_a_first_success_all_the_same(play):
+async def test_what_was_handed_back_has_another_attempt_and_is_a_first_success_all_the_same(hand):
     async def released(hand: Hand, finish: Any) -> dict[str, list[dict[str, Any]]]:
         id_ = await hand.submit(chain(2))
         first = await hand.lease_one()
@@ -177,12 +165,9 @@ def test_what_was_handed_back_has_another_attempt_and_is_a_first_success_all_the
         await hand.engine.cancel(id_, actor="test")
         return found
 
-    async def scene(hand: Hand):
-        short, full = await released(hand, finish_shortly), await released(hand, finish_in_full)
-        assert short == full
-        assert short["step"][0]["attempts"] == 2
-
-    play(scene)
+    short, full = await released(hand, finish_shortly), await released(hand, finish_in_full)
+    assert short == full
+    assert short["step"][0]["attempts"] == 2
 
 
 RETRIES = "retry: {max_attempts: 5, initial_delay: 1s, jitter: 0}"
@@ -220,16 +205,13 @@ async def after_failures(hand: Hand, more: str, facts: dict[str, Any], *, forget
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_failures_leave_the_same_whether_the_lease_is_remembered_or_not(play, name):
-    async def scene(hand: Hand):
-        known = await after_failures(hand, *FAILURES[name], forget=False)
-        assert known == await after_failures(hand, *FAILURES[name], forget=True)
-
-    play(scene)
+async def test_failures_leave_the_same_whether_the_lease_is_remembered_or_not(hand, name):
+    known = await after_failures(hand, *FAILURES[name], forget=False)
+    assert known == await after_failures(hand, *FAILURES[name], forget=True)
 
 
 @pytest.mark.parametrize("steps", [1, 2])
-def test_a_success_after_retries_leaves_the_same(play, steps):
+async def test_a_success_after_retries_leaves_the_same(hand, steps):
     async def retried(hand: Hand, finish: Any) -> dict[str, list[dict[str, Any]]]:
         id_ = await hand.submit(chain(steps, RETRIES))
         for _ in range(2):
@@ -244,41 +226,31 @@ def test_a_success_after_retries_leaves_the_same(play, steps):
             await hand.engine.cancel(id_, actor="test")
         return found
 
-    async def scene(hand: Hand):
-        assert await retried(hand, finish_shortly) == await retried(hand, finish_in_full)
-
-    play(scene)
+    assert await retried(hand, finish_shortly) == await retried(hand, finish_in_full)
 
 
-def test_a_whole_batch_goes_at_once(play):
-    async def scene(hand: Hand):
-        ids = [await hand.submit(chain(2)) for _ in range(20)] + [await hand.submit() for _ in range(20)]
-        first = await hand.lease(slots=40)
-        assert len(await finished(hand, *(success(a, a.execution_id) for a in first))) == 40
-        second = await hand.lease(slots=40)
-        assert len(second) == 20
-        assert {a.step for a in second} == {"s1"}
-        assert len(await finished(hand, *(success(a, a.execution_id) for a in second))) == 20
-        for id_ in ids:
-            execution = await hand.engine.get(id_)
-            assert execution["status"] == "completed"
-            assert list(execution["result"].values()) == [id_]
-        assert await hand.sql("select from tenax.item") == []
-
-    play(scene)
+async def test_a_whole_batch_goes_at_once(hand):
+    ids = [await hand.submit(chain(2)) for _ in range(20)] + [await hand.submit() for _ in range(20)]
+    first = await hand.lease(slots=40)
+    assert len(await finished(hand, *(success(a, a.execution_id) for a in first))) == 40
+    second = await hand.lease(slots=40)
+    assert len(second) == 20
+    assert {a.step for a in second} == {"s1"}
+    assert len(await finished(hand, *(success(a, a.execution_id) for a in second))) == 20
+    for id_ in ids:
+        execution = await hand.engine.get(id_)
+        assert execution["status"] == "completed"
+        assert list(execution["result"].values()) == [id_]
+    assert await hand.sql("select from tenax.item") == []
 
 
-def test_what_is_not_first_in_memory_is_asked_of_the_database(play):
+async def test_what_is_not_first_in_memory_is_asked_of_the_database(hand):
     """A server that knows nothing of the lease decides in full; one that knows it and is too late says the same."""
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(chain(2))
-        a = await hand.lease_one()
-        other = await hand.restarted()
-        assert await finished(other, success(a)) == set()
-        assert (await other.succeed(a)).verdict == "complete"
-        assert await finished(hand, success(a)) == set()
-        assert (await hand.succeed(a)).verdict == "complete"
-        assert (await hand.types(id_)).count("action_completed") == 1
-
-    play(scene)
+    id_ = await hand.submit(chain(2))
+    a = await hand.lease_one()
+    other = await hand.restarted()
+    assert await finished(other, success(a)) == set()
+    assert (await other.succeed(a)).verdict == "complete"
+    assert await finished(hand, success(a)) == set()
+    assert (await hand.succeed(a)).verdict == "complete"
+    assert (await hand.types(id_)).count("action_completed") == 1

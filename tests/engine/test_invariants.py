@@ -184,22 +184,19 @@ async def check_live_rows(hand: Hand) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_promised_holds_after_a_random_night(play, seed):
-    async def scene(hand: Hand):
-        night = Night(hand, seed)
-        for _ in range(3):
-            await night.submit()
-        await night.play(220)
-        decided = 0
-        for execution in await hand.engine.list(limit=500):
-            events = list(await hand.engine.events(execution["id"]))
-            check_history(events)
-            [row] = await hand.sql("select plan_id from tenax.execution where id = $1", execution["id"])
-            async with hand.engine.core.transaction() as tx:
-                plans = await hand.engine.core.plans.load(tx, [row["plan_id"]])
-            decided += check_decisions(plans[row["plan_id"]], events)
-        assert decided > 20
-        await check_live_rows(hand)
-        assert await hand.engine.recover() == []
-
-    play(scene)
+async def test_what_is_promised_holds_after_a_random_night(hand, seed):
+    night = Night(hand, seed)
+    for _ in range(3):
+        await night.submit()
+    await night.play(220)
+    decided = 0
+    for execution in await hand.engine.list(limit=500):
+        events = list(await hand.engine.events(execution["id"]))
+        check_history(events)
+        [row] = await hand.sql("select plan_id from tenax.execution where id = $1", execution["id"])
+        async with hand.engine.core.transaction() as tx:
+            plans = await hand.engine.core.plans.load(tx, [row["plan_id"]])
+        decided += check_decisions(plans[row["plan_id"]], events)
+    assert decided > 20
+    await check_live_rows(hand)
+    assert await hand.engine.recover() == []
