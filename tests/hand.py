@@ -13,7 +13,16 @@ import pytest
 from tenax.engine.engine import Engine
 from tenax.engine.fan_out import feed
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, Heartbeat, Held, LeaseRequest, Registration, Report, Submission
+from tenax.model.wire import (
+    Assignment,
+    Heartbeat,
+    Held,
+    LeaseRequest,
+    Registration,
+    Release,
+    Report,
+    Submission,
+)
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fake_clock import FakeClock
@@ -45,6 +54,12 @@ class Hand:
         [submitted] = await self.engine.submit([Submission(source=source, **more)])
         return submitted.id
 
+    async def start(
+        self, source: str = ONE_STEP, *, worker: str = "w1", **more: Any
+    ) -> tuple[int, Assignment]:
+        """Submits a workflow and leases its first step. Nothing else is ready."""
+        return await self.submit(source, **more), await self.lease_one(worker)
+
     async def lease(
         self, worker: str = "w1", slots: int = 10, *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
     ) -> list[Assignment]:
@@ -68,6 +83,14 @@ class Hand:
     async def fail(self, assignment: Assignment, **facts: Any) -> Any:
         facts = facts or {"status_code": 503, "message": "503 Service Unavailable"}
         return await self.report(assignment, Outcome("failed", facts=Facts(**facts)))
+
+    async def hand_back(
+        self, *assignments: Assignment, reason: str = "draining", detail: str | None = None
+    ) -> None:
+        """Releases leases before their attempts have ended."""
+        await self.engine.release(
+            [Release(a.execution_id, a.item_id, a.attempt, a.token, reason, detail) for a in assignments]
+        )
 
     async def register(
         self, worker: str = "w1", *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
@@ -103,6 +126,11 @@ class Hand:
             await self.engine.beat()
             seconds -= 10
 
+    async def wait(self, seconds: float) -> None:
+        """Time in which a server is alive, and what falls due at its end."""
+        await self.pass_time(seconds)
+        await self.settle_down()
+
     async def restarted(self) -> Hand:
         """The next server on the same database: it knows nothing but what is there."""
         core = self.engine.core
@@ -112,6 +140,17 @@ class Hand:
 
     async def types(self, execution_id: int) -> list[str]:
         return [e["type"] for e in await self.engine.events(execution_id)]
+
+    async def counts(self, execution_id: int, *types: str) -> tuple[int, ...]:
+        """Returns how many events there are of each of these types."""
+        found = await self.types(execution_id)
+        return tuple(found.count(type_) for type_ in types)
+
+    async def events_of(self, execution_id: int, type_: str) -> list[dict[str, Any]]:
+        return [e for e in await self.engine.events(execution_id) if e["type"] == type_]
+
+    async def data_of(self, execution_id: int, type_: str) -> list[dict[str, Any]]:
+        return [e["data"] for e in await self.events_of(execution_id, type_)]
 
     async def status(self, execution_id: int) -> str:
         return (await self.engine.get(execution_id))["status"]

@@ -70,10 +70,6 @@ async def told(hand: Hand, id_: int, after: str = "execution_compensating") -> l
     return [(e["type"], e["step"]) for e in events[start:]]
 
 
-async def data_of(hand: Hand, id_: int, kind: str) -> list[dict[str, Any]]:
-    return [e["data"] for e in await hand.engine.events(id_) if e["type"] == kind]
-
-
 async def standing(hand: Hand, id_: int) -> tuple[str, str | None]:
     execution = await hand.engine.get(id_)
     return execution["status"], execution["compensation"]

@@ -11,7 +11,7 @@ from hand import Hand
 from tenax.engine.assign import receipt
 from tenax.errors import NotFound
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, Release, Report, ReportAnswer
+from tenax.model.wire import Assignment, Report, ReportAnswer
 
 BASE = "http://tenax.test"
 pytestmark = pytest.mark.settings(callback_url=BASE)
@@ -65,10 +65,6 @@ async def only_step(hand: Hand, a: Assignment) -> dict[str, Any]:
     return (await hand.engine.get(a.execution_id))["steps"]["job"]
 
 
-async def events_of(hand: Hand, a: Assignment, kind: str) -> list[dict[str, Any]]:
-    return [e for e in await hand.engine.events(a.execution_id) if e["type"] == kind]
-
-
 # -- the usual
 
 
@@ -78,13 +74,12 @@ async def test_a_2xx_ends_the_lease_and_the_callback_ends_the_attempt(hand):
     assert await hand.sql("select from tenax.item where lease_token is not null") == []
     step = await only_step(hand, a)
     assert (step["status"], step["waiting"]["for"]) == ("running", "callback")
-    await hand.pass_time(3599)
-    await hand.settle_down()
+    await hand.wait(3599)
     assert (await call_back(hand, a)).verdict == "complete"
     step = await only_step(hand, a)
     assert (step["result"], step["attempt"], step["counted"]) == ({"pages": 3}, 1, 1)
     assert (await hand.lease_one()).step == "then"
-    [done] = await events_of(hand, a, "action_completed")
+    [done] = await hand.events_of(a.execution_id, "action_completed")
     assert done["data"]["via"] == "callback"
     assert (await hand.types(a.execution_id))[2:6] == [
         "action_started",
@@ -95,8 +90,7 @@ async def test_a_2xx_ends_the_lease_and_the_callback_ends_the_attempt(hand):
 
 
 async def test_the_url_names_item_attempt_receipt_and_step(hand):
-    await hand.submit(ITEMS)
-    a = await hand.lease_one()
+    _, a = await hand.start(ITEMS)
     url = urlsplit(a.callback or "")
     assert f"{url.scheme}://{url.netloc}" == BASE
     assert url.path == f"/v1/callbacks/{a.execution_id}/{a.item_id}/1/{a.receipt}"
@@ -114,7 +108,7 @@ async def test_the_receipt_is_the_same_over_all_attempts_and_the_attempt_is_not(
 
 async def test_a_failure_of_the_current_attempt_is_judged_by_the_policy(hand):
     a = await failed_once(hand)
-    [error] = await events_of(hand, a, "action_error")
+    [error] = await hand.events_of(a.execution_id, "action_error")
     assert (error["data"]["failure"]["reason"], error["data"]["via"]) == ("http_503", "callback")
     assert (await only_step(hand, a))["status"] == "retrying"
     await hand.clock.advance(10)
@@ -128,8 +122,7 @@ async def test_a_failure_of_the_current_attempt_is_judged_by_the_policy(hand):
 
 
 async def test_a_success_may_come_before_the_2xx(hand):
-    await hand.submit(ASYNC)
-    a = await hand.lease_one()
+    _, a = await hand.start(ASYNC)
     assert (await call_back(hand, a)).verdict == "complete"
     before = await hand.types(a.execution_id)
     assert (await hand.report(a, ACCEPTED)).status == "late"
@@ -138,8 +131,7 @@ async def test_a_success_may_come_before_the_2xx(hand):
 
 
 async def test_a_failure_may_come_before_the_2xx(hand):
-    await hand.submit(ASYNC)
-    a = await hand.lease_one()
+    _, a = await hand.start(ASYNC)
     assert (await call_back(hand, a, FAILED)).verdict == "retry"
     assert (await hand.report(a, ACCEPTED)).status == "late"
     assert (await only_step(hand, a))["status"] == "retrying"
@@ -147,12 +139,11 @@ async def test_a_failure_may_come_before_the_2xx(hand):
 
 
 async def test_a_worker_that_sees_no_2xx_after_the_success_changes_nothing(hand):
-    await hand.submit(ASYNC)
-    a = await hand.lease_one()
+    _, a = await hand.start(ASYNC)
     await call_back(hand, a)
     assert (await hand.fail(a)).status == "late"
     assert await hand.status(a.execution_id) == "completed"
-    [late] = await events_of(hand, a, "late_result")
+    [late] = await hand.events_of(a.execution_id, "late_result")
     assert late["data"]["failure"]["reason"] == "http_503"
 
 
@@ -164,13 +155,13 @@ async def test_the_same_callback_again_is_late(hand):
     assert (await call_back(hand, a)).status == "applied"
     assert (await call_back(hand, a)).status == "late"
     assert (await call_back(hand, a, FAILED)).status == "late"
-    late = await events_of(hand, a, "late_result")
+    late = await hand.events_of(a.execution_id, "late_result")
     assert [(e["step"], e["attempt"], e["data"]["status"]) for e in late] == [
         ("job", 1, "succeeded"),
         ("job", 1, "failed"),
     ]
     assert late[0]["data"]["via"] == "callback"
-    assert len(await events_of(hand, a, "action_completed")) == 1
+    assert len(await hand.events_of(a.execution_id, "action_completed")) == 1
     assert (await only_step(hand, a))["status"] == "completed"
 
 
@@ -188,7 +179,7 @@ async def test_the_failure_of_an_old_attempt_is_late_while_the_next_runs(hand):
     second = await accept_next(hand)
     assert (await call_back(hand, first, FAILED)).status == "late"
     assert (await only_step(hand, second))["status"] == "running"
-    assert {e["attempt"] for e in await events_of(hand, first, "late_result")} == {1}
+    assert {e["attempt"] for e in await hand.events_of(first.execution_id, "late_result")} == {1}
     assert (await call_back(hand, second)).verdict == "complete"
 
 
@@ -197,7 +188,7 @@ async def test_the_success_of_an_old_attempt_is_accepted_while_the_retry_waits(h
     assert (await call_back(hand, first)).verdict == "complete"
     execution = await hand.engine.get(first.execution_id)
     assert (execution["status"], execution["result"]) == ("completed", {"job": {"pages": 3}})
-    [done] = await events_of(hand, first, "action_completed")
+    [done] = await hand.events_of(first.execution_id, "action_completed")
     assert done["attempt"] == 1
     assert done["data"]["decision"]["verdict"] == "complete"
     assert done["data"]["decision"]["attempt"] == 1
@@ -223,14 +214,13 @@ async def test_the_success_of_an_old_attempt_is_accepted_while_the_next_runs(han
         "superseded",
         "succeeded",
     ]
-    [done] = await events_of(hand, first, "action_completed")
+    [done] = await hand.events_of(first.execution_id, "action_completed")
     assert done["data"]["decision"]["attempt"] == 1
 
 
 async def test_a_success_counts_while_an_attempt_that_was_handed_back_is_queued(hand):
-    await hand.submit(ASYNC)
-    a = await hand.lease_one()
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
+    _, a = await hand.start(ASYNC)
+    await hand.hand_back(a)
     assert (await call_back(hand, a, FAILED)).status == "late"
     assert (await call_back(hand, a)).verdict == "complete"
     assert await hand.lease() == []
@@ -241,13 +231,12 @@ async def test_an_attempt_that_was_never_given_is_late(hand, attempt):
     a = await accepted(hand)
     assert (await call_back(hand, a, attempt=attempt)).status == "late"
     assert (await only_step(hand, a))["status"] == "running"
-    [late] = await events_of(hand, a, "late_result")
+    [late] = await hand.events_of(a.execution_id, "late_result")
     assert late["attempt"] == attempt
 
 
 async def test_nothing_counts_before_the_first_attempt(hand):
-    await hand.submit(ITEMS)
-    a = await hand.lease_one()
+    _, a = await hand.start(ITEMS)
     [row] = await hand.sql("select id from tenax.item where item_no = 1")
     key = receipt(hand.engine.core.secret, a.execution_id, row["id"])
     told = await hand.engine.callback(a.execution_id, row["id"], 0, key, DONE, step="job", item=1)
@@ -258,12 +247,12 @@ async def test_after_the_end_it_is_recorded_with_its_step(hand):
     a = await accepted(hand)
     await hand.engine.cancel(a.execution_id, actor="ann")
     assert (await call_back(hand, a)).status == "late"
-    [late] = await events_of(hand, a, "late_result")
+    [late] = await hand.events_of(a.execution_id, "late_result")
     assert (late["step"], late["attempt"], late["data"]["result"]) == ("job", 1, {"pages": 3})
     for step in ("nonsense", None):
         with pytest.raises(NotFound, match="nothing to call back"):
             await hand.engine.callback(a.execution_id, a.item_id, 1, a.receipt, DONE, step=step)
-    assert len(await events_of(hand, a, "late_result")) == 1
+    assert len(await hand.events_of(a.execution_id, "late_result")) == 1
     assert await hand.status(a.execution_id) == "cancelled"
 
 
@@ -279,13 +268,12 @@ async def test_who_has_no_receipt_is_told_nothing(hand):
     ):
         with pytest.raises(NotFound, match="nothing to call back under this address"):
             await hand.engine.callback(execution_id, item_id, 1, key, DONE)
-    assert await events_of(hand, a, "late_result") == []
+    assert await hand.events_of(a.execution_id, "late_result") == []
 
 
 async def test_a_step_that_is_not_async_cannot_be_called_back(hand):
     """Its receipt is known to its callee as well; but its worker says how it ended."""
-    await hand.submit(ASYNC.replace("    async: {deadline: 1h}\n", ""))
-    a = await hand.lease_one()
+    _, a = await hand.start(ASYNC.replace("    async: {deadline: 1h}\n", ""))
     assert a.callback is None
     with pytest.raises(NotFound, match="nothing to call back under this address"):
         await call_back(hand, a)
@@ -297,9 +285,8 @@ async def test_a_step_that_is_not_async_cannot_be_called_back(hand):
 
 async def test_no_callback_by_the_deadline_is_a_timeout_that_the_policy_judges(hand):
     a = await accepted(hand)
-    await hand.pass_time(3600)
-    await hand.settle_down()
-    [error] = await events_of(hand, a, "action_error")
+    await hand.wait(3600)
+    [error] = await hand.events_of(a.execution_id, "action_error")
     assert (error["data"]["failure"]["class"], error["data"]["failure"]["reason"]) == (
         "timeout",
         "callback_deadline",
@@ -315,12 +302,11 @@ async def test_deadlines_use_up_the_attempts(hand):
     await hand.submit(ASYNC)
     for _ in range(3):
         a = await accept_next(hand)
-        await hand.pass_time(3600)
-        await hand.settle_down()
+        await hand.wait(3600)
         await hand.pass_time(10)
     failure = (await hand.engine.get(a.execution_id))["failure"]
     assert (failure["reason"], failure["attempts"]) == ("callback_deadline", 3)
-    assert await events_of(hand, a, "step_retry_exhausted")
+    assert await hand.events_of(a.execution_id, "step_retry_exhausted")
 
 
 async def test_the_deadline_outlives_the_server_and_a_gap_in_service_does_not_count(hand):
@@ -334,8 +320,7 @@ async def test_the_deadline_outlives_the_server_and_a_gap_in_service_does_not_co
     b = await accepted(later)
     await later.clock.advance(2 * 3600)
     last = await hand.restarted()
-    await last.pass_time(31)
-    await last.settle_down()
+    await last.wait(31)
     assert (await only_step(last, b))["status"] == "retrying"
 
 
@@ -368,19 +353,16 @@ async def test_reports_of_several_items_said_twice_get_each_their_own_answer(han
 
 
 async def test_the_late_report_of_an_item_names_it(hand):
-    await hand.submit(ITEMS)
-    a = await hand.lease_one()
-    await hand.pass_time(31)
-    await hand.settle_down()
+    _, a = await hand.start(ITEMS)
+    await hand.wait(31)
     assert (await hand.succeed(a)).status == "late"
-    [late] = await events_of(hand, a, "late_result")
+    [late] = await hand.events_of(a.execution_id, "late_result")
     assert (late["step"], late["item"], late["attempt"]) == ("job", 0, 1)
 
 
 async def test_a_synchronous_answer_of_an_async_step_ends_it(hand):
     """A callee that refuses: the worker reports a failure, not an acceptance."""
-    await hand.submit(ASYNC)
-    a = await hand.lease_one()
+    _, a = await hand.start(ASYNC)
     assert (await hand.fail(a)).verdict == "retry"
     assert (await call_back(hand, a)).verdict == "complete", "and yet it had done it"
 
@@ -440,7 +422,7 @@ async def test_each_item_is_called_back_by_itself(hand):
     execution = await hand.engine.get(a.execution_id)
     assert (execution["status"], execution["result"]) == ("completed", {"job": ["A", None, "C"]})
     assert (await call_back(hand, b)).status == "late"
-    [late] = await events_of(hand, b, "late_result")
+    [late] = await hand.events_of(b.execution_id, "late_result")
     assert (late["step"], late["item"]) == ("job", 1)
 
 

@@ -86,7 +86,7 @@ async def test_retry_on_child_failed_starts_a_new_child_with_other_inputs(hand):
     await hand.succeed(again, "better")
     await hand.settle_down()
     assert (await hand.engine.get(id_))["result"] == {"call": {"got": "better"}}
-    started = [e["data"] for e in await hand.engine.events(id_) if e["type"] == "action_started"]
+    started = await hand.data_of(id_, "action_started")
     assert [s.get("vary") for s in started] == [None, {"entry": 2, "override": {"input": {"n": 2}}}]
     assert len({s["child"] for s in started}) == 2
 

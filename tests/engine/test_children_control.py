@@ -130,8 +130,7 @@ async def test_the_timeout_of_the_step_cancels_the_child_and_a_retry_starts_anot
     assert (await hand.succeed(work)).status == "late"
     [error] = [e["data"]["failure"] for e in await hand.engine.events(id_) if e["type"] == "action_error"]
     assert (error["class"], error["reason"]) == ("timeout", "attempt_timeout")
-    await hand.pass_time(1)
-    await hand.settle_down()
+    await hand.wait(1)
     await do(hand, 1)
     assert await hand.status(id_) == "completed"
     assert [c["status"] for c in await children_of(hand, id_)] == ["cancelled", "completed"]

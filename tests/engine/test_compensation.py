@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from undoing import CHAIN, UNDO, compensation_of, data_of, failed_at_d, standing, told, undo_all, undo_next
+from undoing import CHAIN, UNDO, compensation_of, failed_at_d, standing, told, undo_all, undo_next
 
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Release
 
 # -- the usual
 
@@ -29,7 +28,7 @@ async def test_three_completed_steps_are_undone_in_reverse_order(hand):
         ("execution_compensated", None),
         ("execution_failed", None),
     ]
-    assert await data_of(hand, id_, "execution_compensated") == [{"completed": 3, "failed": 0}]
+    assert await hand.data_of(id_, "execution_compensated") == [{"completed": 3, "failed": 0}]
     execution = await hand.engine.get(id_)
     assert (execution["status"], execution["compensation"]) == ("failed", "completed")
     assert (execution["failure"]["step"], execution["failure"]["reason"]) == ("d", "http_404")
@@ -92,9 +91,9 @@ async def test_a_compensation_that_fails_once_is_retried_by_its_own_policy(hand)
         ("compensation_started", "c"),
         ("compensation_completed", "c"),
     ]
-    [error] = await data_of(hand, id_, "compensation_error")
+    [error] = await hand.data_of(id_, "compensation_error")
     assert (error["failure"]["reason"], error["error"]) == ("http_503", "503 Service Unavailable")
-    [retry] = await data_of(hand, id_, "compensation_retry")
+    [retry] = await hand.data_of(id_, "compensation_retry")
     assert (retry["delay_seconds"], retry["decision"]["after"]["counted"]) == (5.0, 1)
     assert await standing(hand, id_) == ("failed", "completed")
     explained = [e for e in await hand.engine.explain(id_, step="c") if e["compensation"]]
@@ -107,8 +106,8 @@ async def test_one_that_fails_for_good_is_told_and_the_rest_still_run(hand):
     assert (await hand.fail(await undo_next(hand, "b"), status_code=403)).verdict == "fail"
     await hand.succeed(await undo_next(hand, "a"))
     assert await standing(hand, id_) == ("failed", "failed")
-    assert await data_of(hand, id_, "execution_compensated") == [{"completed": 2, "failed": 1}]
-    [failed] = await data_of(hand, id_, "compensation_failed")
+    assert await hand.data_of(id_, "execution_compensated") == [{"completed": 2, "failed": 1}]
+    [failed] = await hand.data_of(id_, "compensation_failed")
     assert (failed["attempts"], failed["failure"]["class"]) == (1, "denied")
     undone = await compensation_of(hand, id_, "b")
     assert (undone["status"], undone["failure"]["reason"]) == ("failed", "http_403")
@@ -133,15 +132,14 @@ async def test_one_whose_attempts_are_used_up_fails(hand):
 async def test_a_lost_worker_costs_it_an_attempt_and_nothing_else(hand):
     id_ = await failed_at_d(hand)
     lost = await undo_next(hand, "c")
-    await hand.pass_time(31)
-    await hand.settle_down()
-    [error] = await data_of(hand, id_, "compensation_error")
+    await hand.wait(31)
+    [error] = await hand.data_of(id_, "compensation_error")
     assert (error["failure"]["class"], error["how"]) == ("worker_lost", "lease_expired")
     await hand.pass_time(5)
     again = await hand.lease_one("w2")
     assert (again.step, again.attempt, again.compensates) == ("c", 2, True)
     assert (await hand.succeed(lost)).status == "late"
-    [late] = [e for e in await hand.engine.events(id_) if e["type"] == "late_result"]
+    [late] = await hand.events_of(id_, "late_result")
     assert (late["step"], late["attempt"], late["data"]["compensation"]) == ("c", 1, True)
     await hand.succeed(again)
     assert await undo_all(hand) == ["b", "a"]
@@ -159,7 +157,7 @@ async def test_its_timeout_is_its_own(hand):
         await hand.pass_time(10)
         await hand.beat(undo)
         await hand.settle_down()
-    [error] = await data_of(hand, id_, "compensation_error")
+    [error] = await hand.data_of(id_, "compensation_error")
     assert error["failure"]["class"] == "timeout"
 
 
@@ -170,12 +168,12 @@ async def test_snoozed_not_completed_and_handed_back_as_any_other(hand):
     await hand.report(await undo_next(hand, "c"), Outcome("not_completed", facts=Facts()))
     await hand.clock.advance(5)
     a = await undo_next(hand, "c")
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
-    assert [d["how"] for d in await data_of(hand, id_, "compensation_error")] == [
+    await hand.hand_back(a)
+    assert [d["how"] for d in await hand.data_of(id_, "compensation_error")] == [
         "action_snoozed",
         "action_not_completed",
     ]
-    [back] = await data_of(hand, id_, "lease_released")
+    [back] = await hand.data_of(id_, "lease_released")
     assert back["compensation"] is True
     a = await undo_next(hand, "c")
     assert a.attempt == 4
@@ -210,7 +208,7 @@ workflow:
     await hand.fail(first)
     second = await undo_next(hand, "a")
     assert (second.spec["method"], second.spec["headers"]) == ("POST", {"try": "n2"})
-    started = await data_of(hand, id_, "compensation_started")
+    started = await hand.data_of(id_, "compensation_started")
     assert [s.get("vary") for s in started] == [None, {"entry": 2, "override": {"method": "POST"}}]
     assert started[1]["retry"] == {"attempt": 2, "max_attempts": 2, "is_retry": True}
     assert first.receipt == second.receipt
@@ -225,6 +223,6 @@ async def test_one_that_cannot_be_rendered_fails_and_the_rest_still_run(hand):
     while hand.engine.dispatcher._background:
         await next(iter(hand.engine.dispatcher._background))
     assert await undo_all(hand) == ["b", "a"]
-    [failed] = await data_of(hand, id_, "compensation_failed")
+    [failed] = await hand.data_of(id_, "compensation_failed")
     assert failed["failure"]["reason"] == "template_error"
     assert await standing(hand, id_) == ("failed", "failed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from undoing import CHAIN, PARALLEL, UNDO, data_of, failed_at_d, standing, undo_all, undo_next
+from undoing import CHAIN, PARALLEL, UNDO, failed_at_d, standing, undo_all, undo_next
 
 from tenax.errors import Conflict
 
@@ -99,15 +99,14 @@ async def test_compensations_that_were_lost_are_rebuilt_from_the_log_and_granted
     await hand.sql(f"delete from tenax.item where {lost}")
     assert await hand.engine.recover() == ([id_] if lost == "compensates" else [])
     assert await standing(hand, id_) == ("running", "running")
-    await hand.pass_time(31)
-    await hand.settle_down()
+    await hand.wait(31)
     await hand.pass_time(5)
     again = await undo_next(hand, "b")
     assert (again.attempt, again.is_retry, again.spec["args"]) == (2, True, {"undo": "done b"})
     assert (await hand.fail(again)).verdict == "fail", "that was its last attempt"
     assert await undo_all(hand) == ["a"]
     assert await standing(hand, id_) == ("failed", "failed")
-    assert await data_of(hand, id_, "execution_compensated") == [{"completed": 2, "failed": 1}]
+    assert await hand.data_of(id_, "execution_compensated") == [{"completed": 2, "failed": 1}]
 
 
 async def test_retry_from_failed_runs_what_was_undone_again_and_what_came_after(hand):

@@ -6,7 +6,6 @@ import pytest
 from undoing import CHAIN, FAN_OUT, PARALLEL, UNDO, compensation_of, standing, undo_all, undo_next
 
 from tenax.model.outcome import Outcome
-from tenax.model.wire import Release
 
 
 async def test_what_still_runs_finishes_first_and_is_undone_too(hand):
@@ -33,10 +32,9 @@ async def test_what_still_ran_and_did_not_succeed_is_not_undone(hand, end):
         case "fails":
             assert (await hand.fail(a)).verdict == "stop", "nothing is retried any more"
         case "is handed back":
-            await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
+            await hand.hand_back(a)
         case _:
-            await hand.pass_time(31)
-            await hand.settle_down()
+            await hand.wait(31)
     assert await undo_all(hand) == ["b"]
     assert await standing(hand, id_) == ("failed", "completed")
 
@@ -129,8 +127,7 @@ async def test_a_callee_that_never_calls_back_does_not_hold_it_up_for_ever(hand)
     await hand.succeed(work["b"])
     await hand.fail(work["c"], status_code=404)
     assert await hand.lease() == []
-    await hand.pass_time(3600)
-    await hand.settle_down()
+    await hand.wait(3600)
     assert await undo_all(hand) == ["b"]
     assert await standing(hand, id_) == ("failed", "completed")
 

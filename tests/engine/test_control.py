@@ -56,7 +56,7 @@ async def test_a_finished_execution_is_run_anew_linked_to_the_first(hand):
     await hand.engine.cancel(id_, actor="ann")
     told = await hand.engine.retry(id_, actor="ann", reason="fixed it")
     assert told["created"]
-    [who] = [e for e in await hand.engine.events(told["id"]) if e["type"] == "operator_action"]
+    [who] = await hand.events_of(told["id"], "operator_action")
     assert (who["data"]["actor"], who["data"]["reason"]) == ("ann", "fixed it")
     second = await hand.engine.get(told["id"])
     assert (second["retry_of"], second["original_execution"]) == (id_, id_)
@@ -159,7 +159,7 @@ async def test_recovery_counts_what_was_running_as_lost(hand):
     await hand.sql("delete from tenax.item")
     assert await hand.engine.recover() == [id_]
     assert await hand.engine.reap() == 1
-    lost = [e for e in await hand.engine.events(id_) if e["type"] == "lease_expired"]
+    lost = await hand.events_of(id_, "lease_expired")
     assert [e["attempt"] for e in lost] == [2]
 
 

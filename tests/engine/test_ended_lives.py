@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hand import Hand
-from undoing import data_of
 from workforce import PATIENT, arrive, live, new_life, take
 
 from tenax.engine import lives
@@ -31,7 +30,7 @@ async def test_the_leases_of_a_life_that_has_ended_are_lost_at_once(hand):
     assert await end(hand, "w1", life) == 2
     for running in (first, second):
         assert (await hand.types(running.execution_id))[-2:] == ["lease_expired", "step_retry"]
-    [lost] = await data_of(hand, first.execution_id, "lease_expired")
+    [lost] = await hand.data_of(first.execution_id, "lease_expired")
     assert (lost["failure"]["class"], lost["failure"]["reason"]) == ("worker_lost", "worker_died")
     assert (await hand.succeed(elsewhere)).verdict == "complete", "the other worker lives"
     assert (await hand.succeed(first)).status == "late"

@@ -11,8 +11,6 @@ from families import LEAF
 from hand import Hand
 from scheduling import ask, by_execution, claim_all, lease_all, look_anew, one_step, submit_many
 
-from tenax.model.wire import Release
-
 
 def fan_out(count: int, name: str = "fan_out", **keys: object) -> str:
     return one_step(name, for_each=list(range(count)), parallelism=count, **keys)
@@ -153,9 +151,7 @@ async def test_what_comes_back_to_a_fan_out_takes_its_turns_there(hand):
     for assignment in leased[:10]:
         await hand.fail(assignment)
     back = leased[10:20]
-    await hand.engine.release(
-        [Release(a.execution_id, a.item_id, a.attempt, a.token, "draining") for a in back]
-    )
+    await hand.hand_back(*back)
     await hand.pass_time(30)
     await hand.engine.reap()
     await hand.pass_time(30)

@@ -116,8 +116,7 @@ async def test_each_item_tells_its_own_story_and_the_step_its_own_once(hand):
 
 
 async def test_an_empty_list_is_complete_at_once(hand):
-    id_ = await hand.submit(fan([], {"step": "after", "needs": ["each"]}))
-    after = await hand.lease_one()
+    id_, after = await hand.start(fan([], {"step": "after", "needs": ["each"]}))
     assert after.step == "after"
     await hand.succeed(after)
     execution = await hand.engine.get(id_)

@@ -7,7 +7,7 @@ import asyncio
 from fans import RETRY, by_item, counts, each_of, fan, give_up, numbers, placed, told_of
 
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Release, Report
+from tenax.model.wire import Report
 
 
 async def test_a_lost_worker_costs_only_its_items_an_attempt(hand):
@@ -68,13 +68,11 @@ async def test_nothing_is_leased_while_paused_and_places_are_right_afterwards(ha
 
 async def test_a_fan_out_that_starts_while_paused_waits_for_the_end_of_the_pause(hand):
     source = fan([0, 1, 2], {"step": "first"}, needs=["first"], parallelism=2, queue_ttl="10s")
-    id_ = await hand.submit(source)
-    first = await hand.lease_one()
+    id_, first = await hand.start(source)
     await hand.engine.pause(id_, actor="ann")
     await hand.succeed(first)
     assert await hand.lease() == []
-    await hand.pass_time(60)
-    await hand.settle_down()
+    await hand.wait(60)
     assert "queue_expired" not in await hand.types(id_), "the time in the queue does not run"
     await hand.engine.resume(id_, actor="ann")
     assert numbers(await hand.lease()) == [0, 1]
@@ -149,9 +147,8 @@ async def test_from_failed_runs_a_failed_fan_out_anew(hand):
 
 
 async def test_a_lease_that_is_handed_back_keeps_its_place(hand):
-    id_ = await hand.submit(fan([0, 1, 2], retry=RETRY))
-    a = await hand.lease_one()
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
+    id_, a = await hand.start(fan([0, 1, 2], retry=RETRY))
+    await hand.hand_back(a)
     assert await placed(hand) == (1, 1)
     again = await hand.lease_one()
     assert (again.item, again.attempt, again.is_retry) == (0, 2, False)
@@ -164,19 +161,16 @@ async def test_a_lease_that_is_handed_back_keeps_its_place(hand):
 
 
 async def test_time_in_the_queue_runs_only_with_a_place(hand):
-    id_ = await hand.submit(fan([0, 1, 2], queue_ttl="10s", retry=RETRY))
-    first = await hand.lease_one()
+    id_, first = await hand.start(fan([0, 1, 2], queue_ttl="10s", retry=RETRY))
     for _ in range(3):
         await hand.pass_time(10)
         await hand.beat(first)
     await hand.settle_down()
     assert "queue_expired" not in await hand.types(id_), "they wait for a place, not for a worker"
     await hand.succeed(first)
-    await hand.pass_time(9)
-    await hand.settle_down()
+    await hand.wait(9)
     assert "queue_expired" not in await hand.types(id_)
-    await hand.pass_time(1)
-    await hand.settle_down()
+    await hand.wait(1)
     assert await told_of(hand, id_, 1) == [("queue_expired", 1), ("step_retry", 1)]
     assert (await hand.lease_one()).item == 2, "it has left its place"
 
@@ -202,8 +196,7 @@ async def test_the_same_report_again_gets_the_first_answer(hand):
 
 
 async def test_an_item_whose_inputs_cannot_be_rendered_fails_alone(hand):
-    id_ = await hand.submit(fan([{"n": 1}, {}], parallelism=2, tolerate=1, args={"x": "{{ item.n }}"}))
-    one = await hand.lease_one()
+    id_, one = await hand.start(fan([{"n": 1}, {}], parallelism=2, tolerate=1, args={"x": "{{ item.n }}"}))
     assert one.item == 0
     await hand.succeed(one, "fine")
     while hand.engine.dispatcher._background:

@@ -45,7 +45,7 @@ async def test_beyond_it_the_step_fails_at_once_and_what_runs_is_recorded(hand):
     assert each["failure"]["message"] == "2 of 9 items failed, 1 tolerated; the last: the second"
     assert execution["failure"]["step"] == "each"
     assert execution["steps"]["after"]["status"] == "unreachable"
-    cancelled = [e for e in await hand.engine.events(id_) if e["type"] == "item_cancelled"]
+    cancelled = await hand.events_of(id_, "item_cancelled")
     assert [(e["item"], e["data"]["was"]) for e in cancelled] == [
         (0, "retrying"),
         (4, "queued"),

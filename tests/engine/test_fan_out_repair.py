@@ -37,7 +37,7 @@ async def test_lost_items_come_back_with_the_attempts_they_had_used(hand):
     await hand.fail(leased[1])
     await hand.sql("delete from tenax.item where item_no in (1, 2, 3, 5)")
     await hand.engine.sweep()
-    repaired = [e for e in await hand.engine.events(id_) if e["type"] == "execution_activated"]
+    repaired = await hand.events_of(id_, "execution_activated")
     assert [e["data"]["restored"] for e in repaired] == [4]
     rows = await hand.sql("select item_no, state, attempt, element from tenax.item order by item_no")
     assert [(r["item_no"], r["attempt"], r["element"]) for r in rows] == [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hand import Hand
-from undoing import data_of
 from workforce import arrive, live
 
 BARE = """
@@ -29,7 +28,7 @@ async def test_without_a_policy_a_lost_worker_is_forgiven(hand):
     await arrive(hand, "good", "a")
     id_ = await hand.submit(BARE)
     await lose(hand, "a")
-    [retry] = await data_of(hand, id_, "step_retry")
+    [retry] = await hand.data_of(id_, "step_retry")
     assert "attempt 1 of 1, not counted" in retry["decision"]["reason"]
     await hand.succeed(await hand.lease_one("good"), 5)
     assert (await hand.engine.get(id_))["result"] == {"only": 5}

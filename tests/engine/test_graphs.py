@@ -131,8 +131,7 @@ workflow:
   - {step: hello, type: python, task: "t:t", args: {text: "hello {{ input.who }}", attempt: "{{ attempt }}"}}
   - {step: greet, type: python, task: "t:t", needs: [hello], args: {all: "{{ steps.hello.result }}"}}
 """
-    id_ = await hand.submit(source, input={"who": "you"})
-    a = await hand.lease_one()
+    id_, a = await hand.start(source, input={"who": "you"})
     assert a.spec["args"] == {"text": "hello you", "attempt": 1}
     await hand.succeed(a, {"list": [1, "{{ input.who }}"]})
     b = await hand.lease_one()
@@ -161,8 +160,7 @@ workflow:
 
 
 async def test_an_execution_past_its_deadline_fails(hand):
-    id_ = await hand.submit(graph("a", "b<a", top="deadline: 1h"))
-    a = await hand.lease_one()
+    id_, a = await hand.start(graph("a", "b<a", top="deadline: 1h"))
     await hand.clock.advance(3599)
     await hand.beat(a)
     await hand.clock.advance(1)

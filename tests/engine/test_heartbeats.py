@@ -154,10 +154,8 @@ async def is_sound(hand: Hand) -> bool:
 async def two_leases_of_one_item(hand: Hand) -> tuple[Held, Held]:
     """The first has run out, the second is current; the same worker has both."""
     await hand.register("w1")
-    await hand.submit()
-    first = await hand.lease_one()
-    await hand.pass_time(30)
-    await hand.settle_down()
+    _, first = await hand.start()
+    await hand.wait(30)
     await hand.pass_time(5)
     second = await hand.lease_one()
     assert second.item_id == first.item_id

@@ -14,7 +14,7 @@ from hand import Hand
 
 from tenax.model.decision import Decision
 from tenax.model.outcome import Facts, Failure, Outcome, Usage
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 from tenax.policy.decide import replay
 from tenax.policy.plan import Plan
 
@@ -106,9 +106,7 @@ class Night:
 
     async def hand_back(self) -> None:
         if a := self.take():
-            await self.hand.engine.release(
-                [Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")]
-            )
+            await self.hand.hand_back(a)
 
     async def cancel(self) -> None:
         open_ones = await self.hand.engine.list(states=["running"])

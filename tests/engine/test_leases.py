@@ -6,17 +6,16 @@ import asyncio
 import uuid
 
 import pytest
-from hand import ONE_STEP, Hand
+from hand import ONE_STEP
 from msgspec.structs import replace
 
 from tenax.engine.late import MAX_LATE_RESULTS
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Heartbeat, LeaseRequest, Release, Report
+from tenax.model.wire import Heartbeat, LeaseRequest, Report
 
 
 async def test_a_lost_worker_is_retried_and_its_report_is_late(hand):
-    id_ = await hand.submit()
-    lost = await hand.lease_one("frozen")
+    id_, lost = await hand.start(worker="frozen")
     await hand.pass_time(30)
     assert await hand.engine.reap() == 1
     assert (await hand.types(id_))[-2:] == ["lease_expired", "step_retry"]
@@ -40,8 +39,7 @@ async def test_a_lost_worker_is_retried_and_its_report_is_late(hand):
 
 
 async def test_a_late_report_never_touches_a_newer_attempt(hand):
-    id_ = await hand.submit()
-    old = await hand.lease_one("frozen")
+    id_, old = await hand.start(worker="frozen")
     await hand.pass_time(30)
     await hand.engine.reap()
     await hand.clock.advance(1)
@@ -52,8 +50,7 @@ async def test_a_late_report_never_touches_a_newer_attempt(hand):
 
 
 async def test_the_same_report_twice_gets_one_answer_and_one_event(hand):
-    id_ = await hand.submit()
-    first = await hand.lease_one()
+    id_, first = await hand.start()
     answers = [await hand.fail(first) for _ in range(3)]
     assert [(a.status, a.verdict) for a in answers] == [("applied", "retry")] * 3
     await hand.clock.advance(1)
@@ -68,8 +65,7 @@ async def test_the_same_report_twice_gets_one_answer_and_one_event(hand):
 
 
 async def test_heartbeats_keep_a_lease_and_name_what_is_revoked(hand):
-    id_ = await hand.submit()
-    held = await hand.lease_one()
+    id_, held = await hand.start()
     for _ in range(5):
         await hand.pass_time(20)
         assert (await hand.beat(held)).revoked == ()
@@ -100,8 +96,7 @@ async def test_after_a_gap_in_service_no_lease_expires_for_a_full_lease(hand):
 
 
 async def test_a_gap_is_seen_before_anything_is_reaped_even_if_no_server_has_said_that_it_is_back(hand):
-    id_ = await hand.submit()
-    held = await hand.lease_one()
+    id_, held = await hand.start()
     await hand.clock.advance(200)
     await hand.engine.timers.tick()
     assert "lease_expired" not in await hand.types(id_)
@@ -137,10 +132,6 @@ async def test_a_report_of_an_attempt_does_not_pass_for_another_of_the_same_gran
 # -- a second report under the same token
 
 
-async def late_results(hand: Hand, id_: int) -> list[dict]:
-    return [e["data"] for e in await hand.engine.events(id_) if e["type"] == "late_result"]
-
-
 SAID = {
     "failed": Outcome("failed", facts=Facts(status_code=503)),
     "failed otherwise": Outcome("failed", facts=Facts(status_code=500)),
@@ -158,8 +149,7 @@ SAID = {
 
 @pytest.mark.parametrize("first", SAID)
 async def test_the_same_report_again_is_silent_and_any_other_is_late(hand, first):
-    id_ = await hand.submit()
-    a = await hand.lease_one()
+    id_, a = await hand.start()
     answer = await hand.report(a, SAID[first])
     events = len(await hand.engine.events(id_))
     assert await hand.report(a, SAID[first]) == answer
@@ -167,19 +157,18 @@ async def test_the_same_report_again_is_silent_and_any_other_is_late(hand, first
     others = [name for name in SAID if name != first]
     for name in (*others, *others):
         assert (await hand.report(a, SAID[name])).status == "late", name
-    late = await late_results(hand, id_)
+    late = await hand.data_of(id_, "late_result")
     assert [one["status"] for one in late] == [SAID[name].status for name in others]
     assert await hand.report(a, SAID[first]) == answer
 
 
 async def test_a_contradiction_in_the_same_batch_is_late(hand):
-    id_ = await hand.submit()
-    a = await hand.lease_one()
+    id_, a = await hand.start()
     reports = [Report(a.execution_id, a.item_id, a.attempt, a.token, SAID[name], a.step, a.item)
                for name in ("failed", "succeeded", "failed")]  # fmt: skip
     answers = await hand.engine.report(reports)
     assert (answers[0].status, answers[0].verdict) == ("applied", "retry")
-    assert [one["status"] for one in await late_results(hand, id_)] == ["succeeded"]
+    assert [one["status"] for one in await hand.data_of(id_, "late_result")] == ["succeeded"]
     assert await hand.status(id_) == "running"
     others = [
         replace(reports[0], outcome=SAID[name])
@@ -187,22 +176,23 @@ async def test_a_contradiction_in_the_same_batch_is_late(hand):
     ]
     for _ in range(2):
         assert {one.status for one in await hand.engine.report(others)} == {"late"}
-    assert len(await late_results(hand, id_)) == 4, "each once, though several were written together"
+    assert len(await hand.data_of(id_, "late_result")) == 4, "each once, though several were written together"
 
 
 async def test_contradictions_under_one_token_are_recorded_up_to_a_limit(hand):
-    id_ = await hand.submit()
-    a = await hand.lease_one()
+    id_, a = await hand.start()
     await hand.succeed(a, 0)
     for n in range(1, MAX_LATE_RESULTS + 5):
         assert (await hand.succeed(a, n)).status == "late"
-    assert [one["result"] for one in await late_results(hand, id_)] == list(range(1, MAX_LATE_RESULTS + 1))
+    assert [one["result"] for one in await hand.data_of(id_, "late_result")] == list(
+        range(1, MAX_LATE_RESULTS + 1)
+    )
 
 
 async def test_a_worker_cannot_say_that_it_was_lost(hand):
     id_ = await hand.submit(ONE_STEP.replace("jitter: 0}", "jitter: 0, infra_attempts: 5}"))
     await hand.fail(await hand.lease_one(), failure_class="worker_lost", message="poor me")
-    [error] = [e for e in await hand.engine.events(id_) if e["type"] == "action_error"]
+    [error] = await hand.events_of(id_, "action_error")
     assert error["data"]["failure"]["class"] == "transient"
 
 
@@ -211,23 +201,22 @@ async def test_a_worker_cannot_say_that_it_was_lost(hand):
 async def test_nor_can_it_give_a_reason_that_only_the_server_knows(hand, reason, known):
     """Such a failure would be forgiven, and `retry_when` would not be asked."""
     policy = "max_attempts: 2, infra_attempts: 5, retry_when: 'false'"
-    id_ = await hand.submit(ONE_STEP.replace("max_attempts: 3", policy))
-    work = await hand.lease_one()
+    id_, work = await hand.start(ONE_STEP.replace("max_attempts: 3", policy))
     server = hand if known else await hand.restarted()
     await server.fail(work, reason=reason, message="poor me")
-    [error] = [e for e in await hand.engine.events(id_) if e["type"] == "action_error"]
+    [error] = await hand.events_of(id_, "action_error")
     failure = error["data"]["failure"]
     assert (failure["class"], failure["reason"]) == ("transient", "unclassified")
-    [ended] = [e for e in await hand.engine.events(id_) if e["type"] == "step_failed_terminal"]
+    [ended] = await hand.events_of(id_, "step_failed_terminal")
     assert ended["data"]["decision"]["rule"] == "retry_when"
 
 
 async def test_a_worker_that_comes_back_is_asked_again_for_what_it_refused(hand):
-    id_ = await hand.submit()
+    await hand.submit()
     await hand.register("w1")
     await hand.register("w2")
     a = await hand.lease_one("w1")
-    await hand.engine.release([Release(id_, a.item_id, a.attempt, a.token, "no_handler")])
+    await hand.hand_back(a, reason="no_handler")
     await hand.register("w1")
     assert len(await hand.lease("w1")) == 1
 
@@ -237,7 +226,7 @@ async def test_what_the_last_live_workers_have_refused_is_not_found(hand):
     await hand.register("w1")
     await hand.register("w2")
     a = await hand.lease_one("w1")
-    await hand.engine.release([Release(id_, a.item_id, a.attempt, a.token, "no_handler")])
+    await hand.hand_back(a, reason="no_handler")
     await hand.pass_time(40)
     await hand.beat(worker="w1")
     await hand.engine.sweep()
@@ -263,14 +252,13 @@ async def test_workers_that_leave_or_fall_silent_are_gone(hand):
 
 async def test_the_server_enforces_the_timeout_of_a_silent_worker(hand):
     source = ONE_STEP.replace("task: some:task", "task: some:task\n    timeout: 5s")
-    id_ = await hand.submit(source)
-    held = await hand.lease_one()
+    id_, held = await hand.start(source)
     await hand.clock.advance(5.5)
     assert await hand.engine.reap() == 0, "the worker's own report has a second of grace"
     await hand.beat(held)
     await hand.clock.advance(0.5)
     assert await hand.engine.reap() == 1
-    failed = [e for e in await hand.engine.events(id_) if e["type"] == "action_error"]
+    failed = await hand.events_of(id_, "action_error")
     assert failed[0]["data"]["failure"]["class"] == "timeout"
     assert [r.token for r in (await hand.beat(held)).revoked] == [held.token]
 
@@ -309,7 +297,7 @@ async def test_the_time_in_the_queue_runs_out_with_and_without_an_able_worker(ha
     await hand.register("w1", **worker)
     await hand.clock.advance(10)
     assert await hand.engine.reap() == 1
-    [expired] = [e["data"] for e in await hand.engine.events(id_) if e["type"] == "queue_expired"]
+    [expired] = await hand.data_of(id_, "queue_expired")
     assert (expired["failure"]["class"], expired["failure"]["reason"]) == (failure_class, "queue_ttl_expired")
     assert ("no live worker" in expired["error"]) == (failure_class == "worker_unavailable")
 
@@ -320,7 +308,7 @@ async def test_a_worker_that_is_silent_is_not_there_when_the_time_in_the_queue_r
     id_ = await hand.submit(source)
     await hand.pass_time(40)
     assert await hand.engine.reap() == 1
-    [expired] = [e["data"] for e in await hand.engine.events(id_) if e["type"] == "queue_expired"]
+    [expired] = await hand.data_of(id_, "queue_expired")
     assert expired["failure"]["class"] == "worker_unavailable"
 
 
@@ -329,7 +317,7 @@ async def test_a_lease_handed_back_is_not_counted(hand):
     for n in (1, 2, 3, 4, 5):
         a = await hand.lease_one()
         assert a.attempt == n, "attempt numbers only rise"
-        await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
+        await hand.hand_back(a)
     for _ in range(2):
         assert (await hand.fail(await hand.lease_one())).verdict == "retry"
         await hand.clock.advance(5)
@@ -402,7 +390,7 @@ async def test_a_worker_without_the_handler_hands_on_to_one_that_has_it(hand):
     await hand.register("w1")
     await hand.register("w2")
     a = await hand.lease_one("w1")
-    await hand.engine.release([Release(id_, a.item_id, a.attempt, a.token, "no_handler", "no module some")])
+    await hand.hand_back(a, reason="no_handler", detail="no module some")
     assert await hand.lease("w1") == [], "it is not asked again"
     b = await hand.lease_one("w2")
     await hand.succeed(b)
@@ -415,9 +403,7 @@ async def test_a_handler_that_nobody_has_is_not_found(hand):
     await hand.register("w2")
     for worker in ("w1", "w2"):
         a = await hand.lease_one(worker)
-        await hand.engine.release(
-            [Release(id_, a.item_id, a.attempt, a.token, "no_handler", "no module some")]
-        )
+        await hand.hand_back(a, reason="no_handler", detail="no module some")
     execution = await hand.engine.get(id_)
     assert execution["status"] == "failed"
     assert execution["failure"]["class"] == "not_found"

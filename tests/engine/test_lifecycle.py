@@ -6,7 +6,6 @@ import pytest
 from hand import ONE_STEP
 
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Release
 
 FAILS_TWICE = [
     ("execution_started", None),
@@ -179,9 +178,8 @@ async def test_a_rule_that_is_used_up_says_so_by_its_own_limit(hand, limit, exha
 
 
 async def test_an_attempt_handed_back_makes_no_retry(hand):
-    await hand.submit()
-    a = await hand.lease_one()
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
+    _, a = await hand.start()
+    await hand.hand_back(a)
     a = await hand.lease_one()
     assert (a.attempt, a.is_retry) == (2, False)
     await hand.fail(a)

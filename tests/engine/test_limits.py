@@ -15,7 +15,7 @@ from scheduling import ask, claim_all, lease_all, left_out, one_step, running, s
 
 from tenax.engine.nets import Nets
 from tenax.model.outcome import Outcome
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 
 BY_KEY = "{{ input.key }}"
 CALLED_BACK = {"type": "http", "url": "http://callee", "async": {"deadline": "1h"}}
@@ -28,12 +28,6 @@ async def submit_keys(hand: Hand, keys: str, source: str) -> list[int]:
         ids += await submit_many(hand, 1, source, key=key)
         await hand.clock.advance(1)
     return ids
-
-
-async def hand_back(hand: Hand, *leased: Assignment) -> None:
-    await hand.engine.release(
-        [Release(a.execution_id, a.item_id, a.attempt, a.token, "draining") for a in leased]
-    )
 
 
 async def executions(leased: Awaitable[list[Assignment]]) -> list[int]:
@@ -227,7 +221,7 @@ async def test_a_lease_that_is_handed_back_is_the_next(hand):
     for n in range(4):
         [held] = await lease_all(hand)
         assert await lease_all(hand) == [], n
-        await hand_back(hand, held)
+        await hand.hand_back(held)
     assert max((await running(hand)).values(), default=0) == 0
 
 
@@ -360,7 +354,7 @@ async def random_turn(hand: Hand, roll: random.Random, held: list[Assignment]) -
         case 2:
             await hand.fail(one)
         case 3:
-            await hand_back(hand, one)
+            await hand.hand_back(one)
         case 4:
             await hand.report(one, Outcome("accepted"))
         case 5 if await hand.status(one.execution_id) in ("running", "paused"):

@@ -9,12 +9,11 @@ import pytest
 from fans import fan
 from hand import Hand
 from scheduling import one_step
-from undoing import data_of
 from workforce import PATIENT, arrive, crash, fail_often, health, live, new_life, take
 
 from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, Release, Report
+from tenax.model.wire import Assignment, Report
 from tenax.store.statements import sql
 
 IN_HASTE = PATIENT.replace("task: some:task", "task: some:task\n    timeout: 10")
@@ -51,11 +50,6 @@ async def accept(hand: Hand, assignment: Assignment) -> None:
     assert (await hand.report(assignment, Outcome("accepted"))).status == "applied"
 
 
-async def hand_back(hand: Hand, assignment: Assignment) -> None:
-    a = assignment
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
-
-
 # -- accepted by a callee
 
 
@@ -85,7 +79,7 @@ async def test_an_item_with_a_short_timeout_that_silences_its_workers_is_quarant
         await live(hand, 1, "good", "a", "b", "c")
     assert await lost_by(hand) == [("held", ["a", "b", "c"])]
     assert (await hand.types(id_))[-3:] == ["action_started", "action_error", "retry_held"]
-    failed = (await data_of(hand, id_, "action_error"))[-1]
+    failed = (await hand.data_of(id_, "action_error"))[-1]
     assert failed["failure"]["class"] == "timeout", "that is what the attempt came to"
     assert "its worker (c) had fallen silent before" in failed["error"]
     assert [await told(hand, name) for name in ("a", "b", "c")] == [(0, 0)] * 3, "they are pardoned"
@@ -110,7 +104,7 @@ async def test_a_timeout_that_a_live_worker_does_not_report_is_its_failure(hand)
     await live(hand, 20, "good", "w1", holding=(running,))
     assert await told(hand, "w1") == (0, 1)
     assert await lost_by(hand) == [("retrying", [])]
-    [failed] = await data_of(hand, id_, "action_error")
+    [failed] = await hand.data_of(id_, "action_error")
     assert "its worker did not say so" in failed["error"]
 
 
@@ -134,7 +128,7 @@ async def test_nothing_is_said_of_a_worker_that_nobody_knows(hand):
 # -- an earlier life that ends in good order
 
 
-@pytest.mark.parametrize("end", [Hand.succeed, Hand.fail, accept, hand_back])
+@pytest.mark.parametrize("end", [Hand.succeed, Hand.fail, accept, Hand.hand_back])
 async def test_what_an_earlier_life_ends_after_all_was_not_lost(hand, end):
     hand.engine.core.callback_base = "http://server.test"
     await arrive(hand, "good", "w1")
@@ -187,10 +181,8 @@ async def lost_and_back(hand: Hand, *, version: str | None = None) -> None:
     await hand.clock.advance(1)
     await hand.submit(PATIENT)
     await take(hand, "w1")
-    await hand.pass_time(30)
-    await hand.settle_down()
-    await hand.pass_time(2)
-    await hand.settle_down()
+    await hand.wait(30)
+    await hand.wait(2)
     assert {state for state, _ in await lost_by(hand)} == {"retrying"}
     await hand.register("w1", life=new_life(), version=version)
     await hand.look()

@@ -117,8 +117,7 @@ workflow:
     id_ = await hand.submit(source)
     await hand.succeed(await hand.lease_one())
     await hand.settle_down()
-    await hand.pass_time(20)
-    await hand.settle_down()
+    await hand.wait(20)
     child = (await hand.engine.get(id_))["steps"]["call"]["children"][0]["id"]
     assert await hand.status(child) == "cancelled"
     undo = await hand.lease_one()
@@ -191,11 +190,9 @@ async def test_lost_items_of_the_servers_own_steps_wait_on_for_the_same(hand):
         await hand.succeed(work, 1)
     await hand.engine.signal(id_, "go", actor="ann")
     await hand.engine.decide_approval(id_, "allowed", approved=True, actor="ann")
-    await hand.pass_time(2990)
-    await hand.settle_down()
+    await hand.wait(2990)
     assert await hand.status(id_) == "running", "the nap began an hour before its end"
-    await hand.pass_time(10)
-    await hand.settle_down()
+    await hand.wait(10)
     assert await hand.status(id_) == "completed"
 
 
@@ -248,11 +245,9 @@ async def test_after_a_gap_only_what_began_before_it_is_spared(hand):
     await hand.settle_down()
     assert (await hand.engine.get(new))["failure"]["reason"] == "wait_deadline", "that had its time"
     assert await hand.status(old) == "running"
-    await hand.pass_time(LEASE - 6)
-    await hand.settle_down()
+    await hand.wait(LEASE - 6)
     assert await hand.status(old) == "running", "it is spared for one lease"
-    await hand.pass_time(1)
-    await hand.settle_down()
+    await hand.wait(1)
     assert (await hand.engine.get(old))["failure"]["reason"] == "wait_deadline"
 
 
@@ -273,8 +268,7 @@ async def test_a_gap_lengthens_no_wait_that_has_time_left_and_no_sleep(hand):
 
 
 async def test_the_callee_of_a_step_that_is_not_async_has_nothing_to_call_back(hand):
-    id_ = await hand.submit("name: p\nworkflow: [{step: w, type: http, url: 'http://x.test/'}]\n")
-    a = await hand.lease_one()
+    id_, a = await hand.start("name: p\nworkflow: [{step: w, type: http, url: 'http://x.test/'}]\n")
     for ended in (False, True):
         if ended:
             await hand.succeed(a)

@@ -53,7 +53,7 @@ async def test_a_late_result_says_of_which_item_it_is_though_that_is_gone(hand):
     await hand.engine.reap()
     answers = await hand.engine.report(reported(list(leased.values()), Outcome("succeeded", 1)))
     assert {answer.status for answer in answers} == {"late"}
-    late = [e for e in await hand.engine.events(id_) if e["type"] == "late_result"]
+    late = await hand.events_of(id_, "late_result")
     assert {(e["step"], e["item"]) for e in late} == {("each", 0), ("each", 1), ("z", None)}
 
 
@@ -179,8 +179,7 @@ async def test_what_runs_out_soon_is_told_to_the_timers_and_seen_on_time(hand, s
 
 async def test_so_is_the_time_in_the_queue_of_a_step_that_comes_later(hand):
     steps = [{**CALL, "step": "first"}, {"step": "second", "needs": ["first"], "queue_ttl": "3s"}]
-    await hand.submit(fan([], *steps))
-    first = await hand.lease_one()
+    _, first = await hand.start(fan([], *steps))
     told: list[float] = []
     hand.engine.core.hub.on_due = told.append
     await hand.succeed(first)

@@ -8,13 +8,9 @@ import pytest
 from fans import RETRY, by_item, counts, fan, give_up
 from hand import Hand, embedded_only
 
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 
 FORGIVEN = {"parallelism": 2, "on_failure": "continue"}
-
-
-async def hand_back(hand: Hand, a: Assignment) -> None:
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining", "bye")])
 
 
 async def pass_busy(hand: Hand, a: Assignment, seconds: float) -> None:
@@ -63,7 +59,7 @@ async def test_an_item_of_a_failed_fan_out_that_is_handed_back_is_not_started_ag
     id_ = await hand.submit(fan([0, 1], {"step": "z"}, **FORGIVEN))
     leased = {(a.step, a.item): a for a in await hand.lease()}
     await give_up(hand, leased["each", 0])
-    await hand_back(hand, leased["each", 1])
+    await hand.hand_back(leased["each", 1])
     assert await hand.lease("w2") == []
     assert (await hand.types(id_))[-1] == "item_cancelled"
     await hand.succeed(leased["z", None])
@@ -77,7 +73,7 @@ async def test_an_item_of_an_open_fan_out_that_is_handed_back_is(hand):
     await hand.submit(fan([0, 1], parallelism=2, tolerate=1))
     leased = by_item(await hand.lease())
     await give_up(hand, leased[0])
-    await hand_back(hand, leased[1])
+    await hand.hand_back(leased[1])
     again = await hand.lease_one("w2")
     assert (again.item, again.attempt) == (1, 2)
 
@@ -114,8 +110,7 @@ async def test_give_up_after_begins_when_an_item_gets_its_place(hand):
         await hand.succeed(one)
     last = await hand.lease_one()
     assert (await hand.fail(last)).verdict == "retry", "it has waited for 80 seconds, and run for none"
-    await hand.pass_time(1)
-    await hand.settle_down()
+    await hand.wait(1)
     again = await hand.lease_one()
     await pass_busy(hand, again, 60)
     assert (await hand.fail(again)).verdict == "fail", "a retry does not begin anew"
@@ -124,14 +119,12 @@ async def test_give_up_after_begins_when_an_item_gets_its_place(hand):
 
 async def test_so_does_the_deadline_of_until(hand):
     until = {"condition": "result == 1", "delay": "5s", "deadline": "30s"}
-    await hand.submit(fan([0, 1], until=until, tolerate=2))
-    first = await hand.lease_one()
+    _, first = await hand.start(fan([0, 1], until=until, tolerate=2))
     await pass_busy(hand, first, 40)
     await hand.succeed(first, 1)
     second = await hand.lease_one()
     assert (await hand.succeed(second, 0)).verdict == "retry"
-    await hand.pass_time(5)
-    await hand.settle_down()
+    await hand.wait(5)
     second = await hand.lease_one()
     await pass_busy(hand, second, 30)
     assert (await hand.succeed(second, 0)).verdict == "fail"

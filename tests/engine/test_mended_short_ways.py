@@ -11,7 +11,7 @@ from hand import Hand
 
 from tenax.engine.assign import Assigning
 from tenax.engine.heartbeats import TURNS
-from tenax.model.wire import Assignment, Heartbeat, LeaseRequest, Release
+from tenax.model.wire import Assignment, Heartbeat, LeaseRequest
 
 SUSPECT = '{"counted": 1, "exempted": 0, "by_class": {}, "by_rule": {}, "snoozes": 0, "elapsed": 1, "lost_by": ["w0"]}'
 
@@ -60,9 +60,7 @@ async def test_what_is_remembered_of_a_lease_is_small_and_ends_with_it(hand):
     leased = hand.engine.core.leased
     [known] = leased._by_token.values()
     assert (known.element, known.previous) == (None, None)
-    await hand.engine.release(
-        [Release(a.execution_id, a.item_id, a.attempt, a.token, "draining", "it stops")]
-    )
+    await hand.hand_back(a)
     assert leased.take(a.token) is None
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 from fans import fan
 from hand import ONE_STEP, Hand
-from undoing import data_of
 from workforce import PATIENT, arrive, crash, fail_often, live, take
 
 from tenax.engine.nets import KEYS_AT_ONCE
 from tenax.model.health import HealthReport
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 
 
 async def unserved(hand: Hand, id_: int, step: str = "only") -> dict | None:
@@ -65,8 +64,7 @@ async def test_work_whose_able_workers_take_none_says_so(hand):
 
 
 async def test_only_work_that_is_due_is_unserved(hand):
-    id_ = await hand.submit()
-    running = await hand.lease_one()
+    id_, running = await hand.start()
     assert await unserved(hand, id_) is None, "it runs"
     await hand.fail(running)
     assert await unserved(hand, id_) is None, "its retry is not due yet"
@@ -90,10 +88,10 @@ async def test_work_that_no_worker_is_able_to_run_for_too_long_fails_as_any_othe
     assert (await hand.types(id_))[-1] == "step_enqueued"
     await live(hand, 1, "w1")
     assert (await hand.types(id_))[2:] == ["queue_expired", "step_retry"]
-    [expired] = await data_of(hand, id_, "queue_expired")
+    [expired] = await hand.data_of(id_, "queue_expired")
     assert expired["failure"]["class"] == "worker_unavailable"
     assert expired["failure"]["reason"] == "worker_wait_expired"
-    [retry] = await data_of(hand, id_, "step_retry")
+    [retry] = await hand.data_of(id_, "step_retry")
     assert (retry["attempt"], retry["max_attempts"], retry["delay_seconds"]) == (1, 3, 1.0)
     await live(hand, 70, "w1")
     await live(hand, 70, "w1")
@@ -153,7 +151,7 @@ async def test_unserved_items_of_a_fan_out_fail_one_by_one(hand):
     await live(hand, 60)
     await live(hand, 60)
     assert await hand.status(id_) == "completed"
-    failed = [e for e in await hand.engine.events(id_) if e["type"] == "item_failed"]
+    failed = await hand.events_of(id_, "item_failed")
     assert sorted(e["item"] for e in failed) == [0, 1, 2]
     assert {e["data"]["failure"]["class"] for e in failed} == {"worker_unavailable"}
 
@@ -191,7 +189,7 @@ async def test_one_that_cannot_be_decided_on_keeps_no_other_back(hand):
 
 
 async def refuse(hand: Hand, a: Assignment) -> None:
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "no_handler", "no")])
+    await hand.hand_back(a, reason="no_handler", detail="no")
     await hand.engine.sweep()
 
 
@@ -340,7 +338,7 @@ async def test_an_item_that_nothing_would_wake_is_repaired_and_reported(hand, br
     await hand.sql(f"update tenax.item set {broken}")
     assert await hand.lease() == []
     await hand.engine.sweep()
-    [told] = await data_of(hand, id_, "execution_activated")
+    [told] = await hand.data_of(id_, "execution_activated")
     assert told == {"reason": why}
     if "held" in broken:
         await live(hand, 60)
@@ -348,7 +346,7 @@ async def test_an_item_that_nothing_would_wake_is_repaired_and_reported(hand, br
     else:
         assert len(await hand.lease()) == 1
     await hand.engine.sweep()
-    assert len(await data_of(hand, id_, "execution_activated")) == 1
+    assert len(await hand.data_of(id_, "execution_activated")) == 1
 
 
 async def test_a_sleep_without_an_end_is_repaired(hand):
@@ -358,7 +356,7 @@ async def test_a_sleep_without_an_end_is_repaired(hand):
     await hand.engine.sweep()
     await hand.settle_down()
     assert await hand.status(id_) == "completed"
-    assert (await data_of(hand, id_, "execution_activated")) == [{"reason": "it waited without an end"}]
+    assert (await hand.data_of(id_, "execution_activated")) == [{"reason": "it waited without an end"}]
 
 
 async def test_what_is_as_it_should_be_is_left_alone(hand):

@@ -23,7 +23,7 @@ async def test_continue_lets_what_depends_on_it_go_on(hand):
     assert (execution["status"], execution["result"]) == ("completed", {"b": "ok"})
     assert statuses(execution) == {"a": "failed", "b": "completed"}
     assert execution["steps"]["a"]["on_failure"] == "continue"
-    [failed] = [e for e in await hand.engine.events(id_) if e["type"] == "step_failed_terminal"]
+    [failed] = await hand.events_of(id_, "step_failed_terminal")
     assert failed["data"]["on_failure"] == "continue"
     assert failed["data"]["failure"]["message"] == "a broke"
 

@@ -8,8 +8,6 @@ import pytest
 from hand import Hand
 from workforce import arrive, fleet_events, health, live, take
 
-from tenax.model.wire import Release
-
 Return = Callable[[Hand], Awaitable[Hand]]
 
 
@@ -90,7 +88,7 @@ async def test_what_the_first_worker_back_refuses_waits_for_the_others(hand):
     hand = await hand.restarted()
     await hand.beat(worker="w1")
     a = await take(hand, "w1")
-    await hand.engine.release([Release(id_, a.item_id, a.attempt, a.token, "no_handler", "no")])
+    await hand.hand_back(a, reason="no_handler", detail="no")
     await hand.engine.sweep()
     assert await hand.status(id_) == "running"
     await live(hand, 30, "w1")

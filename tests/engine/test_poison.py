@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from fans import counts, each_of, fan, told_of
 from hand import Hand
-from undoing import compensation_of, data_of, standing
+from undoing import compensation_of, standing
 from workforce import PATIENT, arrive, crash, fleet_events, health, live, take
 
 from tenax.engine.engine import Engine
@@ -58,7 +58,7 @@ async def test_an_item_that_costs_three_different_workers_their_lease_is_quarant
     assert step["held"]["rule"] == "poison"
     assert (step["held"]["item"], step["held"]["lost_by"]) == (None, ["a", "b", "c"])
     assert "it has cost 3 workers their lease (a, b, c)" in step["held"]["reason"]
-    [held] = [e for e in await hand.engine.events(id_) if e["type"] == "retry_held"]
+    [held] = await hand.events_of(id_, "retry_held")
     row = await item_row(hand)
     assert row["timeout_at"] is not None
     [at] = await hand.sql("select at from tenax.event where type = 'retry_held' and execution_id = $1", id_)
@@ -203,8 +203,8 @@ async def with_poison_after(hand: Hand, limit: int) -> Hand:
 
 async def check_release(hand: Hand, id_: int, policy: Policy, kind: str) -> None:
     """What was decided on the release is decided so again."""
-    [lost] = (await data_of(hand, id_, "lease_expired"))[-1:]
-    [told] = (await data_of(hand, id_, kind))[-1:]
+    [lost] = (await hand.data_of(id_, "lease_expired"))[-1:]
+    [told] = (await hand.data_of(id_, kind))[-1:]
     facts = Facts(
         failure_class="worker_lost", reason=lost["failure"]["reason"], message=lost["failure"]["message"]
     )
@@ -223,7 +223,7 @@ async def test_what_the_setting_would_not_hold_any_more_is_released_and_decided_
     later = await with_poison_after(hand, 4)
     await later.engine.sweep()
     assert (await hand.types(id_))[-2:] == ["retry_released", "step_retry"]
-    [released] = await data_of(hand, id_, "retry_released")
+    [released] = await hand.data_of(id_, "retry_released")
     assert (released["actor"], released["reason"]) == (
         SERVER_ACTOR,
         "poison_after would not hold it any more",
@@ -243,7 +243,7 @@ async def test_what_is_released_by_the_server_after_its_give_up_after_fails(hand
     await live(hand, 120, "good")
     await (await with_poison_after(hand, 0)).engine.sweep()
     assert (await hand.types(id_))[-3:] == ["retry_released", "step_failed_terminal", "execution_failed"]
-    [failed] = await data_of(hand, id_, "step_failed_terminal")
+    [failed] = await hand.data_of(id_, "step_failed_terminal")
     assert (failed["decision"]["rule"], failed["attempt"]) == ("give_up_after", 3)
     assert failed["failure"]["class"] == "worker_lost"
     policy = Policy(max_attempts=None, backoff="none", give_up_after=120.0)
@@ -259,7 +259,7 @@ async def test_what_is_released_by_the_server_is_not_due_before_its_time(hand):
         await live(hand, 10 if worker == "c" else 240, *CREW)
     await (await with_poison_after(hand, 4)).engine.sweep()
     assert (await hand.types(id_))[-2:] == ["retry_released", "step_retry"]
-    [held], [retry] = (await data_of(hand, id_, "retry_held"), (await data_of(hand, id_, "step_retry"))[-1:])
+    [held], [retry] = (await hand.data_of(id_, "retry_held"), (await hand.data_of(id_, "step_retry"))[-1:])
     assert retry["available_at"] == held["available_at"]
     assert 0 < retry["delay_seconds"] < 240
 
@@ -278,7 +278,7 @@ async def test_a_hold_ends_in_a_failure_that_uses_no_attempt(hand):
     assert await hand.status(id_) == "running"
     await live(hand, 10, "good")
     assert (await hand.types(id_))[-3:] == ["retry_held", "step_failed_terminal", "execution_failed"]
-    [failed] = await data_of(hand, id_, "step_failed_terminal")
+    [failed] = await hand.data_of(id_, "step_failed_terminal")
     assert failed["decision"]["rule"] == "hold_expired"
     assert failed["attempts"] == 3
     assert failed["failure"]["reason"] == "hold_expired"
@@ -292,9 +292,9 @@ async def test_what_was_decided_is_decided_so_again_from_the_log(hand):
     id_ = await quarantined(hand)
     await live(hand, 60, "good")
     policy = compile_policy(Policy(max_attempts=None, backoff="none"))
-    [lost] = (await data_of(hand, id_, "lease_expired"))[-1:]
-    [held] = await data_of(hand, id_, "retry_held")
-    [failed] = await data_of(hand, id_, "step_failed_terminal")
+    [lost] = (await hand.data_of(id_, "lease_expired"))[-1:]
+    [held] = await hand.data_of(id_, "retry_held")
+    [failed] = await hand.data_of(id_, "step_failed_terminal")
     for failure, record in ((lost["failure"], held["decision"]), (failed["failure"], failed["decision"])):
         facts = Facts(failure_class="worker_lost", reason=failure["reason"], message=failure["message"])
         again = replay(policy, Outcome("failed", facts=facts), Failure.from_dict(failure), record)

@@ -15,7 +15,7 @@ from hand import Hand
 from scheduling import ask, claim_all, claim_once, know_the_fleet, look_anew, one_step, stand, submit_many
 from slow_offers import slow_assign
 
-from tenax.model.wire import LeaseRequest, Release
+from tenax.model.wire import LeaseRequest
 from tenax.policy.offers import DEGRADED, HEALTHY, PROBE, Able, Candidate, Offer
 
 GPU = one_step("gpu", labels={"gpu": "yes"})
@@ -147,7 +147,7 @@ async def test_the_longest_waiting_go_first_whatever_kind_they_are(hand):
     odd = [(await submit_many(hand, 1, one_step("limited", concurrency=5)))[0]]
     refused = (await submit_many(hand, 1))[0]
     [a] = [a for a in await hand.lease() if a.execution_id == refused]
-    await hand.engine.release([Release(refused, a.item_id, a.attempt, a.token, "no_handler", "none")])
+    await hand.hand_back(a, reason="no_handler", detail="none")
     odd.append(refused)
     suspect = (await submit_many(hand, 1))[0]
     await hand.sql("update tenax.item set suspect = true where execution_id = $1", suspect)
@@ -170,11 +170,7 @@ async def test_what_a_worker_has_refused_goes_to_the_others_only(hand):
     await know_the_fleet(hand)
     ids = await submit_many(hand, 4)
     for name, ours in (("w1", 4), ("w2", 2)):
-        back = [
-            Release(a.execution_id, a.item_id, a.attempt, a.token, "no_handler", "none")
-            for a in await hand.lease(name, slots=ours)
-        ]
-        await hand.engine.release(back)
+        await hand.hand_back(*await hand.lease(name, slots=ours), reason="no_handler", detail="none")
     given = await claim_all(hand.engine, ask("w1"), ask("w2"), ask("w3"))
     assert [len(one) for one in given] == [0, 2, 2]
     assert sorted(a.execution_id for one in given for a in one) == ids

@@ -8,7 +8,7 @@ import pytest
 from hand import Hand, embedded_only
 
 from tenax.model.outcome import Facts, Failure, Outcome
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 from tenax.policy.decide import replay
 
 POLL = """
@@ -47,10 +47,6 @@ def varying(vary: str, *, spec: str = PYTHON, retry: str = "") -> str:
     return VARY.format(spec=spec, vary=vary, retry=retry)
 
 
-async def data_of(hand: Hand, id_: int, kind: str) -> list[dict[str, Any]]:
-    return [e["data"] for e in await hand.engine.events(id_) if e["type"] == kind]
-
-
 async def poll_once(hand: Hand, result: Any, delay: float = 5) -> Assignment:
     """The attempt that is ready finds it not yet done."""
     assignment = await hand.lease_one()
@@ -86,8 +82,7 @@ async def check_decisions(hand: Hand, id_: int) -> int:
 
 
 async def test_a_success_that_is_not_done_runs_again_after_its_delay_uncounted(hand):
-    id_ = await hand.submit(polling())
-    first = await hand.lease_one()
+    id_, first = await hand.start(polling())
     assert first.spec["args"] == {"last": None, "n": 1}
     assert (await hand.succeed(first, {"done": False, "page": 1})).verdict == "retry"
     await hand.clock.advance(4.999)
@@ -108,9 +103,9 @@ async def test_a_success_that_is_not_done_runs_again_after_its_delay_uncounted(h
         "step_completed",
         "execution_completed",
     ]
-    [polled] = await data_of(hand, id_, "action_polled")
+    [polled] = await hand.data_of(id_, "action_polled")
     assert (polled["result"], polled["polls"]) == ({"done": False, "page": 1}, 1)
-    [retry] = await data_of(hand, id_, "step_retry")
+    [retry] = await hand.data_of(id_, "step_retry")
     assert (retry["delay_seconds"], retry["last_error"]) == (5.0, None)
     assert retry["decision"]["after"]["counted"] == 0
     execution = await hand.engine.get(id_)
@@ -131,7 +126,7 @@ async def test_a_step_polls_a_thousand_times_without_an_attempt_counted_over_a_r
     assert (await hand.succeed(last, {"done": True})).verdict == "complete"
     step = (await hand.engine.get(id_))["steps"]["job"]
     assert (step["counted"], step["attempt"], step["polls"]) == (1, 1001, 1000)
-    after = [d["decision"]["after"] for d in await data_of(hand, id_, "step_retry")]
+    after = [d["decision"]["after"] for d in await hand.data_of(id_, "step_retry")]
     assert {ledger["counted"] for ledger in after} == {0}
     assert [ledger["polls"] for ledger in after] == list(range(1, 1001))
     assert await check_decisions(hand, id_) == 1001
@@ -146,14 +141,14 @@ async def test_polls_beyond_their_limit_are_a_timeout_that_the_policy_judges(han
         answers.append((await hand.succeed(await hand.lease_one(), {"done": False})).verdict)
         await hand.clock.advance(1)
     assert answers == ["retry", "retry", "fail"]
-    errors = await data_of(hand, id_, "action_error")
+    errors = await hand.data_of(id_, "action_error")
     assert [(e["failure"]["class"], e["failure"]["reason"]) for e in errors] == [
         ("timeout", "until_limit")
     ] * 3
     assert errors[0]["failure"]["message"] == "not done after 2 polls (max_polls of `until`)"
     failure = (await hand.engine.get(id_))["failure"]
     assert (failure["reason"], failure["attempts"]) == ("until_limit", 5)
-    assert (await data_of(hand, id_, "step_retry_exhausted"))[0]["attempts"] == 3
+    assert (await hand.data_of(id_, "step_retry_exhausted"))[0]["attempts"] == 3
     assert await check_decisions(hand, id_) == 5
 
 
@@ -198,7 +193,7 @@ async def test_failures_between_polls_count_and_do_not_forget_what_was_polled(ha
     assert (await hand.fail(await hand.lease_one())).verdict == "fail"
     failure = (await hand.engine.get(id_))["failure"]
     assert (failure["reason"], failure["attempts"]) == ("http_503", 6)
-    ledgers = [d["decision"]["after"] for d in await data_of(hand, id_, "step_retry")]
+    ledgers = [d["decision"]["after"] for d in await hand.data_of(id_, "step_retry")]
     assert [(one["counted"], one["polls"]) for one in ledgers] == [(0, 1), (1, 1), (1, 2), (2, 2), (2, 3)]
     assert await check_decisions(hand, id_) == 6
 
@@ -209,7 +204,7 @@ async def test_a_condition_that_breaks_fails_the_step_and_says_why(hand):
     failure = (await hand.engine.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
     assert failure["message"].startswith("`until` cannot be evaluated: ")
-    [error] = await data_of(hand, id_, "action_error")
+    [error] = await hand.data_of(id_, "action_error")
     assert error["result"] == {"count": [1]}, "what it gave is not lost"
     assert await check_decisions(hand, id_) == 1
 
@@ -257,8 +252,7 @@ async def test_a_lost_worker_between_polls_does_not_lose_them(hand):
     id_ = await hand.submit(polling())
     await poll_once(hand, {"done": False, "page": 1})
     await hand.lease_one()
-    await hand.pass_time(31)
-    await hand.settle_down()
+    await hand.wait(31)
     await hand.pass_time(1)
     again = await hand.lease_one("w2")
     assert again.spec["args"]["last"] == {"done": False, "page": 1}
@@ -283,9 +277,7 @@ async def inputs_of(hand: Hand, id_: int, outcomes: str) -> list[Any]:
             case "l":
                 await hand.pass_time(31)
             case "r":
-                await hand.engine.release(
-                    [Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")]
-                )
+                await hand.hand_back(a)
             case "s":
                 await hand.report(a, Outcome("snoozed", after=0))
             case _:
@@ -298,7 +290,7 @@ async def test_each_counted_attempt_has_its_entry_and_the_last_goes_on(hand):
     id_ = await hand.submit(varying("[{}, {args: {model: b}}, {args: {model: c}}]"))
     seen = await inputs_of(hand, id_, "ffff+")
     assert [spec["args"]["model"] for spec in seen] == ["a", "b", "c", "c", "c"]
-    started = [d.get("vary") for d in await data_of(hand, id_, "action_started")]
+    started = [d.get("vary") for d in await hand.data_of(id_, "action_started")]
     assert started == [
         None,
         {"entry": 2, "override": {"args": {"model": "b"}}},
@@ -313,7 +305,7 @@ async def test_the_first_entry_is_for_the_first_attempt(hand):
     id_ = await hand.submit(varying("[{args: {model: x}}, {args: {model: y}}]"))
     seen = await inputs_of(hand, id_, "f+")
     assert [spec["args"]["model"] for spec in seen] == ["x", "y"]
-    first = (await data_of(hand, id_, "action_started"))[0]
+    first = (await hand.data_of(id_, "action_started"))[0]
     assert first["vary"] == {"entry": 1, "override": {"args": {"model": "x"}}}
 
 

@@ -54,8 +54,7 @@ async def test_a_list_says_what_each_execution_waits_for(hand):
 
 @pytest.mark.settings(callback_url="http://here/")
 async def test_a_list_says_that_a_callback_is_awaited(hand):
-    id_ = await hand.submit(CALLED)
-    leased = await hand.lease_one()
+    id_, leased = await hand.start(CALLED)
     await hand.report(leased, Outcome("accepted", {"status_code": 202}))
     assert (await awaited(hand, id_))["for"] == "callback"
 

@@ -45,10 +45,6 @@ async def step_of(hand: Hand, id_: int, step: str = "s") -> dict[str, Any]:
     return (await hand.engine.get(id_))["steps"][step]
 
 
-async def data_of(hand: Hand, id_: int, kind: str) -> list[dict[str, Any]]:
-    return [e["data"] for e in await hand.engine.events(id_) if e["type"] == kind]
-
-
 async def check_holds_no_slot(hand: Hand) -> None:
     assert await hand.lease() == []
     assert await hand.sql("select from tenax.item where lease_token is not null or worker is not null") == []
@@ -78,7 +74,7 @@ async def test_a_sleep_lasts_as_long_as_it_says(hand, how):
         "step_completed",
         "execution_completed",
     ]
-    [started] = await data_of(hand, id_, "action_started")
+    [started] = await hand.data_of(id_, "action_started")
     assert (started["worker"], started["retry"]["attempt"]) == (None, 1)
     assert (await step_of(hand, id_))["counted"] == 1
 
@@ -158,7 +154,7 @@ async def test_a_signal_ends_the_wait_with_its_data(hand):
         "step_completed",
         "execution_completed",
     ]
-    [received] = await data_of(hand, id_, "signal_received")
+    [received] = await hand.data_of(id_, "signal_received")
     assert received == {"name": "go", "data": {"n": 1}, "actor": "ann", "key": None}
     assert (await step_of(hand, id_))["counted"] == 1
 
@@ -197,8 +193,7 @@ workflow:
 """
     id_ = await begun(hand, source)
     for seconds in (30, 30, 1):
-        await hand.pass_time(seconds)
-        await hand.settle_down()
+        await hand.wait(seconds)
     assert (await step_of(hand, id_, "old"))["attempt"] == 2
     told = [(await hand.engine.signal(id_, "go", actor="ann"))["delivered_to"]["step"] for _ in "ab"]
     assert told == ["young", "old"]
@@ -217,7 +212,7 @@ async def test_the_same_key_is_the_same_signal(hand):
     await hand.engine.signal(id_, "go", data=2, key="k2", actor="ann")
     assert await hand.status(id_) == "completed"
     assert (await hand.engine.signal(id_, "go", key="k", actor="ann"))["created"] is False
-    assert len(await data_of(hand, id_, "signal_received")) == 2
+    assert len(await hand.data_of(id_, "signal_received")) == 2
 
 
 async def test_a_signal_that_nobody_can_ever_take_is_refused(hand):
@@ -252,17 +247,14 @@ workflow:
 
 async def test_a_wait_that_comes_to_its_deadline_is_a_timeout_and_waits_again_where_the_policy_says_so(hand):
     id_ = await begun(hand, WITH_DEADLINE)
-    await hand.pass_time(59)
-    await hand.settle_down()
+    await hand.wait(59)
     assert (await step_of(hand, id_))["status"] == "running"
-    await hand.pass_time(1)
-    await hand.settle_down()
-    [error] = await data_of(hand, id_, "action_error")
+    await hand.wait(1)
+    [error] = await hand.data_of(id_, "action_error")
     assert (error["failure"]["class"], error["failure"]["reason"]) == ("timeout", "wait_deadline")
     assert error["failure"]["message"] == "the signal `go` did not come by the deadline"
     assert (await hand.engine.signal(id_, "go", data="kept", actor="ann"))["delivered_to"] is None
-    await hand.pass_time(10)
-    await hand.settle_down()
+    await hand.wait(10)
     assert (await hand.engine.get(id_))["result"] == {"s": "kept"}
     step = await step_of(hand, id_)
     assert (step["attempt"], step["counted"]) == (2, 2)
@@ -271,8 +263,7 @@ async def test_a_wait_that_comes_to_its_deadline_is_a_timeout_and_waits_again_wh
 async def test_a_wait_whose_deadlines_are_used_up_fails(hand):
     id_ = await begun(hand, WITH_DEADLINE)
     for seconds in (60, 10, 60):
-        await hand.pass_time(seconds)
-        await hand.settle_down()
+        await hand.wait(seconds)
     failure = (await hand.engine.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("timeout", "wait_deadline")
     assert (await hand.types(id_))[-3:] == [
@@ -336,7 +327,7 @@ async def test_an_approval_lets_it_go_on(hand):
     assert (await hand.lease_one()).step == "next"
     step = await step_of(hand, id_)
     assert step["result"] == {"approved": True, "by": "ann", "reason": "fine"}
-    [who] = await data_of(hand, id_, "operator_action")
+    [who] = await hand.data_of(id_, "operator_action")
     assert who == {"action": "approve", "actor": "ann", "reason": "fine"}
 
 
@@ -353,8 +344,7 @@ async def test_a_rejection_is_a_denial_that_is_not_retried(hand):
 
 async def test_an_approval_has_a_deadline_too(hand):
     id_ = await begun(hand, APPROVAL.replace("type: wait", "type: wait, deadline: 1m"))
-    await hand.pass_time(60)
-    await hand.settle_down()
+    await hand.wait(60)
     failure = (await hand.engine.get(id_))["failure"]
     assert failure["message"] == "the approval did not come by the deadline"
 
