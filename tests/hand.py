@@ -39,6 +39,10 @@ workflow:
     task: some:task
     retry: {max_attempts: 3, initial_delay: 1, backoff_multiplier: 2, jitter: 0}
 """
+STARTED = ["execution_started", "step_enqueued", "action_started"]
+STEP_DONE = ["action_completed", "step_completed"]
+EXHAUSTED = ["step_retry_exhausted", "step_failed_terminal", "execution_failed"]
+CANCELLED = ["operator_action", "item_cancelled", "execution_cancelled"]
 
 
 class Hand:

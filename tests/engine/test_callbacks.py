@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from hand import Hand
+from hand import STEP_DONE, Hand
 
 from tenax.engine.assign import receipt
 from tenax.errors import NotFound
@@ -81,12 +81,7 @@ async def test_a_2xx_ends_the_lease_and_the_callback_ends_the_attempt(hand):
     assert (await hand.lease_one()).step == "then"
     [done] = await hand.events_of(a.execution_id, "action_completed")
     assert done["data"]["via"] == "callback"
-    assert (await hand.types(a.execution_id))[2:6] == [
-        "action_started",
-        "action_accepted",
-        "action_completed",
-        "step_completed",
-    ]
+    assert (await hand.types(a.execution_id))[2:6] == ["action_started", "action_accepted", *STEP_DONE]
 
 
 async def test_the_url_names_item_attempt_receipt_and_step(hand):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from families import LEAF, begun, calling, child_of, children_of, do, statuses, three_levels
+from hand import STARTED, STEP_DONE
 
 from tenax.errors import NotFound, UsageError
 from tenax.model.wire import Assignment
@@ -24,14 +25,7 @@ async def test_a_child_gives_its_result_to_the_step(hand):
     await hand.succeed(work, "done")
     await hand.settle_down()
     assert (await hand.engine.get(id_))["result"] == {"call": {"got": "done"}}
-    assert await hand.types(id_) == [
-        "execution_started",
-        "step_enqueued",
-        "action_started",
-        "action_completed",
-        "step_completed",
-        "execution_completed",
-    ]
+    assert await hand.types(id_) == [*STARTED, *STEP_DONE, "execution_completed"]
     started = (await hand.engine.events(id_))[2]["data"]
     assert (started["child"], started["worker"]) == (child, None)
     assert (await hand.engine.events(child))[0]["data"]["parent"]["execution_id"] == id_

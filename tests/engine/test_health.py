@@ -12,11 +12,13 @@ from workforce import (
     arrive,
     changes,
     crash,
+    crash_often,
     fail_often,
     fleet_events,
     health,
     live,
     new_life,
+    pass_probe,
     take,
 )
 
@@ -65,11 +67,7 @@ async def test_a_worker_that_crashes_ten_times_in_a_row_gets_nothing_but_its_pro
     await live(hand, 30, "good", "bad")
     assert await hand.lease("bad") == []
     await live(hand, 60, "good", "bad")
-    probe = await hand.lease_one("bad")
-    await hand.clock.advance(1)
-    await hand.succeed(probe)
-    await hand.look()
-    assert await health(hand, "bad") == ("degraded", "recovering")
+    await pass_probe(hand, "bad")
     await hand.succeed(await take(hand, "bad"))
     await hand.clock.advance(1)
     await hand.look()
@@ -140,9 +138,7 @@ async def test_a_sick_worker_is_probed_while_something_long_runs_on_it(hand):
 async def test_without_a_failure_a_recovering_worker_is_healthy_after_a_while(hand):
     await a_sick_worker(hand)
     await live(hand, 60, "good", "bad")
-    probe = await hand.lease_one("bad")
-    await hand.clock.advance(1)
-    await hand.succeed(probe)
+    await pass_probe(hand, "bad")
     await hand.submit(PATIENT)
     await live(hand, 50, "good", "bad")
     await fail_often(hand, "bad", 1)
@@ -186,11 +182,7 @@ async def test_without_probing_only_a_person_brings_it_back(hand):
 async def test_a_worker_that_is_resumed_while_it_recovers_is_healthy_at_once(hand):
     await a_sick_worker(hand)
     await live(hand, 60, "good", "bad")
-    probe = await hand.lease_one("bad")
-    await hand.clock.advance(1)
-    await hand.succeed(probe)
-    await hand.look()
-    assert await health(hand, "bad") == ("degraded", "recovering")
+    await pass_probe(hand, "bad")
     assert await hand.engine.resume_worker("bad", actor="ann") is True
     await hand.look()
     assert await health(hand, "bad") == ("healthy", None)
@@ -331,11 +323,7 @@ async def test_a_probe_that_succeeds_clears_the_window_too(hand):
     assert await health(hand, "bad") == ("unhealthy", "failure_rate")
     await hand.submit(PATIENT)
     await live(hand, 60, "good", "bad")
-    probe = await hand.lease_one("bad")
-    await hand.clock.advance(1)
-    await hand.succeed(probe)
-    await hand.look()
-    assert await health(hand, "bad") == ("degraded", "recovering")
+    await pass_probe(hand, "bad")
     assert (await hand.engine.worker("bad"))["runs"] == 0
 
 
@@ -351,30 +339,20 @@ async def test_a_few_failures_are_forgotten_after_the_window_and_many_are_not(ha
     assert await health(hand, "many") == ("unhealthy", "consecutive_failures")
 
 
-async def test_a_streak_ends_together_with_its_verdict(hand):
+@pytest.mark.parametrize(("streak", "times"), [(fail_often, 9), (crash_often, 3)], ids=["failures", "losses"])
+@pytest.mark.settings(poison_after=0)
+async def test_a_streak_ends_together_with_its_verdict(hand, streak, times):
     await arrive(hand, "a", "b", "few")
     await hand.submit(PATIENT)
-    await fail_often(hand, "few", 9)
-    assert (await hand.engine.worker("few"))["consecutive_failures"] == 9
+    await streak(hand, "few", times)
+    assert (await hand.engine.worker("few"))["consecutive_failures"] == times
+    assert await health(hand, "few") == ("degraded", "consecutive_failures")
     await live(hand, 310, "a", "b", "few")
     assert await health(hand, "few") == ("healthy", None)
     assert (await hand.engine.worker("few"))["consecutive_failures"] == 0
     await fail_often(hand, "few", 1)
     assert await health(hand, "few") == ("healthy", None)
     assert (await hand.engine.worker("few"))["consecutive_failures"] == 1
-
-
-@pytest.mark.settings(poison_after=0)
-async def test_a_streak_of_losses_ends_together_with_its_verdict(hand):
-    await arrive(hand, "a", "b", "few")
-    for _ in range(3):
-        await hand.submit(PATIENT)
-        await crash(hand, "few")
-    await hand.look()
-    assert await health(hand, "few") == ("degraded", "consecutive_failures")
-    await live(hand, 310, "a", "b", "few")
-    assert await health(hand, "few") == ("healthy", None)
-    assert (await hand.engine.worker("few"))["consecutive_failures"] == 0
 
 
 # -- the floor
@@ -412,9 +390,7 @@ async def test_failures_take_no_more_than_half(hand):
 async def a_drained_worker(hand: Hand) -> None:
     """`bad` was lost five times, and `good` is there beside it."""
     await arrive(hand, "good", "bad")
-    for _ in range(5):
-        await hand.submit(PATIENT)
-        await crash(hand, "bad")
+    await crash_often(hand, "bad")
     assert (await hand.engine.worker("bad"))["state"] == "draining"
 
 

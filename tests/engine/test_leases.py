@@ -6,7 +6,7 @@ import asyncio
 import uuid
 
 import pytest
-from hand import ONE_STEP
+from hand import CANCELLED, EXHAUSTED, ONE_STEP, Hand
 from msgspec.structs import replace
 
 from tenax.engine.late import MAX_LATE_RESULTS
@@ -21,17 +21,11 @@ async def test_a_lost_worker_is_retried_and_its_report_is_late(hand):
     assert (await hand.types(id_))[-2:] == ["lease_expired", "step_retry"]
     before = await hand.engine.get(id_)
 
-    answer = await hand.succeed(lost, "too late")
-    assert answer.status == "late"
-    events = await hand.engine.events(id_)
-    assert events[-1]["type"] == "late_result"
-    assert events[-1]["step"] == "only"
-    assert events[-1]["data"]["result"] == "too late"
-    again = await hand.succeed(lost, "too late")
-    assert again.status == "late"
-    assert len(await hand.engine.events(id_)) == len(events), "the same late report makes no second event"
-    after = await hand.engine.get(id_)
-    assert after["steps"] == before["steps"]
+    for _ in range(2):
+        assert (await hand.succeed(lost, "too late")).status == "late"
+        [late] = await hand.events_of(id_, "late_result")  # the same late report makes no second event
+        assert (late["step"], late["data"]["result"]) == ("only", "too late")
+    assert (await hand.engine.get(id_))["steps"] == before["steps"]
 
     await hand.clock.advance(1)
     await hand.succeed(await hand.lease_one(), "right")
@@ -75,12 +69,7 @@ async def test_heartbeats_keep_a_lease_and_name_what_is_revoked(hand):
     assert revoked.token == held.token
     assert (await hand.succeed(held)).status == "late"
     assert await hand.status(id_) == "cancelled"
-    assert (await hand.types(id_))[-4:] == [
-        "operator_action",
-        "item_cancelled",
-        "execution_cancelled",
-        "late_result",
-    ]
+    assert (await hand.types(id_))[-4:] == [*CANCELLED, "late_result"]
 
 
 async def test_after_a_gap_in_service_no_lease_expires_for_a_full_lease(hand):
@@ -211,22 +200,27 @@ async def test_nor_can_it_give_a_reason_that_only_the_server_knows(hand, reason,
     assert ended["data"]["decision"]["rule"] == "retry_when"
 
 
-async def test_a_worker_that_comes_back_is_asked_again_for_what_it_refused(hand):
-    await hand.submit()
+async def refuse(hand: Hand, worker: str) -> None:
+    """It leases what there is, and has no handler for it."""
+    await hand.hand_back(await hand.lease_one(worker), reason="no_handler", detail="no module some")
+
+
+async def refused_by_the_first_of_two(hand: Hand) -> int:
+    id_ = await hand.submit()
     await hand.register("w1")
     await hand.register("w2")
-    a = await hand.lease_one("w1")
-    await hand.hand_back(a, reason="no_handler")
+    await refuse(hand, "w1")
+    return id_
+
+
+async def test_a_worker_that_comes_back_is_asked_again_for_what_it_refused(hand):
+    await refused_by_the_first_of_two(hand)
     await hand.register("w1")
     assert len(await hand.lease("w1")) == 1
 
 
 async def test_what_the_last_live_workers_have_refused_is_not_found(hand):
-    id_ = await hand.submit()
-    await hand.register("w1")
-    await hand.register("w2")
-    a = await hand.lease_one("w1")
-    await hand.hand_back(a, reason="no_handler")
+    id_ = await refused_by_the_first_of_two(hand)
     await hand.pass_time(40)
     await hand.beat(worker="w1")
     await hand.engine.sweep()
@@ -271,45 +265,33 @@ async def test_an_expired_queue_entry_uses_an_attempt(hand):
         assert await hand.engine.reap() == 1
     events = await hand.engine.events(id_)
     assert [e["attempt"] for e in events if e["type"] == "queue_expired"] == [1, 2, 3, 4, 5]
-    assert [e["type"] for e in events][-3:] == [
-        "step_retry_exhausted",
-        "step_failed_terminal",
-        "execution_failed",
-    ]
+    assert [e["type"] for e in events][-3:] == EXHAUSTED
     assert "action_started" not in [e["type"] for e in events]
     assert events[2]["data"]["failure"]["class"] == "worker_unavailable", "there is no worker at all"
 
 
 @pytest.mark.parametrize(
-    ("worker", "failure_class"),
+    ("worker", "ttl", "failure_class"),
     [
-        ({}, "queue_timeout"),
-        ({"queues": ("mail",)}, "worker_unavailable"),
-        ({"runtimes": ("http",)}, "worker_unavailable"),
-        ({"execution_id": 999}, "worker_unavailable"),
-        ({"execution_id": 1}, "queue_timeout"),
+        ({}, 10, "queue_timeout"),
+        ({"queues": ("mail",)}, 10, "worker_unavailable"),
+        ({"runtimes": ("http",)}, 10, "worker_unavailable"),
+        ({"execution_id": 999}, 10, "worker_unavailable"),
+        ({"execution_id": 1}, 10, "queue_timeout"),
+        pytest.param({}, 40, "worker_unavailable", id="silent meanwhile"),
     ],
 )
-async def test_the_time_in_the_queue_runs_out_with_and_without_an_able_worker(hand, worker, failure_class):
-    source = ONE_STEP.replace("task: some:task", "task: some:task\n    queue_ttl: 10s")
-    id_ = await hand.submit(source)
+async def test_the_time_in_the_queue_runs_out_with_and_without_an_able_worker(
+    hand, worker, ttl, failure_class
+):
+    id_ = await hand.submit(ONE_STEP.replace("task: some:task", f"task: some:task\n    queue_ttl: {ttl}s"))
     assert id_ == 1
     await hand.register("w1", **worker)
-    await hand.clock.advance(10)
+    await hand.pass_time(ttl)
     assert await hand.engine.reap() == 1
     [expired] = await hand.data_of(id_, "queue_expired")
     assert (expired["failure"]["class"], expired["failure"]["reason"]) == (failure_class, "queue_ttl_expired")
     assert ("no live worker" in expired["error"]) == (failure_class == "worker_unavailable")
-
-
-async def test_a_worker_that_is_silent_is_not_there_when_the_time_in_the_queue_runs_out(hand):
-    source = ONE_STEP.replace("task: some:task", "task: some:task\n    queue_ttl: 40s")
-    await hand.register("w1")
-    id_ = await hand.submit(source)
-    await hand.pass_time(40)
-    assert await hand.engine.reap() == 1
-    [expired] = await hand.data_of(id_, "queue_expired")
-    assert expired["failure"]["class"] == "worker_unavailable"
 
 
 async def test_a_lease_handed_back_is_not_counted(hand):
@@ -386,27 +368,17 @@ async def test_a_caller_that_goes_away_as_it_is_granted_something_has_it_handed_
 
 
 async def test_a_worker_without_the_handler_hands_on_to_one_that_has_it(hand):
-    id_ = await hand.submit()
-    await hand.register("w1")
-    await hand.register("w2")
-    a = await hand.lease_one("w1")
-    await hand.hand_back(a, reason="no_handler", detail="no module some")
+    id_ = await refused_by_the_first_of_two(hand)
     assert await hand.lease("w1") == [], "it is not asked again"
-    b = await hand.lease_one("w2")
-    await hand.succeed(b)
+    await hand.succeed(await hand.lease_one("w2"))
     assert await hand.status(id_) == "completed"
 
 
 async def test_a_handler_that_nobody_has_is_not_found(hand):
-    id_ = await hand.submit()
-    await hand.register("w1")
-    await hand.register("w2")
-    for worker in ("w1", "w2"):
-        a = await hand.lease_one(worker)
-        await hand.hand_back(a, reason="no_handler", detail="no module some")
+    id_ = await refused_by_the_first_of_two(hand)
+    await refuse(hand, "w2")
     execution = await hand.engine.get(id_)
-    assert execution["status"] == "failed"
-    assert execution["failure"]["class"] == "not_found"
+    assert (execution["status"], execution["failure"]["class"]) == ("failed", "not_found")
 
 
 async def test_workers_lease_only_what_they_can_run(hand):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand import ONE_STEP
+from hand import EXHAUSTED, ONE_STEP
 
 from tenax.model.outcome import Facts, Outcome
 
@@ -56,12 +56,7 @@ async def test_all_attempts_fail(hand):
     for _ in range(3):
         await hand.fail(await hand.lease_one())
         await hand.clock.advance(10)
-    assert (await hand.types(id_))[-4:] == [
-        "action_error",
-        "step_retry_exhausted",
-        "step_failed_terminal",
-        "execution_failed",
-    ]
+    assert (await hand.types(id_))[-4:] == ["action_error", *EXHAUSTED]
     exhausted = (await hand.engine.events(id_))[-3]["data"]
     assert (exhausted["attempts"], exhausted["max_attempts"]) == (3, 3)
     assert exhausted["final_error"] == "503 Service Unavailable"

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 from hand import Hand
-from workforce import PATIENT, arrive, changes, crash, fail_often, fleet_events, health, live, new_life, take
+from workforce import (
+    PATIENT,
+    arrive,
+    changes,
+    crash,
+    crash_often,
+    fail_often,
+    fleet_events,
+    health,
+    live,
+    new_life,
+    take,
+)
 
 from tenax.errors import Conflict, NotFound
 from tenax.model.health import HealthReport
@@ -221,9 +233,7 @@ async def test_a_worker_that_drains_cannot_be_paused(hand):
 
 async def test_a_person_drains_a_worker_that_the_server_drained_so_that_it_leaves(hand):
     await arrive(hand, "good", "w1")
-    for _ in range(5):
-        await hand.submit(PATIENT)
-        await crash(hand, "w1")
+    await crash_often(hand, "w1")
     answer = await hand.beat(worker="w1")
     assert (answer.state, answer.leave) == ("draining", False)
     assert await hand.engine.drain_worker("w1", actor="ann") is True

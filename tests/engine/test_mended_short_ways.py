@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 
-import pytest
 from finishing import chain
 from hand import Hand
 
@@ -64,7 +63,7 @@ async def test_what_is_remembered_of_a_lease_is_small_and_ends_with_it(hand):
     assert leased.take(a.token) is None
 
 
-async def test_a_claim_that_is_cut_off_hands_back_what_it_had_leased(hand, monkeypatch: pytest.MonkeyPatch):
+async def test_a_claim_that_is_cut_off_hands_back_what_it_had_leased(hand, monkeypatch):
     """The server stops between the lease and its answer: nobody is to blame, and nothing is counted."""
     await hand.register("w1")
     id_ = await hand.submit(chain(1))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from fans import fan
-from hand import ONE_STEP, Hand
-from workforce import PATIENT, arrive, crash, fail_often, live, take
+from hand import EXHAUSTED, ONE_STEP, Hand
+from workforce import PATIENT, arrive, crash_often, fail_often, live, take
 
 from tenax.engine.nets import KEYS_AT_ONCE
 from tenax.model.health import HealthReport
@@ -95,9 +95,7 @@ async def test_work_that_no_worker_is_able_to_run_for_too_long_fails_as_any_othe
     assert (retry["attempt"], retry["max_attempts"], retry["delay_seconds"]) == (1, 3, 1.0)
     await live(hand, 70, "w1")
     await live(hand, 70, "w1")
-    assert (await hand.types(id_))[4:] == [
-        "queue_expired", "step_retry", "queue_expired", "step_retry_exhausted", "step_failed_terminal", "execution_failed",
-    ]  # fmt: skip
+    assert (await hand.types(id_))[4:] == ["queue_expired", "step_retry", "queue_expired", *EXHAUSTED]
     assert (await hand.engine.get(id_))["failure"]["class"] == "worker_unavailable"
 
 
@@ -207,9 +205,7 @@ async def test_a_paused_worker_may_yet_run_what_others_refuse(hand):
 
 async def test_a_worker_that_the_server_drained_may_yet_run_what_others_refuse(hand):
     await arrive(hand, "good", "bad")
-    for _ in range(5):
-        await hand.submit(PATIENT)
-        await crash(hand, "bad")
+    await crash_often(hand, "bad")
     assert (await hand.engine.worker("bad"))["state"] == "draining"
     id_ = await hand.submit()
     await refuse(hand, await take(hand, "good"))

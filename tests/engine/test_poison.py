@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 from fans import counts, each_of, fan, told_of
-from hand import Hand
+from hand import EXHAUSTED, Hand
 from undoing import compensation_of, standing
-from workforce import PATIENT, arrive, crash, fleet_events, health, live, take
+from workforce import PATIENT, arrive, crash, crash_often, fleet_events, health, live, take
 
 from tenax.engine.engine import Engine
 from tenax.model.decision import Controls
@@ -40,8 +40,8 @@ async def quarantined(hand: Hand, source: str = PATIENT) -> int:
     return id_
 
 
-async def item_row(hand: Hand, columns: str = "state, attempt, timeout_at, ledger") -> dict:
-    [row] = await hand.sql(f"select {columns} from tenax.item")
+async def item_row(hand: Hand) -> dict:
+    [row] = await hand.sql("select state, attempt, timeout_at, ledger, placed from tenax.item")
     return dict(row)
 
 
@@ -161,9 +161,7 @@ async def test_a_suspect_runs_beside_what_is_none(hand):
 
 async def test_an_item_whose_attempts_are_used_up_fails_and_its_workers_are_pardoned_all_the_same(hand):
     id_ = await quarantined(hand, PATIENT.replace("unlimited", "3, infra_attempts: 0"))
-    assert (await hand.types(id_))[-4:] == [
-        "lease_expired", "step_retry_exhausted", "step_failed_terminal", "execution_failed",
-    ]  # fmt: skip
+    assert (await hand.types(id_))[-4:] == ["lease_expired", *EXHAUSTED]
     assert await losses(hand, "a", "b", "c") == [0, 0, 0]
 
 
@@ -224,10 +222,8 @@ async def test_what_the_setting_would_not_hold_any_more_is_released_and_decided_
     await later.engine.sweep()
     assert (await hand.types(id_))[-2:] == ["retry_released", "step_retry"]
     [released] = await hand.data_of(id_, "retry_released")
-    assert (released["actor"], released["reason"]) == (
-        SERVER_ACTOR,
-        "poison_after would not hold it any more",
-    )
+    assert released["actor"] == SERVER_ACTOR
+    assert released["reason"] == "poison_after would not hold it any more"
     await check_release(hand, id_, Policy(max_attempts=None, backoff="none"), "step_retry")
     explained = [one["text"] for one in await hand.engine.explain(id_)]
     assert any("Attempts: 3 attempts used; none has ended since it was held." in text for text in explained)
@@ -417,11 +413,11 @@ async def test_a_lost_row_of_a_released_item_comes_back_released(hand):
 async def test_a_lost_row_of_a_held_item_of_a_fan_out_comes_back_held(hand):
     id_ = await quarantined(hand, fan(["x", "y"], parallelism=1, retry=STUBBORN))
     await hand.succeed(await take(hand, "good"))
-    before = await item_row(hand, "state, attempt, timeout_at, ledger, placed")
+    before = await item_row(hand)
     assert before["state"] == "held"
     await hand.sql("delete from tenax.item")
     await hand.engine.sweep()
-    assert await item_row(hand, "state, attempt, timeout_at, ledger, placed") == before
+    assert await item_row(hand) == before
     assert await hand.lease("good") == []
     assert await counts(hand, id_) == {"total": 2, "held": 1, "succeeded": 1}
 
@@ -442,18 +438,11 @@ async def test_a_lost_row_of_a_held_compensation_comes_back_held(hand):
 # -- workers on which many items die
 
 
-async def dying(hand: Hand, times: int = 5) -> None:
-    """`bad` dies over one item after the other."""
-    for _ in range(times):
-        await hand.submit(PATIENT)
-        await crash(hand, "bad")
-
-
 async def test_a_worker_that_is_lost_again_and_again_is_drained_and_others_are_not(hand):
     await arrive(hand, "good", "bad")
-    await dying(hand, 4)
+    await crash_often(hand, "bad", 4)
     assert (await hand.engine.worker("bad"))["state"] == "active"
-    await dying(hand, 1)
+    await crash_often(hand, "bad", 1)
     told = await hand.engine.worker("bad")
     assert (told["state"], told["state_actor"]) == ("draining", "tenax:server")
     assert told["state_reason"] == "it was lost 5 times with work in its hands within 5m"
@@ -480,7 +469,7 @@ async def test_a_worker_that_is_lost_again_and_again_is_drained_and_others_are_n
 
 async def test_another_version_of_a_drained_worker_is_active(hand):
     await arrive(hand, "good", "bad")
-    await dying(hand)
+    await crash_often(hand, "bad")
     assert (await hand.engine.worker("bad"))["state"] == "draining"
     await arrive(hand, "bad", version="mended")
     await hand.submit(PATIENT)
@@ -497,7 +486,7 @@ async def test_another_version_of_a_drained_worker_is_active(hand):
 async def test_the_last_able_worker_is_not_drained_until_another_comes(hand):
     await arrive(hand, "other", queues=("mail",))
     await arrive(hand, "bad")
-    await dying(hand, 6)
+    await crash_often(hand, "bad", 6)
     assert (await hand.engine.worker("bad"))["state"] == "active"
     await arrive(hand, "good")
     assert (await hand.engine.worker("bad"))["state"] == "draining"
@@ -505,9 +494,9 @@ async def test_the_last_able_worker_is_not_drained_until_another_comes(hand):
 
 async def test_losses_out_of_the_window_do_not_count(hand):
     await arrive(hand, "good", "bad")
-    await dying(hand, 4)
+    await crash_often(hand, "bad", 4)
     await live(hand, 300, "good", "bad")
-    await dying(hand, 1)
+    await crash_often(hand, "bad", 1)
     told = await hand.engine.worker("bad")
     assert (told["state"], told["losses"]) == ("active", 1)
 
@@ -515,5 +504,5 @@ async def test_losses_out_of_the_window_do_not_count(hand):
 @pytest.mark.settings(drain_after=0)
 async def test_with_draining_switched_off_it_stays(hand):
     await arrive(hand, "good", "bad")
-    await dying(hand, 6)
+    await crash_often(hand, "bad", 6)
     assert (await hand.engine.worker("bad"))["state"] == "active"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from families import begun, calling, child_of
 from finishing import answered, chain, decided_from_memory, failure, left_behind, success
-from hand import Hand
+from hand import CANCELLED, STARTED, STEP_DONE, Hand
 from undoing import UNDO
 
 from tenax.engine.leased import Leased
@@ -30,8 +30,6 @@ workflow:
   - {{step: c, type: python, task: "t:t", {RETRY}}}
   - {{step: d, type: python, task: "t:t", needs: [c]}}
 """
-STARTED = ["execution_started", "step_enqueued", "action_started"]
-STEP_DONE = ["action_completed", "step_completed"]
 CHAIN_DONE = [*STARTED, *STEP_DONE, "step_enqueued", "action_started", *STEP_DONE, "execution_completed"]
 APPLIED, AGAIN, LATE = ("applied", "complete"), ("applied", "retry"), ("late", None)
 
@@ -76,8 +74,7 @@ async def test_a_cancelled_execution_hears_it_late(hand, way, steps):
     await hand.engine.cancel(id_, actor="ann")
     await refused(hand, id_, way.told(a))
     assert await answered(hand, way.told(a)) == [LATE]
-    ended = ["operator_action", "item_cancelled", "execution_cancelled", "late_result"]
-    assert (await hand.types(id_))[3:] == ended
+    assert (await hand.types(id_))[3:] == [*CANCELLED, "late_result"]
     assert await hand.lease() == []
     assert await hand.sql("select from tenax.item") == []
 
@@ -94,6 +91,7 @@ async def test_a_paused_execution_hears_it_and_waits_with_what_follows(hand, way
     assert (b.step, b.attempt) == (("s1", 1) if way.told is success else ("s0", 2))
     assert await decided_from_memory(hand, success(b, 2)) == {b.item_id}
     assert await hand.counts(id_, *way.events) == ((2, 2) if way.told is success else (1, 1))
+    assert await hand.status(id_) == ("completed" if way.told is success else "running")
 
 
 @pytest.mark.parametrize("steps", [1, 2])
@@ -335,20 +333,23 @@ async def test_a_batch_of_all_kinds_is_answered_in_its_order(hand):
 
 # -- more to be told than a result, or to others
 
-USAGE = Usage(cost_usd=0.5, tokens=7)
 
-
-@pytest.mark.parametrize(("way_", "more", "told"), [
-    ("success", {"usage": USAGE}, {"usage": {"cost_usd": 0.5, "tokens": 7}}),
-    ("success", {"after": 5.0}, {"after": 5.0}),
-    ("failure", {"usage": USAGE}, {"usage": {"cost_usd": 0.5, "tokens": 7}}),
+@pytest.mark.parametrize(("name", "value", "told"), [
+    ("usage", Usage(cost_usd=0.5, tokens=7), {"cost_usd": 0.5, "tokens": 7}),
+    ("after", 5.0, 5.0),
 ])  # fmt: skip
-async def test_what_else_an_outcome_says_is_kept(hand, way_, more: dict[str, Any], told: dict[str, Any]):
-    way = WAYS[way_]
+async def test_what_else_an_outcome_says_is_kept(hand, name: str, value: Any, told: Any):
+    id_, a = await hand.start(chain(2))
+    assert await decided_from_memory(hand, success(a, 1, **{name: value})) == {a.item_id}
+    [data] = await hand.data_of(id_, "action_completed")
+    assert (data["result"], data[name]) == (1, told)
+
+
+async def test_a_retry_that_used_something_up_says_so(hand):
     id_, a = await hand.start(chain(2, RETRY))
-    assert await answered(hand, way.told(a, **more)) == [way.answer]
-    [data] = await hand.data_of(id_, way.events[0])
-    assert {name: data[name] for name in told} == told
+    assert await answered(hand, failure(a, usage=Usage(tokens=7))) == [AGAIN]
+    [data] = await hand.data_of(id_, "action_error")
+    assert data["usage"] == {"cost_usd": None, "tokens": 7}
 
 
 async def test_the_parent_hears_of_a_child_whose_last_step_is_like_any_other(hand):

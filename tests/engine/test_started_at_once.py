@@ -262,9 +262,7 @@ def answer_lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-async def test_what_was_committed_as_the_answer_was_lost_is_handed_back(
-    hand, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_was_committed_as_the_answer_was_lost_is_handed_back(hand, monkeypatch):
     """The lease is there, and nobody knows. The next claim releases it, by its grant."""
     parked = await park(hand)
     with answer_lost(monkeypatch), pytest.raises(Unreachable):
@@ -322,9 +320,7 @@ async def test_what_comes_before_its_worker_asks_again_is_next(hand):
         assert (await given(ask(hand))).execution_id == second
 
 
-async def test_what_was_lost_on_its_way_is_handed_back_as_soon_as_someone_asks(
-    hand, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_was_lost_on_its_way_is_handed_back_as_soon_as_someone_asks(hand, monkeypatch):
     async with dispatching(hand):
         parked = await ask_in_vain(hand)
         with answer_lost(monkeypatch), pytest.raises(Unreachable):
@@ -335,9 +331,7 @@ async def test_what_was_lost_on_its_way_is_handed_back_as_soon_as_someone_asks(
         assert "lease_released" in await hand.types(again.execution_id)
 
 
-async def test_a_server_that_stops_hands_back_what_it_is_in_doubt_about(
-    hand, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_server_that_stops_hands_back_what_it_is_in_doubt_about(hand, monkeypatch):
     await park(hand)
     with answer_lost(monkeypatch), pytest.raises(Unreachable):
         await hand.submit()
@@ -346,9 +340,7 @@ async def test_a_server_that_stops_hands_back_what_it_is_in_doubt_about(
     assert (item["state"], item["ledger"]) == ("queued", None)
 
 
-async def test_what_is_stored_is_submitted_whatever_becomes_of_its_lease(
-    hand, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_is_stored_is_submitted_whatever_becomes_of_its_lease(hand, monkeypatch):
     parked = await park(hand)
 
     async def broken(*_: object) -> None:

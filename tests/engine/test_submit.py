@@ -157,7 +157,7 @@ async def test_large_inputs_and_old_ones_are_read_when_they_are_needed(hand, mon
     assert statements.count(sql("load_inputs")) == 1
 
 
-async def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(hand, monkeypatch: pytest.MonkeyPatch):
+async def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(hand, monkeypatch):
     """The key is looked up after the others are inserted. Should that fail, their callers submit again: nothing may be left."""
     await hand.submit(key="taken")
 

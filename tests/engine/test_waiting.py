@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hand import Hand
+from hand import EXHAUSTED, STARTED, STEP_DONE, Hand
 
 from tenax.errors import Conflict, NotFound
 
@@ -66,14 +66,7 @@ async def test_a_sleep_lasts_as_long_as_it_says(hand, how):
     assert await hand.status(id_) == "running"
     await hand.clock.advance(0.1)
     await hand.settle_down()
-    assert await hand.types(id_) == [
-        "execution_started",
-        "step_enqueued",
-        "action_started",
-        "action_completed",
-        "step_completed",
-        "execution_completed",
-    ]
+    assert await hand.types(id_) == [*STARTED, *STEP_DONE, "execution_completed"]
     [started] = await hand.data_of(id_, "action_started")
     assert (started["worker"], started["retry"]["attempt"]) == (None, 1)
     assert (await step_of(hand, id_))["counted"] == 1
@@ -145,15 +138,7 @@ async def test_a_signal_ends_the_wait_with_its_data(hand):
     more = {"expected": True, "names": ["go"]}
     assert told == {"id": id_, "signal": "go", "delivered_to": to, "created": True, **more}
     assert (await hand.engine.get(id_))["result"] == {"s": {"n": 1}}
-    assert await hand.types(id_) == [
-        "execution_started",
-        "step_enqueued",
-        "action_started",
-        "signal_received",
-        "action_completed",
-        "step_completed",
-        "execution_completed",
-    ]
+    assert await hand.types(id_) == [*STARTED, "signal_received", *STEP_DONE, "execution_completed"]
     [received] = await hand.data_of(id_, "signal_received")
     assert received == {"name": "go", "data": {"n": 1}, "actor": "ann", "key": None}
     assert (await step_of(hand, id_))["counted"] == 1
@@ -266,11 +251,7 @@ async def test_a_wait_whose_deadlines_are_used_up_fails(hand):
         await hand.wait(seconds)
     failure = (await hand.engine.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("timeout", "wait_deadline")
-    assert (await hand.types(id_))[-3:] == [
-        "step_retry_exhausted",
-        "step_failed_terminal",
-        "execution_failed",
-    ]
+    assert (await hand.types(id_))[-3:] == EXHAUSTED
 
 
 async def test_waits_and_early_signals_outlive_the_server(hand):
