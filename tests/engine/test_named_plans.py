@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hand import Hand
+from replaying import plan_of
 from sent import counting
 
 from tenax.engine.named_plans import NAMES_IN_MEMORY
 from tenax.model.wire import Submission
-from tenax.policy.plan import Plan
 
 GREETS = """
 name: greets
@@ -46,12 +46,6 @@ async def task_of(hand: Hand, execution_id: int) -> str:
 async def _belongs(hand: Hand, execution_id: int, to: int) -> bool:
     execution = await hand.engine.get(execution_id)
     return execution_id == to or (execution["parent"] or {}).get("execution_id") == to
-
-
-async def plan_of(hand: Hand, execution_id: int) -> Plan:
-    [row] = await hand.sql("select plan_id from tenax.execution where id = $1", execution_id)
-    async with hand.engine.core.transaction() as tx:
-        return await hand.engine.core.plans.one(tx, row["plan_id"])
 
 
 async def test_a_batch_by_name_is_planned_once_and_the_next_one_not_at_all(hand):

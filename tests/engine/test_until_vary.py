@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from hand import Hand, embedded_only
+from replaying import check_decisions, plan_of
 
-from tenax.model.outcome import Facts, Failure, Outcome
+from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
-from tenax.policy.decide import replay
 
 POLL = """
 name: poll
@@ -29,14 +29,6 @@ workflow:
 """
 PYTHON = "type: python, task: 't:t', args: {model: a}"
 POLLED = ", until: {condition: result == 1, delay: 1s}"
-ENDS = {
-    "action_completed": "succeeded",
-    "action_polled": "succeeded",
-    "action_error": "failed",
-    "action_not_completed": "not_completed",
-    "action_snoozed": "snoozed",
-    "lease_expired": "failed",
-}
 
 
 def polling(until: str = "{condition: result.done, delay: 5s}", retry: str = "") -> str:
@@ -55,27 +47,8 @@ async def poll_once(hand: Hand, result: Any, delay: float = 5) -> Assignment:
     return assignment
 
 
-async def check_decisions(hand: Hand, id_: int) -> int:
-    """Every stored decision, made again from what is stored, is the same. Returns how many there were."""
-    [row] = await hand.sql("select plan_id from tenax.execution where id = $1", id_)
-    async with hand.engine.core.transaction() as tx:
-        plan = (await hand.engine.core.plans.load(tx, [row["plan_id"]]))[row["plan_id"]]
-    events, checked = await hand.engine.events(id_), 0
-    for e in events:
-        record = e["data"].get("decision")
-        if record is None or "checks" not in record:
-            continue
-        same = ("step", "item", "attempt")
-        end = next(x for x in events if x["type"] in ENDS and all(x[k] == e[k] for k in same))
-        judged = any(check["rule"] == "until" for check in record["checks"])
-        status = "succeeded" if judged else ENDS[end["type"]]
-        outcome = Outcome(status, end["data"].get("result"), after=end["data"].get("after"))
-        failure = Failure.from_dict(end["data"]["failure"]) if "failure" in end["data"] else None
-        action = plan.steps[e["step"]]
-        again = replay(action.policy, outcome, failure, record, action.until)
-        assert again.as_dict() == record
-        checked += 1
-    return checked
+async def decisions_made_again(hand: Hand, id_: int) -> int:
+    return check_decisions(await plan_of(hand, id_), await hand.engine.events(id_))
 
 
 # -- until
@@ -111,7 +84,7 @@ async def test_a_success_that_is_not_done_runs_again_after_its_delay_uncounted(h
     execution = await hand.engine.get(id_)
     assert execution["result"] == {"job": {"done": True}}
     assert (execution["steps"]["job"]["counted"], execution["steps"]["job"]["polls"]) == (1, 1)
-    assert await check_decisions(hand, id_) == 2
+    assert await decisions_made_again(hand, id_) == 2
 
 
 @embedded_only
@@ -129,7 +102,7 @@ async def test_a_step_polls_a_thousand_times_without_an_attempt_counted_over_a_r
     after = [d["decision"]["after"] for d in await hand.data_of(id_, "step_retry")]
     assert {ledger["counted"] for ledger in after} == {0}
     assert [ledger["polls"] for ledger in after] == list(range(1, 1001))
-    assert await check_decisions(hand, id_) == 1001
+    assert await decisions_made_again(hand, id_) == 1001
 
 
 async def test_polls_beyond_their_limit_are_a_timeout_that_the_policy_judges(hand):
@@ -149,7 +122,7 @@ async def test_polls_beyond_their_limit_are_a_timeout_that_the_policy_judges(han
     failure = (await hand.engine.get(id_))["failure"]
     assert (failure["reason"], failure["attempts"]) == ("until_limit", 5)
     assert (await hand.data_of(id_, "step_retry_exhausted"))[0]["attempts"] == 3
-    assert await check_decisions(hand, id_) == 5
+    assert await decisions_made_again(hand, id_) == 5
 
 
 async def test_the_limit_may_be_ruled_out_by_its_reason(hand):
@@ -159,7 +132,7 @@ async def test_the_limit_may_be_ruled_out_by_its_reason(hand):
     await poll_once(hand, {"done": False})
     assert (await hand.succeed(await hand.lease_one(), {"done": False})).verdict == "fail"
     assert await hand.status(id_) == "failed"
-    assert await check_decisions(hand, id_) == 2
+    assert await decisions_made_again(hand, id_) == 2
 
 
 async def test_a_poll_that_would_start_after_the_deadline_is_not_planned(hand):
@@ -175,7 +148,7 @@ async def test_a_poll_that_would_start_after_the_deadline_is_not_planned(hand):
     failure = (await hand.engine.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("timeout", "until_limit")
     assert failure["message"] == "not done within 12s (the deadline of `until`)"
-    assert await check_decisions(hand, id_) == 3
+    assert await decisions_made_again(hand, id_) == 3
 
 
 async def test_failures_between_polls_count_and_do_not_forget_what_was_polled(hand):
@@ -195,7 +168,7 @@ async def test_failures_between_polls_count_and_do_not_forget_what_was_polled(ha
     assert (failure["reason"], failure["attempts"]) == ("http_503", 6)
     ledgers = [d["decision"]["after"] for d in await hand.data_of(id_, "step_retry")]
     assert [(one["counted"], one["polls"]) for one in ledgers] == [(0, 1), (1, 1), (1, 2), (2, 2), (2, 3)]
-    assert await check_decisions(hand, id_) == 6
+    assert await decisions_made_again(hand, id_) == 6
 
 
 async def test_a_condition_that_breaks_fails_the_step_and_says_why(hand):
@@ -206,7 +179,7 @@ async def test_a_condition_that_breaks_fails_the_step_and_says_why(hand):
     assert failure["message"].startswith("`until` cannot be evaluated: ")
     [error] = await hand.data_of(id_, "action_error")
     assert error["result"] == {"count": [1]}, "what it gave is not lost"
-    assert await check_decisions(hand, id_) == 1
+    assert await decisions_made_again(hand, id_) == 1
 
 
 @pytest.mark.parametrize(
@@ -227,7 +200,7 @@ async def test_what_a_condition_sees(hand, condition, polls):
     for _ in range(polls):
         await poll_once(hand, result)
     assert (await hand.succeed(await hand.lease_one(), result)).verdict == "complete"
-    await check_decisions(hand, id_)
+    await decisions_made_again(hand, id_)
 
 
 async def test_the_items_of_a_fan_out_poll_each_for_themselves(hand):
@@ -245,7 +218,7 @@ async def test_the_items_of_a_fan_out_poll_each_for_themselves(hand):
     assert (again.item, again.spec["args"]["last"]) == (0, {"done": False, "page": 7})
     await hand.succeed(again, {"done": True, "page": 8})
     assert (await hand.engine.get(id_))["result"] == {"job": [{"done": True, "page": 8}, {"done": True}]}
-    assert await check_decisions(hand, id_) > 0
+    assert await decisions_made_again(hand, id_) > 0
 
 
 async def test_a_lost_worker_between_polls_does_not_lose_them(hand):
@@ -259,7 +232,7 @@ async def test_a_lost_worker_between_polls_does_not_lose_them(hand):
     await hand.succeed(again, {"done": True})
     step = (await hand.engine.get(id_))["steps"]["job"]
     assert (step["counted"], step["polls"]) == (1, 1), "the lost attempt is forgiven"
-    assert await check_decisions(hand, id_) == 3
+    assert await decisions_made_again(hand, id_) == 3
 
 
 # -- vary
