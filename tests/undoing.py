@@ -38,6 +38,25 @@ workflow:
 """
 
 
+PATIENT_UNDO = """
+name: trip
+workflow:
+  - step: a
+    type: python
+    task: t:t
+    compensate: {type: python, task: "t:undo", retry: {max_attempts: unlimited, backoff: none}}
+  - {step: b, type: python, task: "t:t", needs: [a]}
+"""
+
+
+async def failed_at_b(hand: Hand, worker: str) -> int:
+    """a has succeeded, and b has failed for good: a is undone now, as often as it takes."""
+    id_ = await hand.submit(PATIENT_UNDO)
+    await hand.succeed(await hand.lease_one(worker))
+    await hand.fail(await hand.lease_one(worker), fatal=True)
+    return id_
+
+
 async def failed_at_d(hand: Hand, source: str = CHAIN, **more: Any) -> int:
     """a, b and c have succeeded, and d has failed for good."""
     id_ = await hand.submit(source, **more)

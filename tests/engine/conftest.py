@@ -32,7 +32,8 @@ async def opened(url: str, home: Path, **settings: Any) -> AsyncIterator[Hand]:
 def hand(
     any_database_url: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> AbstractAsyncContextManager[Hand]:
-    """A hand for a test that is a coroutine, on every PostgreSQL there is. Markers of the test go before those of its module."""
+    """Gives a test that is a coroutine its hand, on every PostgreSQL there is."""
+    # A marker of the test goes before one of its module.
     markers = reversed([*request.node.iter_markers("settings")])
     settings = {name: value for marker in markers for name, value in marker.kwargs.items()}
     return opened(any_database_url, tmp_path, **settings)
@@ -40,7 +41,7 @@ def hand(
 
 @pytest.fixture
 def play(any_database_url: str, tmp_path: Path) -> Play:
-    """Plays a scene with an engine of its own, on every PostgreSQL there is."""
+    """Plays a scene in a test that is no coroutine."""
 
     def run(scene: Scene, **settings: Any) -> None:
         async def played() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from families import LEAF
+from families import LEAF, begun
 from hand import Hand
 from scheduling import ask, by_execution, claim_all, lease_all, look_anew, one_step, submit_many
 
@@ -101,8 +101,7 @@ async def test_children_of_a_fan_out_take_its_turns(hand):
     await hand.engine.store_workflow(LEAF)
     calls = [{"step": "call", "type": "workflow", "workflow": "leaf"}]
     each = {"for_each": list(range(100)), "parallelism": 100}
-    parent = await hand.submit(json.dumps({"name": "parent", "workflow": [calls[0] | each]}))
-    await hand.settle_down()
+    parent = await begun(hand, json.dumps({"name": "parent", "workflow": [calls[0] | each]}))
     rows = await hand.sql("select id, lane from tenax.execution where parent_id is not null")
     assert [row["lane"] for row in rows] == [parent] * 100
     await submit_many(hand, 20)
@@ -114,8 +113,7 @@ async def test_a_fan_out_within_a_child_of_a_fan_out_gets_no_turns_of_its_own(ha
     await hand.engine.store_workflow(nested)
     step = {"step": "call", "type": "workflow", "workflow": "nested"}
     each = {"for_each": list(range(20)), "parallelism": 20}
-    parent = await hand.submit(json.dumps({"name": "parent", "workflow": [step | each]}))
-    await hand.settle_down()
+    parent = await begun(hand, json.dumps({"name": "parent", "workflow": [step | each]}))
     other = await hand.submit(fan_out(100))
     leased = by_execution(await hand.lease(slots=40))
     assert leased[other] == 20

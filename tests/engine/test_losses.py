@@ -9,6 +9,7 @@ import pytest
 from fans import fan
 from hand import Hand
 from scheduling import one_step
+from undoing import failed_at_b
 from workforce import PATIENT, arrive, crash, fail_often, health, live, new_life, take
 
 from tenax.model.json_text import decode
@@ -22,15 +23,6 @@ ASYNC = """
 name: calls
 workflow:
   - {step: only, type: http, url: "http://callee.test/", async: {deadline: 1h}}
-"""
-UNDONE = """
-name: trip
-workflow:
-  - step: a
-    type: python
-    task: t:t
-    compensate: {type: python, task: "t:undo", retry: {max_attempts: unlimited, backoff: none}}
-  - {step: b, type: python, task: "t:t", needs: [a]}
 """
 
 
@@ -234,9 +226,7 @@ async def test_a_lost_row_of_a_suspect_comes_back_as_one(hand, source):
 
 async def test_a_lost_row_of_a_suspect_compensation_comes_back_as_one(hand):
     await arrive(hand, "good", "a", "b")
-    await hand.submit(UNDONE)
-    await hand.succeed(await take(hand, "good"))
-    await hand.fail(await take(hand, "good"), fatal=True)
+    await failed_at_b(hand, "good")
     await cost_them(hand, "a", "b")
     assert await suspects(hand) == [True]
     await hand.sql("delete from tenax.item")

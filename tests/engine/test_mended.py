@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from families import begun, child_of
 from hand import Hand
 
 from tenax.errors import Conflict, NotFound
@@ -77,11 +78,10 @@ workflow:
 
 async def test_a_child_started_in_the_batch_in_which_its_parent_fails_is_still_awaited(hand):
     await hand.engine.store_workflow(KID)
-    id_ = await hand.submit(DOOMED % "", input={"bad": "nonsense"})
-    await hand.settle_down()
+    id_ = await begun(hand, DOOMED % "", input={"bad": "nonsense"})
     assert await hand.status(id_) == "failed"
     [(state, awaited, attempt, _)] = (await awaiting(hand, id_)).values()
-    child = (await hand.engine.get(id_))["steps"]["call"]["children"][0]["id"]
+    child = await child_of(hand, id_)
     assert (state, awaited, attempt) == ("accepted", f"child:{child}", 1)
     await hand.succeed(await hand.lease_one(), "done")
     await hand.settle_down()
@@ -92,8 +92,7 @@ async def test_a_child_started_in_the_batch_in_which_its_parent_fails_is_still_a
 async def test_and_what_it_did_is_undone(hand):
     undo = ", compensate: {type: python, task: 't:undo', args: {got: '{{ result }}'}}"
     await hand.engine.store_workflow(KID)
-    id_ = await hand.submit(DOOMED % undo, input={"bad": "nonsense"})
-    await hand.settle_down()
+    id_ = await begun(hand, DOOMED % undo, input={"bad": "nonsense"})
     work = await hand.lease_one()
     assert (work.step, await hand.status(id_)) == ("x", "running"), "it must end before it can be undone"
     await hand.succeed(work, "done")
@@ -118,7 +117,7 @@ workflow:
     await hand.succeed(await hand.lease_one())
     await hand.settle_down()
     await hand.wait(20)
-    child = (await hand.engine.get(id_))["steps"]["call"]["children"][0]["id"]
+    child = await child_of(hand, id_)
     assert await hand.status(child) == "cancelled"
     undo = await hand.lease_one()
     assert (undo.step, undo.compensates) == ("a", True)
@@ -133,8 +132,7 @@ workflow:
 @pytest.mark.parametrize("name", [None, "", [1], {"a": 1}, True, 1.5])
 async def test_a_signal_whose_name_is_none_fails_the_step_and_asks_for_no_approval(hand, name):
     source = "name: p\ninput: {n: {}}\nworkflow: [{step: w, type: wait, signal: '{{ input.n }}'}]\n"
-    id_ = await hand.submit(source, input={"n": name})
-    await hand.settle_down()
+    id_ = await begun(hand, source, input={"n": name})
     failure = (await hand.engine.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
     assert "`signal` of step w: it must give the name of a signal" in failure["message"]
@@ -175,8 +173,7 @@ workflow:
 
 async def test_lost_items_of_the_servers_own_steps_wait_on_for_the_same(hand):
     await hand.engine.store_workflow(KID)
-    id_ = await hand.submit(WAITS)
-    await hand.settle_down()
+    id_ = await begun(hand, WAITS)
     await hand.pass_time(600)
     before = await awaiting(hand, id_)
     assert {one[0] for one in before.values()} == {"accepted"}
@@ -198,8 +195,7 @@ async def test_lost_items_of_the_servers_own_steps_wait_on_for_the_same(hand):
 
 async def test_the_end_of_a_child_is_heard_by_the_sweep_though_its_first_item_was_lost(hand):
     await hand.engine.store_workflow(KID)
-    id_ = await hand.submit("name: p\nworkflow: [{step: call, type: workflow, workflow: kid}]\n")
-    await hand.settle_down()
+    id_ = await begun(hand, "name: p\nworkflow: [{step: call, type: workflow, workflow: kid}]\n")
     work = await hand.lease_one()
     await hand.sql("delete from tenax.item where execution_id = $1", id_)
     assert await hand.engine.recover() == [id_]
@@ -235,12 +231,10 @@ workflow:
 
 
 async def test_after_a_gap_only_what_began_before_it_is_spared(hand):
-    old = await hand.submit(TELLER)
-    await hand.settle_down()
+    old = await begun(hand, TELLER)
     await hand.clock.advance(3600)
     await hand.engine.beat()
-    new = await hand.submit(TELLER.replace("1m", "5s"))
-    await hand.settle_down()
+    new = await begun(hand, TELLER.replace("1m", "5s"))
     await hand.clock.advance(5)
     await hand.settle_down()
     assert (await hand.engine.get(new))["failure"]["reason"] == "wait_deadline", "that had its time"
@@ -254,8 +248,7 @@ async def test_after_a_gap_only_what_began_before_it_is_spared(hand):
 async def test_a_gap_lengthens_no_wait_that_has_time_left_and_no_sleep(hand):
     nap = "name: nap\nworkflow: [{step: s, type: sleep, for: 1m}]\n"
     waits = await hand.submit(TELLER.replace("1m", "2h"))
-    sleeps = await hand.submit(nap)
-    await hand.settle_down()
+    sleeps = await begun(hand, nap)
     before = await awaiting(hand, waits)
     await hand.clock.advance(3600)
     await hand.engine.beat()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from families import begun
 from fans import fan
 from hand import EXHAUSTED, ONE_STEP, Hand
 from workforce import PATIENT, arrive, crash_often, fail_often, live, take
@@ -229,8 +230,7 @@ PARENT = "name: parent\nworkflow: [{step: child, type: workflow, workflow: one}]
 async def a_family(hand: Hand) -> tuple[int, int]:
     """An execution, and its child, that has work in a queue of its own."""
     await hand.engine.store_workflow(ONE_STEP.replace("retry:", "queue: far\n    retry:"))
-    parent = await hand.submit(PARENT)
-    await hand.settle_down()
+    parent = await begun(hand, PARENT)
     [row] = await hand.sql("select id from tenax.execution where parent_id = $1", parent)
     return parent, row["id"]
 
@@ -346,8 +346,7 @@ async def test_an_item_that_nothing_would_wake_is_repaired_and_reported(hand, br
 
 
 async def test_a_sleep_without_an_end_is_repaired(hand):
-    id_ = await hand.submit("name: s\nworkflow:\n  - {step: nap, type: sleep, for: 1h}\n")
-    await hand.settle_down()
+    id_ = await begun(hand, "name: s\nworkflow:\n  - {step: nap, type: sleep, for: 1h}\n")
     await hand.sql("update tenax.item set timeout_at = null")
     await hand.engine.sweep()
     await hand.settle_down()
@@ -358,8 +357,7 @@ async def test_a_sleep_without_an_end_is_repaired(hand):
 async def test_what_is_as_it_should_be_is_left_alone(hand):
     await hand.submit()
     await hand.submit("name: s\nworkflow:\n  - {step: nap, type: sleep, for: 1h}\n")
-    await hand.submit("name: w\nworkflow:\n  - {step: ask, type: wait, signal: go}\n")
-    await hand.settle_down()
+    await begun(hand, "name: w\nworkflow:\n  - {step: ask, type: wait, signal: go}\n")
     await hand.lease(slots=1)
     before = await hand.sql("select * from tenax.item order by id")
     await hand.engine.sweep()

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from fans import counts, each_of, fan, told_of
 from hand import EXHAUSTED, Hand
-from undoing import compensation_of, standing
+from undoing import compensation_of, failed_at_b, standing
 from workforce import PATIENT, arrive, crash, crash_often, fleet_events, health, live, take
 
 from tenax.engine.engine import Engine
@@ -336,23 +336,10 @@ async def test_an_item_of_a_fan_out_is_released(hand):
     assert (await hand.engine.get(id_))["result"] == {"each": [7]}
 
 
-UNDOING = """
-name: trip
-workflow:
-  - step: a
-    type: python
-    task: t:t
-    compensate: {type: python, task: "t:undo", retry: {max_attempts: unlimited, backoff: none}}
-  - {step: b, type: python, task: "t:t", needs: [a]}
-"""
-
-
 async def undoing_held(hand: Hand) -> int:
     """The compensation of `a` is in quarantine."""
     await arrive(hand, "good", "a", "b", "c")
-    id_ = await hand.submit(UNDOING)
-    await hand.succeed(await take(hand, "good"))
-    await hand.fail(await take(hand, "good"), fatal=True)
+    id_ = await failed_at_b(hand, "good")
     await killed(hand, "a", "b", "c")
     assert (await compensation_of(hand, id_, "a"))["status"] == "held"
     return id_

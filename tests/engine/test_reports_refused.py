@@ -1,4 +1,4 @@
-"""What cannot be decided on from memory, or is turned away when it is written: nothing is lost, and nothing is doubled."""
+"""Reports that memory cannot decide on, or that the writer turns away: nothing is lost, and nothing is doubled."""
 
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ async def test_an_execution_that_has_failed_records_what_still_ran(hand):
 
 
 async def test_the_only_goal_does_not_end_an_execution_that_has_more_to_do(hand):
-    source = "name: g\nworkflow:\n- {step: a, type: python, task: 't:t'}\n- {step: b, type: python, task: 't:t', goal: true}\n"
-    id_ = await hand.submit(source)
+    goal = "{step: b, type: python, task: 't:t', goal: true}"
+    id_ = await hand.submit(f"name: g\nworkflow: [{{step: a, type: python, task: 't:t'}}, {goal}]\n")
     first = {a.step: a for a in await hand.lease()}
     await refused(hand, id_, success(first["b"], 1))
     assert await answered(hand, success(first["b"], 1)) == [APPLIED]

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from families import begun
 from fans import by_item, fan, give_up
 
 from tenax.model.outcome import Outcome
@@ -61,8 +62,7 @@ async def test_a_list_says_that_a_callback_is_awaited(hand):
 
 async def test_children_are_marked_and_can_be_left_out(hand):
     await hand.engine.store_workflow(CHILD)
-    parent = await hand.submit(PARENT)
-    await hand.settle_down()
+    parent = await begun(hand, PARENT)
     other = await hand.submit(CHILD)
     marked = [(row["workflow"], row["parent"]) for row in await hand.engine.list()]
     assert marked == [("child", None), ("child", parent), ("parent", None)]
@@ -77,8 +77,7 @@ workflow: [{step: each, type: wait, signal: "{{ item }}", deadline: 1h, for_each
 
 
 async def test_items_say_what_they_wait_for(hand):
-    id_ = await hand.submit(SIGNALS)
-    await hand.settle_down()
+    id_ = await begun(hand, SIGNALS)
     first, second = await hand.engine.items(id_, "each")
     assert (first["status"], first["waiting"]["for"], first["waiting"]["signal"]) == (
         "accepted",

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from families import begun
 from hand import EXHAUSTED, STARTED, STEP_DONE, Hand
 
 from tenax.errors import Conflict, NotFound
@@ -23,22 +24,11 @@ name: w
 workflow:
   - {step: s, type: wait, signal: go, deadline: 1m, retry: {max_attempts: 2, initial_delay: 10s, jitter: 0}}
 """
-MANY_APPROVALS = """
-name: w
-workflow:
-  - {step: s, type: wait, for_each: [x, y, z], parallelism: 3}
-"""
+MANY_APPROVALS = "name: w\nworkflow: [{step: s, type: wait, for_each: [x, y, z], parallelism: 3}]\n"
 
 
 def sleeping(how: str, *, rest: str = "") -> str:
     return f"name: w\ninput: {{t: {{}}}}\nworkflow: [{{step: s, type: sleep, {how}{rest}}}]\n"
-
-
-async def begun(hand: Hand, source: str, **more: Any) -> int:
-    """Submitted, and its server steps started."""
-    id_ = await hand.submit(source, **more)
-    await hand.settle_down()
-    return id_
 
 
 async def step_of(hand: Hand, id_: int, step: str = "s") -> dict[str, Any]:
