@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import inspect
 import os
 import shutil
 import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -55,6 +58,27 @@ def pytest_unconfigure() -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         shutil.rmtree(_run_folder(), ignore_errors=True)
         del os.environ[_RUN]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a test that is a coroutine by `asyncio.run`."""
+    if not inspect.iscoroutinefunction(pyfuncitem.function):
+        return None
+    names = inspect.signature(pyfuncitem.function).parameters
+    given = {name: pyfuncitem.funcargs[name] for name in names}
+    chosen = pyfuncitem.callspec.params if hasattr(pyfuncitem, "callspec") else {}
+    asyncio.run(_run_test(pyfuncitem.function, given, [name for name in given if name not in chosen]))
+    return True
+
+
+async def _run_test(test: Callable[..., Awaitable[None]], given: dict[str, Any], fixtures: list[str]) -> None:
+    """Opens the fixtures that are asynchronous contexts, in the event loop of the test, and closes them after it."""
+    async with AsyncExitStack() as stack:
+        for name in fixtures:
+            if isinstance(given[name], AbstractAsyncContextManager):
+                given[name] = await stack.enter_async_context(given[name])
+        await test(**given)
 
 
 def _run_folder() -> Path:

@@ -15,9 +15,9 @@ def workflow(*steps: dict[str, Any], **top: Any) -> str:
     return json.dumps({"name": "fallbacks", **top, "workflow": [{**CALL, **step} for step in steps]})
 
 
-async def run(hand: Hand, source: str, *failing: str) -> dict[str, Any]:
-    """Runs it to its end: these steps fail for good, the others give their own name."""
-    id_ = await hand.submit(source)
+async def run(hand: Hand, source: str, *failing: str, **more: Any) -> dict[str, Any]:
+    """Runs it to its end, in waves: these steps fail for good, the others give their own name."""
+    id_ = await hand.submit(source, **more)
     while leased := await hand.lease(slots=50):
         for a in leased:
             await (give_up(hand, a, f"{a.step} broke") if a.step in failing else hand.succeed(a, a.step))

@@ -23,6 +23,7 @@ def calling(more: str = "", name: str = "leaf") -> str:
 
 
 async def begun(hand: Hand, source: str, **more: Any) -> int:
+    """Submits a workflow and starts those of its steps that are the server's own."""
     id_ = await hand.submit(source, **more)
     await hand.settle_down()
     return id_

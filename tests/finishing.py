@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from hand import Hand
 
 from tenax.engine.report import ReportBatch
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment, Report
 from tenax.store.journal import Journal
 from tenax.store.service import now
@@ -34,22 +33,13 @@ def success(a: Assignment, result: Any = None, **more: Any) -> Report:
     return Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step, a.item)
 
 
-def failure(a: Assignment, **facts: Any) -> Report:
-    outcome = Outcome("failed", facts=Facts(**{"status_code": 503, "message": "busy", **facts}))
+def failure(a: Assignment, *, usage: Usage | None = None, **facts: Any) -> Report:
+    outcome = Outcome("failed", facts=Facts(**{"status_code": 503, "message": "busy", **facts}), usage=usage)
     return Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step, a.item)
 
 
-async def finished(hand: Hand, *reports: Report) -> set[int]:
+async def decided_from_memory(hand: Hand, *reports: Report, verdict: str = "complete") -> set[int]:
     """Reports what can be decided on from memory, and returns the items of it. The server has forgotten the leases of the others."""
-    return await _from_memory(hand, reports, "complete")
-
-
-async def retried(hand: Hand, *reports: Report) -> set[int]:
-    """The same for attempts that failed and are retried."""
-    return await _from_memory(hand, reports, "retry")
-
-
-async def _from_memory(hand: Hand, reports: Sequence[Report], verdict: str) -> set[int]:
     batch = ReportBatch(hand.engine.core, reports)
     async with hand.engine.core.statements() as session:
         journal = Journal(await now(session))
@@ -59,6 +49,10 @@ async def _from_memory(hand: Hand, reports: Sequence[Report], verdict: str) -> s
     answers = batch.answers.values()
     assert all((answer.status, answer.verdict) == ("applied", verdict) for answer in answers)
     return {answer.item_id for answer in answers}
+
+
+async def answered(hand: Hand, *reports: Report) -> list[tuple[str, str | None]]:
+    return [(answer.status, answer.verdict) for answer in await hand.engine.report(reports)]
 
 
 async def columns(hand: Hand, table: str) -> list[str]:

@@ -8,15 +8,28 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tenax.engine.engine import Engine
 from tenax.engine.fan_out import feed
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, Heartbeat, Held, LeaseRequest, Registration, Report, Submission
+from tenax.model.wire import (
+    Assignment,
+    Heartbeat,
+    Held,
+    LeaseRequest,
+    Registration,
+    Release,
+    Report,
+    Submission,
+)
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fake_clock import FakeClock
 from tenax.store.session import transaction
 
+embedded_only = pytest.mark.parametrize("any_server", ["embedded"], indirect=True)
+"""For many tests that are alike, or long ones: they run on one PostgreSQL only."""
 RUNTIMES = ("python", "http", "process")
 ONE_STEP = """
 name: one
@@ -26,6 +39,10 @@ workflow:
     task: some:task
     retry: {max_attempts: 3, initial_delay: 1, backoff_multiplier: 2, jitter: 0}
 """
+STARTED = ["execution_started", "step_enqueued", "action_started"]
+STEP_DONE = ["action_completed", "step_completed"]
+EXHAUSTED = ["step_retry_exhausted", "step_failed_terminal", "execution_failed"]
+CANCELLED = ["operator_action", "item_cancelled", "execution_cancelled"]
 
 
 class Hand:
@@ -40,6 +57,12 @@ class Hand:
     async def submit(self, source: str = ONE_STEP, **more: Any) -> int:
         [submitted] = await self.engine.submit([Submission(source=source, **more)])
         return submitted.id
+
+    async def start(
+        self, source: str = ONE_STEP, *, worker: str = "w1", **more: Any
+    ) -> tuple[int, Assignment]:
+        """Submits a workflow and leases its first step. Nothing else is ready."""
+        return await self.submit(source, **more), await self.lease_one(worker)
 
     async def lease(
         self, worker: str = "w1", slots: int = 10, *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
@@ -64,6 +87,14 @@ class Hand:
     async def fail(self, assignment: Assignment, **facts: Any) -> Any:
         facts = facts or {"status_code": 503, "message": "503 Service Unavailable"}
         return await self.report(assignment, Outcome("failed", facts=Facts(**facts)))
+
+    async def hand_back(
+        self, *assignments: Assignment, reason: str = "draining", detail: str | None = None
+    ) -> None:
+        """Releases leases before their attempts have ended."""
+        await self.engine.release(
+            [Release(a.execution_id, a.item_id, a.attempt, a.token, reason, detail) for a in assignments]
+        )
 
     async def register(
         self, worker: str = "w1", *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
@@ -99,6 +130,11 @@ class Hand:
             await self.engine.beat()
             seconds -= 10
 
+    async def wait(self, seconds: float) -> None:
+        """Time in which a server is alive, and what falls due at its end."""
+        await self.pass_time(seconds)
+        await self.settle_down()
+
     async def restarted(self) -> Hand:
         """The next server on the same database: it knows nothing but what is there."""
         core = self.engine.core
@@ -108,6 +144,17 @@ class Hand:
 
     async def types(self, execution_id: int) -> list[str]:
         return [e["type"] for e in await self.engine.events(execution_id)]
+
+    async def counts(self, execution_id: int, *types: str) -> tuple[int, ...]:
+        """Returns how many events there are of each of these types."""
+        found = await self.types(execution_id)
+        return tuple(found.count(type_) for type_ in types)
+
+    async def events_of(self, execution_id: int, type_: str) -> list[dict[str, Any]]:
+        return [e for e in await self.engine.events(execution_id) if e["type"] == type_]
+
+    async def data_of(self, execution_id: int, type_: str) -> list[dict[str, Any]]:
+        return [e["data"] for e in await self.events_of(execution_id, type_)]
 
     async def status(self, execution_id: int) -> str:
         return (await self.engine.get(execution_id))["status"]

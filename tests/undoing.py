@@ -38,6 +38,25 @@ workflow:
 """
 
 
+PATIENT_UNDO = """
+name: trip
+workflow:
+  - step: a
+    type: python
+    task: t:t
+    compensate: {type: python, task: "t:undo", retry: {max_attempts: unlimited, backoff: none}}
+  - {step: b, type: python, task: "t:t", needs: [a]}
+"""
+
+
+async def failed_at_b(hand: Hand, worker: str) -> int:
+    """a has succeeded, and b has failed for good: a is undone now, as often as it takes."""
+    id_ = await hand.submit(PATIENT_UNDO)
+    await hand.succeed(await hand.lease_one(worker))
+    await hand.fail(await hand.lease_one(worker), fatal=True)
+    return id_
+
+
 async def failed_at_d(hand: Hand, source: str = CHAIN, **more: Any) -> int:
     """a, b and c have succeeded, and d has failed for good."""
     id_ = await hand.submit(source, **more)
@@ -68,10 +87,6 @@ async def told(hand: Hand, id_: int, after: str = "execution_compensating") -> l
     events = await hand.engine.events(id_)
     start = next(n for n, e in enumerate(events) if e["type"] == after)
     return [(e["type"], e["step"]) for e in events[start:]]
-
-
-async def data_of(hand: Hand, id_: int, kind: str) -> list[dict[str, Any]]:
-    return [e["data"] for e in await hand.engine.events(id_) if e["type"] == kind]
 
 
 async def standing(hand: Hand, id_: int) -> tuple[str, str | None]:

@@ -59,6 +59,22 @@ async def crash(hand: Hand, worker: str, **more: Any) -> Assignment:
     return lost
 
 
+async def crash_often(hand: Hand, worker: str, times: int = 5) -> None:
+    """It dies over one new item after the other. Five times are enough for the server to drain it."""
+    for _ in range(times):
+        await hand.submit(PATIENT)
+        await crash(hand, worker)
+
+
+async def pass_probe(hand: Hand, worker: str) -> None:
+    """An unhealthy worker whose time has come succeeds with its probe, and recovers."""
+    probe = await hand.lease_one(worker)
+    await hand.clock.advance(1)
+    await hand.succeed(probe)
+    await hand.look()
+    assert await health(hand, worker) == ("degraded", "recovering")
+
+
 async def fail_often(hand: Hand, worker: str, times: int, **facts: Any) -> None:
     for _ in range(times):
         await hand.fail(await take(hand, worker), **(facts or BROKEN))

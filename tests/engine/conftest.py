@@ -1,39 +1,35 @@
-"""Scenes with an engine driven by hand (`tests/hand.py`)."""
+"""An engine driven by hand (`tests/hand.py`) for every test that asks for a `hand`."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hand import Hand, hand_on
 
-Scene = Callable[[Hand], Awaitable[None]]
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "settings(**settings): settings of the engine that the test's hand drives"
+    )
 
 
-Play = Callable[..., None]
+@asynccontextmanager
+async def opened(url: str, home: Path, **settings: Any) -> AsyncIterator[Hand]:
+    """Opens the engine that a test drives by hand. Every test of the engine goes through here."""
+    async with hand_on(url, home, **settings) as hand:
+        yield hand
 
 
 @pytest.fixture
-def play(any_database_url: str, tmp_path: Path) -> Play:
-    """Plays a scene with an engine of its own, on every PostgreSQL there is."""
-    return _player(any_database_url, tmp_path)
-
-
-@pytest.fixture
-def play_once(database_url: str, tmp_path: Path) -> Play:
-    """Plays a scene on one PostgreSQL only: for many scenes that are alike."""
-    return _player(database_url, tmp_path)
-
-
-def _player(url: str, home: Path) -> Play:
-    def run(scene: Scene, **settings: Any) -> None:
-        async def played() -> None:
-            async with hand_on(url, home, **settings) as hand:
-                await scene(hand)
-
-        asyncio.run(played())
-
-    return run
+def hand(
+    any_database_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AbstractAsyncContextManager[Hand]:
+    """Gives a test that is a coroutine its hand, on every PostgreSQL there is."""
+    # A marker of the test goes before one of its module.
+    markers = reversed([*request.node.iter_markers("settings")])
+    settings = {name: value for marker in markers for name, value in marker.kwargs.items()}
+    return opened(any_database_url, tmp_path, **settings)

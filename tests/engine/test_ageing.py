@@ -29,43 +29,39 @@ async def served_after(hand: Hand, low: int, *, most: float, **more: object) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("ageing", "waits"), [(10.0, 100.0), (20.0, 190.0), (60.0, 550.0)])
-def test_what_waits_rises_until_it_is_served(play, kind, ageing, waits):
+@pytest.mark.parametrize(
+    "waits",
+    [
+        pytest.param(waits, marks=pytest.mark.settings(ageing=ageing), id=f"{ageing}-{waits}")
+        for ageing, waits in ((10.0, 100.0), (20.0, 190.0), (60.0, 550.0))
+    ],
+)
+async def test_what_waits_rises_until_it_is_served(hand, kind, waits):
     """Nine levels up, and then it is the older one."""
-
-    async def scene(hand: Hand):
-        low = (await submit_many(hand, 1, KINDS[kind]))[0]
-        assert await served_after(hand, low, most=1000) == waits
-
-    play(scene, ageing=ageing)
+    low = (await submit_many(hand, 1, KINDS[kind]))[0]
+    assert await served_after(hand, low, most=1000) == waits
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_ageing_priorities_are_strict(play, kind):
-    async def scene(hand: Hand):
-        low = (await submit_many(hand, 1, KINDS[kind]))[0]
-        assert await served_after(hand, low, most=300) is None
-        [leased] = await hand.lease(slots=1)
-        assert leased.execution_id == low, "nothing urgent is left"
-
-    play(scene, ageing=0.0)
+@pytest.mark.settings(ageing=0.0)
+async def test_without_ageing_priorities_are_strict(hand, kind):
+    low = (await submit_many(hand, 1, KINDS[kind]))[0]
+    assert await served_after(hand, low, most=300) is None
+    [leased] = await hand.lease(slots=1)
+    assert leased.execution_id == low, "nothing urgent is left"
 
 
-def test_ageing_counts_between_queues_too(play):
-    async def scene(hand: Hand):
-        low = (await submit_many(hand, 1, one_step("low", priority=0, queue="other")))[0]
-        assert await served_after(hand, low, most=1000, queues=("default", "other")) == 100
-
-    play(scene, ageing=10.0)
+@pytest.mark.settings(ageing=10.0)
+async def test_ageing_counts_between_queues_too(hand):
+    low = (await submit_many(hand, 1, one_step("low", priority=0, queue="other")))[0]
+    assert await served_after(hand, low, most=1000, queues=("default", "other")) == 100
 
 
-def test_a_retry_ages_from_when_it_is_due(play):
-    async def scene(hand: Hand):
-        low = (await submit_many(hand, 1, one_step("low", priority=0)))[0]
-        await hand.clock.advance(1000)
-        [first] = await hand.lease(slots=1)
-        await hand.fail(first)
-        await hand.clock.advance(5)
-        assert await served_after(hand, low, most=1000) == 100
-
-    play(scene, ageing=10.0)
+@pytest.mark.settings(ageing=10.0)
+async def test_a_retry_ages_from_when_it_is_due(hand):
+    low = (await submit_many(hand, 1, one_step("low", priority=0)))[0]
+    await hand.clock.advance(1000)
+    [first] = await hand.lease(slots=1)
+    await hand.fail(first)
+    await hand.clock.advance(5)
+    assert await served_after(hand, low, most=1000) == 100

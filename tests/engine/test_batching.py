@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
 from tenax.engine.batching import GroupCommit
 from tenax.errors import Conflict
+
+Ask = Callable[..., Awaitable[asyncio.Task[list[int]]]]
 
 
 class Works:
@@ -37,26 +39,22 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def play(
-    scene: Callable[[Works, Callable[..., Awaitable[Any]]], Coroutine[Any, Any, None]], at_once: int = 1
-) -> None:
-    async def run() -> None:
-        works = Works()
-        group = GroupCommit[int, int](works, limit=3, at_once=at_once)
+@asynccontextmanager
+async def grouped(at_once: int = 1) -> AsyncIterator[tuple[Works, Ask]]:
+    works = Works()
+    group = GroupCommit[int, int](works, limit=3, at_once=at_once)
 
-        async def ask(*questions: int) -> asyncio.Task[list[int]]:
-            task = asyncio.create_task(group(questions))
-            await settled()
-            return task
+    async def ask(*questions: int) -> asyncio.Task[list[int]]:
+        task = asyncio.create_task(group(questions))
+        await settled()
+        return task
 
-        await scene(works, ask)
-        await group.close()
-
-    asyncio.run(run())
+    yield works, ask
+    await group.close()
 
 
-def test_what_comes_meanwhile_is_the_next_batch():
-    async def scene(works: Works, ask: Any) -> None:
+async def test_what_comes_meanwhile_is_the_next_batch():
+    async with grouped() as (works, ask):
         answers = [await ask(1), await ask(2), await ask(3, 4), await ask(5)]
         assert works.begun == [[1]]
         works.end(0)
@@ -67,11 +65,9 @@ def test_what_comes_meanwhile_is_the_next_batch():
         works.end(2)
         assert [await answer for answer in answers] == [[10], [20], [30, 40], [50]]
 
-    play(scene)
 
-
-def test_one_at_a_time_however_many_wait():
-    async def scene(works: Works, ask: Any) -> None:
+async def test_one_at_a_time_however_many_wait():
+    async with grouped() as (works, ask):
         for n in range(4):
             await ask(n, n, n)
         assert len(works.begun) == 1
@@ -79,11 +75,9 @@ def test_one_at_a_time_however_many_wait():
             works.end(n)
             await settled()
 
-    play(scene)
 
-
-def test_a_full_batch_goes_beside_the_one_under_way_and_what_is_less_waits():
-    async def scene(works: Works, ask: Any) -> None:
+async def test_a_full_batch_goes_beside_the_one_under_way_and_what_is_less_waits():
+    async with grouped(at_once=2) as (works, ask):
         await ask(1)
         await ask(2, 3)
         assert works.begun == [[1]]
@@ -97,11 +91,9 @@ def test_a_full_batch_goes_beside_the_one_under_way_and_what_is_less_waits():
         works.end(0, 2)
         await settled()
 
-    play(scene, at_once=2)
 
-
-def test_nothing_is_left_behind_when_both_end_together():
-    async def scene(works: Works, ask: Any) -> None:
+async def test_nothing_is_left_behind_when_both_end_together():
+    async with grouped(at_once=2) as (works, ask):
         await ask(1)
         await ask(2, 3, 4)
         last = await ask(5)
@@ -112,49 +104,38 @@ def test_nothing_is_left_behind_when_both_end_together():
         works.end(2)
         assert await last == [50]
 
-    play(scene, at_once=2)
 
-
-def test_closing_waits_for_all_that_was_asked():
-    async def run() -> None:
-        works = Works()
-        group = GroupCommit[int, int](works, limit=3, at_once=2)
-        asked = [asyncio.create_task(group(questions)) for questions in ([1], [2, 3, 4], [5])]
+async def test_closing_waits_for_all_that_was_asked():
+    works = Works()
+    group = GroupCommit[int, int](works, limit=3, at_once=2)
+    asked = [asyncio.create_task(group(questions)) for questions in ([1], [2, 3, 4], [5])]
+    await settled()
+    closing = asyncio.create_task(group.close())
+    for n in range(3):
         await settled()
-        closing = asyncio.create_task(group.close())
-        for n in range(3):
-            await settled()
-            assert not closing.done()
-            works.end(n)
-        await closing
-        assert [task.result() for task in asked] == [[10], [20, 30, 40], [50]]
-
-    asyncio.run(run())
+        assert not closing.done()
+        works.end(n)
+    await closing
+    assert [task.result() for task in asked] == [[10], [20, 30, 40], [50]]
 
 
-def test_bad_data_of_one_fails_nobody_else():
+async def test_bad_data_of_one_fails_nobody_else():
     async def divide(questions: list[int]) -> list[float]:
         return [1 / question for question in questions]
 
-    async def run() -> None:
-        group = GroupCommit[int, float](divide)
-        good, bad, refused = (asyncio.create_task(group(questions)) for questions in ([1, 2], [0], [4]))
-        assert await good == [1, 0.5]
-        assert await refused == [0.25]
-        with pytest.raises(ZeroDivisionError):
-            await bad
-
-    asyncio.run(run())
+    group = GroupCommit[int, float](divide)
+    good, bad, refused = (asyncio.create_task(group(questions)) for questions in ([1, 2], [0], [4]))
+    assert await good == [1, 0.5]
+    assert await refused == [0.25]
+    with pytest.raises(ZeroDivisionError):
+        await bad
 
 
-def test_an_error_that_speaks_of_all_is_told_to_all():
+async def test_an_error_that_speaks_of_all_is_told_to_all():
     async def refuse(_: list[int]) -> list[int]:
         raise Conflict("not now")
 
-    async def run() -> None:
-        group = GroupCommit[int, int](refuse)
-        for task in [asyncio.create_task(group([n])) for n in range(2)]:
-            with pytest.raises(Conflict):
-                await task
-
-    asyncio.run(run())
+    group = GroupCommit[int, int](refuse)
+    for task in [asyncio.create_task(group([n])) for n in range(2)]:
+        with pytest.raises(Conflict):
+            await task

@@ -6,14 +6,15 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from hand import Hand
+from hand import STEP_DONE, Hand
 
 from tenax.engine.assign import receipt
 from tenax.errors import NotFound
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.wire import Assignment, Release, Report, ReportAnswer
+from tenax.model.wire import Assignment, Report, ReportAnswer
 
 BASE = "http://tenax.test"
+pytestmark = pytest.mark.settings(callback_url=BASE)
 ASYNC = """
 name: jobs
 workflow:
@@ -64,525 +65,388 @@ async def only_step(hand: Hand, a: Assignment) -> dict[str, Any]:
     return (await hand.engine.get(a.execution_id))["steps"]["job"]
 
 
-async def events_of(hand: Hand, a: Assignment, kind: str) -> list[dict[str, Any]]:
-    return [e for e in await hand.engine.events(a.execution_id) if e["type"] == kind]
-
-
-@pytest.fixture
-def play_called(play):
-    """Plays a scene with a server that can be called back."""
-    return lambda scene, **more: play(scene, callback_url=BASE, **more)
-
-
 # -- the usual
 
 
-def test_a_2xx_ends_the_lease_and_the_callback_ends_the_attempt(play_called):
-    async def scene(hand: Hand):
-        a = await accepted(hand, TWO_STEPS)
-        assert await hand.lease() == []
-        assert await hand.sql("select from tenax.item where lease_token is not null") == []
-        step = await only_step(hand, a)
-        assert (step["status"], step["waiting"]["for"]) == ("running", "callback")
-        await hand.pass_time(3599)
-        await hand.settle_down()
-        assert (await call_back(hand, a)).verdict == "complete"
-        step = await only_step(hand, a)
-        assert (step["result"], step["attempt"], step["counted"]) == ({"pages": 3}, 1, 1)
-        assert (await hand.lease_one()).step == "then"
-        [done] = await events_of(hand, a, "action_completed")
-        assert done["data"]["via"] == "callback"
-        assert (await hand.types(a.execution_id))[2:6] == [
-            "action_started",
-            "action_accepted",
-            "action_completed",
-            "step_completed",
-        ]
-
-    play_called(scene)
+async def test_a_2xx_ends_the_lease_and_the_callback_ends_the_attempt(hand):
+    a = await accepted(hand, TWO_STEPS)
+    assert await hand.lease() == []
+    assert await hand.sql("select from tenax.item where lease_token is not null") == []
+    step = await only_step(hand, a)
+    assert (step["status"], step["waiting"]["for"]) == ("running", "callback")
+    await hand.wait(3599)
+    assert (await call_back(hand, a)).verdict == "complete"
+    step = await only_step(hand, a)
+    assert (step["result"], step["attempt"], step["counted"]) == ({"pages": 3}, 1, 1)
+    assert (await hand.lease_one()).step == "then"
+    [done] = await hand.events_of(a.execution_id, "action_completed")
+    assert done["data"]["via"] == "callback"
+    assert (await hand.types(a.execution_id))[2:6] == ["action_started", "action_accepted", *STEP_DONE]
 
 
-def test_the_url_names_item_attempt_receipt_and_step(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ITEMS)
-        a = await hand.lease_one()
-        url = urlsplit(a.callback or "")
-        assert f"{url.scheme}://{url.netloc}" == BASE
-        assert url.path == f"/v1/callbacks/{a.execution_id}/{a.item_id}/1/{a.receipt}"
-        assert parse_qs(url.query) == {"step": ["job"], "item": ["0"]}
-
-    play_called(scene)
+async def test_the_url_names_item_attempt_receipt_and_step(hand):
+    _, a = await hand.start(ITEMS)
+    url = urlsplit(a.callback or "")
+    assert f"{url.scheme}://{url.netloc}" == BASE
+    assert url.path == f"/v1/callbacks/{a.execution_id}/{a.item_id}/1/{a.receipt}"
+    assert parse_qs(url.query) == {"step": ["job"], "item": ["0"]}
 
 
-def test_the_receipt_is_the_same_over_all_attempts_and_the_attempt_is_not(play_called):
-    async def scene(hand: Hand):
-        first = await failed_once(hand)
-        await hand.clock.advance(10)
-        second = await hand.lease_one()
-        assert (first.receipt, first.item_id) == (second.receipt, second.item_id)
-        assert (first.attempt, second.attempt) == (1, 2)
-        assert first.callback != second.callback
-
-    play_called(scene)
+async def test_the_receipt_is_the_same_over_all_attempts_and_the_attempt_is_not(hand):
+    first = await failed_once(hand)
+    await hand.clock.advance(10)
+    second = await hand.lease_one()
+    assert (first.receipt, first.item_id) == (second.receipt, second.item_id)
+    assert (first.attempt, second.attempt) == (1, 2)
+    assert first.callback != second.callback
 
 
-def test_a_failure_of_the_current_attempt_is_judged_by_the_policy(play_called):
-    async def scene(hand: Hand):
-        a = await failed_once(hand)
-        [error] = await events_of(hand, a, "action_error")
-        assert (error["data"]["failure"]["reason"], error["data"]["via"]) == ("http_503", "callback")
-        assert (await only_step(hand, a))["status"] == "retrying"
-        await hand.clock.advance(10)
-        second = await accept_next(hand)
-        told = await call_back(hand, second, Outcome("failed", facts=Facts(fatal=True, message="no")))
-        assert told.verdict == "fail"
-        assert await hand.status(a.execution_id) == "failed"
-
-    play_called(scene)
+async def test_a_failure_of_the_current_attempt_is_judged_by_the_policy(hand):
+    a = await failed_once(hand)
+    [error] = await hand.events_of(a.execution_id, "action_error")
+    assert (error["data"]["failure"]["reason"], error["data"]["via"]) == ("http_503", "callback")
+    assert (await only_step(hand, a))["status"] == "retrying"
+    await hand.clock.advance(10)
+    second = await accept_next(hand)
+    told = await call_back(hand, second, Outcome("failed", facts=Facts(fatal=True, message="no")))
+    assert told.verdict == "fail"
+    assert await hand.status(a.execution_id) == "failed"
 
 
 # -- before the 2xx
 
 
-def test_a_success_may_come_before_the_2xx(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ASYNC)
-        a = await hand.lease_one()
-        assert (await call_back(hand, a)).verdict == "complete"
-        before = await hand.types(a.execution_id)
-        assert (await hand.report(a, ACCEPTED)).status == "late"
-        assert await hand.types(a.execution_id) == before, "that it was accepted is no news, and no result"
-        assert (await hand.engine.get(a.execution_id))["result"] == {"job": {"pages": 3}}
-
-    play_called(scene)
+async def test_a_success_may_come_before_the_2xx(hand):
+    _, a = await hand.start(ASYNC)
+    assert (await call_back(hand, a)).verdict == "complete"
+    before = await hand.types(a.execution_id)
+    assert (await hand.report(a, ACCEPTED)).status == "late"
+    assert await hand.types(a.execution_id) == before, "that it was accepted is no news, and no result"
+    assert (await hand.engine.get(a.execution_id))["result"] == {"job": {"pages": 3}}
 
 
-def test_a_failure_may_come_before_the_2xx(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ASYNC)
-        a = await hand.lease_one()
-        assert (await call_back(hand, a, FAILED)).verdict == "retry"
-        assert (await hand.report(a, ACCEPTED)).status == "late"
-        assert (await only_step(hand, a))["status"] == "retrying"
-        assert (await hand.beat(a)).revoked
-
-    play_called(scene)
+async def test_a_failure_may_come_before_the_2xx(hand):
+    _, a = await hand.start(ASYNC)
+    assert (await call_back(hand, a, FAILED)).verdict == "retry"
+    assert (await hand.report(a, ACCEPTED)).status == "late"
+    assert (await only_step(hand, a))["status"] == "retrying"
+    assert (await hand.beat(a)).revoked
 
 
-def test_a_worker_that_sees_no_2xx_after_the_success_changes_nothing(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ASYNC)
-        a = await hand.lease_one()
-        await call_back(hand, a)
-        assert (await hand.fail(a)).status == "late"
-        assert await hand.status(a.execution_id) == "completed"
-        [late] = await events_of(hand, a, "late_result")
-        assert late["data"]["failure"]["reason"] == "http_503"
-
-    play_called(scene)
+async def test_a_worker_that_sees_no_2xx_after_the_success_changes_nothing(hand):
+    _, a = await hand.start(ASYNC)
+    await call_back(hand, a)
+    assert (await hand.fail(a)).status == "late"
+    assert await hand.status(a.execution_id) == "completed"
+    [late] = await hand.events_of(a.execution_id, "late_result")
+    assert late["data"]["failure"]["reason"] == "http_503"
 
 
 # -- again, and late
 
 
-def test_the_same_callback_again_is_late(play_called):
-    async def scene(hand: Hand):
-        a = await accepted(hand, TWO_STEPS)
-        assert (await call_back(hand, a)).status == "applied"
-        assert (await call_back(hand, a)).status == "late"
-        assert (await call_back(hand, a, FAILED)).status == "late"
-        late = await events_of(hand, a, "late_result")
-        assert [(e["step"], e["attempt"], e["data"]["status"]) for e in late] == [
-            ("job", 1, "succeeded"),
-            ("job", 1, "failed"),
-        ]
-        assert late[0]["data"]["via"] == "callback"
-        assert len(await events_of(hand, a, "action_completed")) == 1
-        assert (await only_step(hand, a))["status"] == "completed"
-
-    play_called(scene)
+async def test_the_same_callback_again_is_late(hand):
+    a = await accepted(hand, TWO_STEPS)
+    assert (await call_back(hand, a)).status == "applied"
+    assert (await call_back(hand, a)).status == "late"
+    assert (await call_back(hand, a, FAILED)).status == "late"
+    late = await hand.events_of(a.execution_id, "late_result")
+    assert [(e["step"], e["attempt"], e["data"]["status"]) for e in late] == [
+        ("job", 1, "succeeded"),
+        ("job", 1, "failed"),
+    ]
+    assert late[0]["data"]["via"] == "callback"
+    assert len(await hand.events_of(a.execution_id, "action_completed")) == 1
+    assert (await only_step(hand, a))["status"] == "completed"
 
 
-def test_the_same_failure_again_does_not_spend_another_attempt(play_called):
-    async def scene(hand: Hand):
-        a = await failed_once(hand)
-        assert (await call_back(hand, a, FAILED)).status == "late"
-        assert (await only_step(hand, a))["counted"] == 1
-
-    play_called(scene)
+async def test_the_same_failure_again_does_not_spend_another_attempt(hand):
+    a = await failed_once(hand)
+    assert (await call_back(hand, a, FAILED)).status == "late"
+    assert (await only_step(hand, a))["counted"] == 1
 
 
-def test_the_failure_of_an_old_attempt_is_late_while_the_next_runs(play_called):
-    async def scene(hand: Hand):
-        first = await failed_once(hand)
-        await hand.clock.advance(10)
-        for _ in range(2):  # while the worker has the second, and while its callee has
-            assert (await call_back(hand, first, FAILED)).status == "late"
-        second = await accept_next(hand)
+async def test_the_failure_of_an_old_attempt_is_late_while_the_next_runs(hand):
+    first = await failed_once(hand)
+    await hand.clock.advance(10)
+    for _ in range(2):  # while the worker has the second, and while its callee has
         assert (await call_back(hand, first, FAILED)).status == "late"
-        assert (await only_step(hand, second))["status"] == "running"
-        assert {e["attempt"] for e in await events_of(hand, first, "late_result")} == {1}
-        assert (await call_back(hand, second)).verdict == "complete"
+    second = await accept_next(hand)
+    assert (await call_back(hand, first, FAILED)).status == "late"
+    assert (await only_step(hand, second))["status"] == "running"
+    assert {e["attempt"] for e in await hand.events_of(first.execution_id, "late_result")} == {1}
+    assert (await call_back(hand, second)).verdict == "complete"
 
-    play_called(scene)
 
-
-def test_the_success_of_an_old_attempt_is_accepted_while_the_retry_waits(play_called):
-    async def scene(hand: Hand):
-        first = await failed_once(hand)
-        assert (await call_back(hand, first)).verdict == "complete"
-        execution = await hand.engine.get(first.execution_id)
-        assert (execution["status"], execution["result"]) == ("completed", {"job": {"pages": 3}})
-        [done] = await events_of(hand, first, "action_completed")
-        assert done["attempt"] == 1
-        assert done["data"]["decision"]["verdict"] == "complete"
-        assert done["data"]["decision"]["attempt"] == 1
-        await hand.clock.advance(60)
-        assert await hand.lease() == [], "the retry does not start any more"
-
-    play_called(scene)
+async def test_the_success_of_an_old_attempt_is_accepted_while_the_retry_waits(hand):
+    first = await failed_once(hand)
+    assert (await call_back(hand, first)).verdict == "complete"
+    execution = await hand.engine.get(first.execution_id)
+    assert (execution["status"], execution["result"]) == ("completed", {"job": {"pages": 3}})
+    [done] = await hand.events_of(first.execution_id, "action_completed")
+    assert done["attempt"] == 1
+    assert done["data"]["decision"]["verdict"] == "complete"
+    assert done["data"]["decision"]["attempt"] == 1
+    await hand.clock.advance(60)
+    assert await hand.lease() == [], "the retry does not start any more"
 
 
 @pytest.mark.parametrize("by", ["worker", "callee"])
-def test_the_success_of_an_old_attempt_is_accepted_while_the_next_runs(play_called, by):
-    async def scene(hand: Hand):
-        first = await failed_once(hand)
-        await hand.clock.advance(10)
-        second = await (accept_next(hand) if by == "callee" else hand.lease_one())
-        assert (await call_back(hand, first)).verdict == "complete"
-        assert await hand.status(first.execution_id) == "completed"
-        if by == "worker":
-            assert (await hand.beat(second)).revoked
-            assert (await hand.succeed(second, "mine")).status == "late"
-        assert (await call_back(hand, second, Outcome("succeeded", "mine"))).status == "late"
-        execution = await hand.engine.get(first.execution_id)
-        assert execution["result"] == {"job": {"pages": 3}}
-        assert [one["outcome"] for one in execution["steps"]["job"]["attempts"]] == [
-            "failed",
-            "superseded",
-            "succeeded",
-        ]
-        [done] = await events_of(hand, first, "action_completed")
-        assert done["data"]["decision"]["attempt"] == 1
-
-    play_called(scene)
+async def test_the_success_of_an_old_attempt_is_accepted_while_the_next_runs(hand, by):
+    first = await failed_once(hand)
+    await hand.clock.advance(10)
+    second = await (accept_next(hand) if by == "callee" else hand.lease_one())
+    assert (await call_back(hand, first)).verdict == "complete"
+    assert await hand.status(first.execution_id) == "completed"
+    if by == "worker":
+        assert (await hand.beat(second)).revoked
+        assert (await hand.succeed(second, "mine")).status == "late"
+    assert (await call_back(hand, second, Outcome("succeeded", "mine"))).status == "late"
+    execution = await hand.engine.get(first.execution_id)
+    assert execution["result"] == {"job": {"pages": 3}}
+    assert [one["outcome"] for one in execution["steps"]["job"]["attempts"]] == [
+        "failed",
+        "superseded",
+        "succeeded",
+    ]
+    [done] = await hand.events_of(first.execution_id, "action_completed")
+    assert done["data"]["decision"]["attempt"] == 1
 
 
-def test_a_success_counts_while_an_attempt_that_was_handed_back_is_queued(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ASYNC)
-        a = await hand.lease_one()
-        await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")])
-        assert (await call_back(hand, a, FAILED)).status == "late"
-        assert (await call_back(hand, a)).verdict == "complete"
-        assert await hand.lease() == []
-
-    play_called(scene)
+async def test_a_success_counts_while_an_attempt_that_was_handed_back_is_queued(hand):
+    _, a = await hand.start(ASYNC)
+    await hand.hand_back(a)
+    assert (await call_back(hand, a, FAILED)).status == "late"
+    assert (await call_back(hand, a)).verdict == "complete"
+    assert await hand.lease() == []
 
 
 @pytest.mark.parametrize("attempt", [0, 2, 99])
-def test_an_attempt_that_was_never_given_is_late(play_called, attempt):
-    async def scene(hand: Hand):
-        a = await accepted(hand)
-        assert (await call_back(hand, a, attempt=attempt)).status == "late"
-        assert (await only_step(hand, a))["status"] == "running"
-        [late] = await events_of(hand, a, "late_result")
-        assert late["attempt"] == attempt
-
-    play_called(scene)
+async def test_an_attempt_that_was_never_given_is_late(hand, attempt):
+    a = await accepted(hand)
+    assert (await call_back(hand, a, attempt=attempt)).status == "late"
+    assert (await only_step(hand, a))["status"] == "running"
+    [late] = await hand.events_of(a.execution_id, "late_result")
+    assert late["attempt"] == attempt
 
 
-def test_nothing_counts_before_the_first_attempt(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ITEMS)
-        a = await hand.lease_one()
-        [row] = await hand.sql("select id from tenax.item where item_no = 1")
-        key = receipt(hand.engine.core.secret, a.execution_id, row["id"])
-        told = await hand.engine.callback(a.execution_id, row["id"], 0, key, DONE, step="job", item=1)
-        assert told.status == "late"
-
-    play_called(scene)
+async def test_nothing_counts_before_the_first_attempt(hand):
+    _, a = await hand.start(ITEMS)
+    [row] = await hand.sql("select id from tenax.item where item_no = 1")
+    key = receipt(hand.engine.core.secret, a.execution_id, row["id"])
+    told = await hand.engine.callback(a.execution_id, row["id"], 0, key, DONE, step="job", item=1)
+    assert told.status == "late"
 
 
-def test_after_the_end_it_is_recorded_with_its_step(play_called):
-    async def scene(hand: Hand):
-        a = await accepted(hand)
-        await hand.engine.cancel(a.execution_id, actor="ann")
-        assert (await call_back(hand, a)).status == "late"
-        [late] = await events_of(hand, a, "late_result")
-        assert (late["step"], late["attempt"], late["data"]["result"]) == ("job", 1, {"pages": 3})
-        for step in ("nonsense", None):
-            with pytest.raises(NotFound, match="nothing to call back"):
-                await hand.engine.callback(a.execution_id, a.item_id, 1, a.receipt, DONE, step=step)
-        assert len(await events_of(hand, a, "late_result")) == 1
-        assert await hand.status(a.execution_id) == "cancelled"
-
-    play_called(scene)
+async def test_after_the_end_it_is_recorded_with_its_step(hand):
+    a = await accepted(hand)
+    await hand.engine.cancel(a.execution_id, actor="ann")
+    assert (await call_back(hand, a)).status == "late"
+    [late] = await hand.events_of(a.execution_id, "late_result")
+    assert (late["step"], late["attempt"], late["data"]["result"]) == ("job", 1, {"pages": 3})
+    for step in ("nonsense", None):
+        with pytest.raises(NotFound, match="nothing to call back"):
+            await hand.engine.callback(a.execution_id, a.item_id, 1, a.receipt, DONE, step=step)
+    assert len(await hand.events_of(a.execution_id, "late_result")) == 1
+    assert await hand.status(a.execution_id) == "cancelled"
 
 
-def test_who_has_no_receipt_is_told_nothing(play_called):
-    async def scene(hand: Hand):
-        a, other = await accepted(hand), await accepted(hand)
-        for execution_id, item_id, key in (
-            (a.execution_id, a.item_id, "0" * 32),
-            (a.execution_id, a.item_id, ""),
-            (a.execution_id, a.item_id, "n\u00efx"),
-            (a.execution_id, a.item_id, other.receipt),
-            (other.execution_id, a.item_id, a.receipt),
-            (99, a.item_id, a.receipt),
-        ):
-            with pytest.raises(NotFound, match="nothing to call back under this address"):
-                await hand.engine.callback(execution_id, item_id, 1, key, DONE)
-        assert await events_of(hand, a, "late_result") == []
-
-    play_called(scene)
-
-
-def test_a_step_that_is_not_async_cannot_be_called_back(play_called):
-    """Its receipt is known to its callee as well; but its worker says how it ended."""
-
-    async def scene(hand: Hand):
-        await hand.submit(ASYNC.replace("    async: {deadline: 1h}\n", ""))
-        a = await hand.lease_one()
-        assert a.callback is None
+async def test_who_has_no_receipt_is_told_nothing(hand):
+    a, other = await accepted(hand), await accepted(hand)
+    for execution_id, item_id, key in (
+        (a.execution_id, a.item_id, "0" * 32),
+        (a.execution_id, a.item_id, ""),
+        (a.execution_id, a.item_id, "n\u00efx"),
+        (a.execution_id, a.item_id, other.receipt),
+        (other.execution_id, a.item_id, a.receipt),
+        (99, a.item_id, a.receipt),
+    ):
         with pytest.raises(NotFound, match="nothing to call back under this address"):
-            await call_back(hand, a)
-        assert (await hand.succeed(a, 1)).status == "applied"
+            await hand.engine.callback(execution_id, item_id, 1, key, DONE)
+    assert await hand.events_of(a.execution_id, "late_result") == []
 
-    play_called(scene)
+
+async def test_a_step_that_is_not_async_cannot_be_called_back(hand):
+    """Its receipt is known to its callee as well; but its worker says how it ended."""
+    _, a = await hand.start(ASYNC.replace("    async: {deadline: 1h}\n", ""))
+    assert a.callback is None
+    with pytest.raises(NotFound, match="nothing to call back under this address"):
+        await call_back(hand, a)
+    assert (await hand.succeed(a, 1)).status == "applied"
 
 
 # -- the deadline
 
 
-def test_no_callback_by_the_deadline_is_a_timeout_that_the_policy_judges(play_called):
-    async def scene(hand: Hand):
-        a = await accepted(hand)
-        await hand.pass_time(3600)
-        await hand.settle_down()
-        [error] = await events_of(hand, a, "action_error")
-        assert (error["data"]["failure"]["class"], error["data"]["failure"]["reason"]) == (
-            "timeout",
-            "callback_deadline",
-        )
-        assert (await only_step(hand, a))["status"] == "retrying"
+async def test_no_callback_by_the_deadline_is_a_timeout_that_the_policy_judges(hand):
+    a = await accepted(hand)
+    await hand.wait(3600)
+    [error] = await hand.events_of(a.execution_id, "action_error")
+    assert (error["data"]["failure"]["class"], error["data"]["failure"]["reason"]) == (
+        "timeout",
+        "callback_deadline",
+    )
+    assert (await only_step(hand, a))["status"] == "retrying"
+    await hand.pass_time(10)
+    second = await accept_next(hand)
+    assert second.attempt == 2
+    assert (await call_back(hand, a)).verdict == "complete", "the callee of the first was only slow"
+
+
+async def test_deadlines_use_up_the_attempts(hand):
+    await hand.submit(ASYNC)
+    for _ in range(3):
+        a = await accept_next(hand)
+        await hand.wait(3600)
         await hand.pass_time(10)
-        second = await accept_next(hand)
-        assert second.attempt == 2
-        assert (await call_back(hand, a)).verdict == "complete", "the callee of the first was only slow"
-
-    play_called(scene)
+    failure = (await hand.engine.get(a.execution_id))["failure"]
+    assert (failure["reason"], failure["attempts"]) == ("callback_deadline", 3)
+    assert await hand.events_of(a.execution_id, "step_retry_exhausted")
 
 
-def test_deadlines_use_up_the_attempts(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ASYNC)
-        for _ in range(3):
-            a = await accept_next(hand)
-            await hand.pass_time(3600)
-            await hand.settle_down()
-            await hand.pass_time(10)
-        failure = (await hand.engine.get(a.execution_id))["failure"]
-        assert (failure["reason"], failure["attempts"]) == ("callback_deadline", 3)
-        assert await events_of(hand, a, "step_retry_exhausted")
-
-    play_called(scene)
-
-
-def test_the_deadline_outlives_the_server_and_a_gap_in_service_does_not_count(play_called):
+async def test_the_deadline_outlives_the_server_and_a_gap_in_service_does_not_count(hand):
     """While no server was there, nobody could call back: there is one more lease for it."""
-
-    async def scene(hand: Hand):
-        a = await accepted(hand)
-        await hand.clock.advance(2 * 3600)
-        later = await hand.restarted()
-        await later.settle_down()
-        assert (await only_step(later, a))["status"] == "running"
-        assert (await call_back(later, a)).verdict == "complete"
-        b = await accepted(later)
-        await later.clock.advance(2 * 3600)
-        last = await hand.restarted()
-        await last.pass_time(31)
-        await last.settle_down()
-        assert (await only_step(last, b))["status"] == "retrying"
-
-    play_called(scene)
+    a = await accepted(hand)
+    await hand.clock.advance(2 * 3600)
+    later = await hand.restarted()
+    await later.settle_down()
+    assert (await only_step(later, a))["status"] == "running"
+    assert (await call_back(later, a)).verdict == "complete"
+    b = await accepted(later)
+    await later.clock.advance(2 * 3600)
+    last = await hand.restarted()
+    await last.wait(31)
+    assert (await only_step(last, b))["status"] == "retrying"
 
 
 # -- the worker's side
 
 
-def test_that_it_was_accepted_may_be_said_twice(play_called):
-    async def scene(hand: Hand):
-        a = await accepted(hand)
-        before = await hand.types(a.execution_id)
-        again = await hand.report(a, ACCEPTED)
-        assert again.status == "applied", "the same report again gets the first answer"
-        assert await hand.types(a.execution_id) == before
-        assert (await call_back(hand, a)).verdict == "complete"
-
-    play_called(scene)
+async def test_that_it_was_accepted_may_be_said_twice(hand):
+    a = await accepted(hand)
+    before = await hand.types(a.execution_id)
+    again = await hand.report(a, ACCEPTED)
+    assert again.status == "applied", "the same report again gets the first answer"
+    assert await hand.types(a.execution_id) == before
+    assert (await call_back(hand, a)).verdict == "complete"
 
 
-def test_reports_of_several_items_said_twice_get_each_their_own_answer(play_called):
+async def test_reports_of_several_items_said_twice_get_each_their_own_answer(hand):
     source = ITEMS.replace("parallelism: 1", "parallelism: 3")
-
-    async def scene(hand: Hand):
-        await hand.submit(source)
-        work = await hand.lease()
-        outcomes = (FAILED, DONE, ACCEPTED)
-        reports = [
-            Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step)
-            for a, outcome in zip(work, outcomes, strict=True)
-        ]
-        first = await hand.engine.report(reports)
-        assert [answer.verdict for answer in first] == ["retry", "complete", None]
-        before = await hand.types(work[0].execution_id)
-        assert await hand.engine.report(reports) == first
-        assert await hand.types(work[0].execution_id) == before
-
-    play_called(scene)
+    await hand.submit(source)
+    work = await hand.lease()
+    outcomes = (FAILED, DONE, ACCEPTED)
+    reports = [
+        Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step)
+        for a, outcome in zip(work, outcomes, strict=True)
+    ]
+    first = await hand.engine.report(reports)
+    assert [answer.verdict for answer in first] == ["retry", "complete", None]
+    before = await hand.types(work[0].execution_id)
+    assert await hand.engine.report(reports) == first
+    assert await hand.types(work[0].execution_id) == before
 
 
-def test_the_late_report_of_an_item_names_it(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ITEMS)
-        a = await hand.lease_one()
-        await hand.pass_time(31)
-        await hand.settle_down()
-        assert (await hand.succeed(a)).status == "late"
-        [late] = await events_of(hand, a, "late_result")
-        assert (late["step"], late["item"], late["attempt"]) == ("job", 0, 1)
-
-    play_called(scene)
+async def test_the_late_report_of_an_item_names_it(hand):
+    _, a = await hand.start(ITEMS)
+    await hand.wait(31)
+    assert (await hand.succeed(a)).status == "late"
+    [late] = await hand.events_of(a.execution_id, "late_result")
+    assert (late["step"], late["item"], late["attempt"]) == ("job", 0, 1)
 
 
-def test_a_synchronous_answer_of_an_async_step_ends_it(play_called):
+async def test_a_synchronous_answer_of_an_async_step_ends_it(hand):
     """A callee that refuses: the worker reports a failure, not an acceptance."""
-
-    async def scene(hand: Hand):
-        await hand.submit(ASYNC)
-        a = await hand.lease_one()
-        assert (await hand.fail(a)).verdict == "retry"
-        assert (await call_back(hand, a)).verdict == "complete", "and yet it had done it"
-
-    play_called(scene)
+    _, a = await hand.start(ASYNC)
+    assert (await hand.fail(a)).verdict == "retry"
+    assert (await call_back(hand, a)).verdict == "complete", "and yet it had done it"
 
 
-def test_a_step_that_is_not_async_cannot_be_accepted(play_called):
-    async def scene(hand: Hand):
-        id_ = await hand.submit()
-        assert (await hand.report(await hand.lease_one(), ACCEPTED)).verdict == "fail"
-        assert (await hand.engine.get(id_))["failure"]["reason"] == "invalid_result"
-
-    play_called(scene)
+async def test_a_step_that_is_not_async_cannot_be_accepted(hand):
+    id_ = await hand.submit()
+    assert (await hand.report(await hand.lease_one(), ACCEPTED)).verdict == "fail"
+    assert (await hand.engine.get(id_))["failure"]["reason"] == "invalid_result"
 
 
-def test_without_an_address_to_call_back_the_step_says_so(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(ASYNC)
-        assert await hand.lease() == []
-        while hand.engine.dispatcher._background:  # what cannot be rendered is reported behind the scenes
-            await next(iter(hand.engine.dispatcher._background))
-        execution = await hand.engine.get(id_)
-        assert execution["status"] == "failed"
-        assert (execution["failure"]["class"], execution["failure"]["reason"]) == (
-            "invalid",
-            "no_callback_url",
-        )
-        assert "callback_url" in execution["failure"]["message"]
-
-    play(scene)
+@pytest.mark.settings(callback_url=None)
+async def test_without_an_address_to_call_back_the_step_says_so(hand):
+    id_ = await hand.submit(ASYNC)
+    assert await hand.lease() == []
+    while hand.engine.dispatcher._background:  # what cannot be rendered is reported behind the scenes
+        await next(iter(hand.engine.dispatcher._background))
+    execution = await hand.engine.get(id_)
+    assert execution["status"] == "failed"
+    assert (execution["failure"]["class"], execution["failure"]["reason"]) == ("invalid", "no_callback_url")
+    assert "callback_url" in execution["failure"]["message"]
 
 
-def test_cancel_ends_what_a_callee_has(play_called):
-    async def scene(hand: Hand):
-        a = await accepted(hand)
-        await hand.engine.cancel(a.execution_id, actor="ann")
-        assert (await only_step(hand, a))["status"] == "cancelled"
-        assert await hand.sql("select from tenax.item") == []
-        assert (await call_back(hand, a)).status == "late"
-
-    play_called(scene)
+async def test_cancel_ends_what_a_callee_has(hand):
+    a = await accepted(hand)
+    await hand.engine.cancel(a.execution_id, actor="ann")
+    assert (await only_step(hand, a))["status"] == "cancelled"
+    assert await hand.sql("select from tenax.item") == []
+    assert (await call_back(hand, a)).status == "late"
 
 
-def test_what_a_callee_has_when_the_execution_fails_may_finish_and_is_recorded(play_called):
+async def test_what_a_callee_has_when_the_execution_fails_may_finish_and_is_recorded(hand):
     source = ASYNC + "  - {step: other, type: python, task: 't:t'}\n"
-
-    async def scene(hand: Hand):
-        await hand.submit(source)
-        work = {a.step: a for a in await hand.lease()}
-        await hand.report(work["job"], ACCEPTED)
-        await hand.fail(work["other"], status_code=404)
-        assert await hand.status(work["job"].execution_id) == "failed"
-        assert (await call_back(hand, work["job"])).verdict == "stop"
-        assert (await only_step(hand, work["job"]))["status"] == "completed"
-
-    play_called(scene)
+    await hand.submit(source)
+    work = {a.step: a for a in await hand.lease()}
+    await hand.report(work["job"], ACCEPTED)
+    await hand.fail(work["other"], status_code=404)
+    assert await hand.status(work["job"].execution_id) == "failed"
+    assert (await call_back(hand, work["job"])).verdict == "stop"
+    assert (await only_step(hand, work["job"]))["status"] == "completed"
 
 
 # -- fan-outs, pauses, polls
 
 
-def test_each_item_is_called_back_by_itself(play_called):
-    async def scene(hand: Hand):
-        await hand.submit(ITEMS)
-        a = await accept_next(hand)
-        assert (a.item, await hand.lease()) == (0, []), "a callee that works has the item's place"
-        assert (await call_back(hand, a, FAILED)).verdict == "retry"
-        b = await accept_next(hand)
-        assert b.item == 1, "a waiting retry frees its place"
-        assert (await call_back(hand, a, Outcome("succeeded", "A"))).verdict == "complete"
-        assert await hand.lease() == [], "the success of one that had no place frees none"
-        assert (await call_back(hand, b, Outcome("failed", facts=Facts(fatal=True)))).verdict == "fail"
-        c = await accept_next(hand)
-        assert (await call_back(hand, c, Outcome("succeeded", "C"))).verdict == "complete"
-        execution = await hand.engine.get(a.execution_id)
-        assert (execution["status"], execution["result"]) == ("completed", {"job": ["A", None, "C"]})
-        assert (await call_back(hand, b)).status == "late"
-        [late] = await events_of(hand, b, "late_result")
-        assert (late["step"], late["item"]) == ("job", 1)
-
-    play_called(scene)
+async def test_each_item_is_called_back_by_itself(hand):
+    await hand.submit(ITEMS)
+    a = await accept_next(hand)
+    assert (a.item, await hand.lease()) == (0, []), "a callee that works has the item's place"
+    assert (await call_back(hand, a, FAILED)).verdict == "retry"
+    b = await accept_next(hand)
+    assert b.item == 1, "a waiting retry frees its place"
+    assert (await call_back(hand, a, Outcome("succeeded", "A"))).verdict == "complete"
+    assert await hand.lease() == [], "the success of one that had no place frees none"
+    assert (await call_back(hand, b, Outcome("failed", facts=Facts(fatal=True)))).verdict == "fail"
+    c = await accept_next(hand)
+    assert (await call_back(hand, c, Outcome("succeeded", "C"))).verdict == "complete"
+    execution = await hand.engine.get(a.execution_id)
+    assert (execution["status"], execution["result"]) == ("completed", {"job": ["A", None, "C"]})
+    assert (await call_back(hand, b)).status == "late"
+    [late] = await hand.events_of(b.execution_id, "late_result")
+    assert (late["step"], late["item"]) == ("job", 1)
 
 
-def test_a_callback_is_heard_during_a_pause(play_called):
-    async def scene(hand: Hand):
-        a = await accepted(hand, TWO_STEPS)
-        await hand.engine.pause(a.execution_id, actor="ann")
-        assert (await call_back(hand, a)).verdict == "complete"
-        assert await hand.lease() == []
-        await hand.engine.resume(a.execution_id, actor="ann")
-        assert (await hand.lease_one()).step == "then"
-
-    play_called(scene)
+async def test_a_callback_is_heard_during_a_pause(hand):
+    a = await accepted(hand, TWO_STEPS)
+    await hand.engine.pause(a.execution_id, actor="ann")
+    assert (await call_back(hand, a)).verdict == "complete"
+    assert await hand.lease() == []
+    await hand.engine.resume(a.execution_id, actor="ann")
+    assert (await hand.lease_one()).step == "then"
 
 
-def test_a_success_that_is_not_done_yet_runs_again(play_called):
+async def test_a_success_that_is_not_done_yet_runs_again(hand):
     source = ASYNC.replace("    retry:", "    until: {condition: result.pages == 3, delay: 7s}\n    retry:")
-
-    async def scene(hand: Hand):
-        a = await accepted(hand, source)
-        assert (await call_back(hand, a, Outcome("succeeded", {"pages": 1}))).verdict == "retry"
-        await hand.clock.advance(7)
-        b = await accept_next(hand)
-        assert b.attempt == 2
-        assert (await call_back(hand, b)).verdict == "complete"
-        assert (await only_step(hand, b))["counted"] == 1
-
-    play_called(scene)
+    a = await accepted(hand, source)
+    assert (await call_back(hand, a, Outcome("succeeded", {"pages": 1}))).verdict == "retry"
+    await hand.clock.advance(7)
+    b = await accept_next(hand)
+    assert b.attempt == 2
+    assert (await call_back(hand, b)).verdict == "complete"
+    assert (await only_step(hand, b))["counted"] == 1
 
 
-def test_an_old_attempt_that_was_not_done_yet_is_late_and_one_that_was_counts(play_called):
+async def test_an_old_attempt_that_was_not_done_yet_is_late_and_one_that_was_counts(hand):
     source = ASYNC.replace("    retry:", "    until: {condition: result.pages == 3, delay: 7s}\n    retry:")
-
-    async def scene(hand: Hand):
-        first = await failed_once(hand, source)
-        assert (await call_back(hand, first, Outcome("succeeded", {"pages": 1}))).status == "late"
-        await hand.clock.advance(10)
-        second = await accept_next(hand)
-        assert (await call_back(hand, first, Outcome("succeeded", {"pages": 2}))).status == "late"
-        assert (await only_step(hand, second))["waiting"]["for"] == "callback", "the second goes on"
-        assert (await call_back(hand, first)).verdict == "complete"
-
-    play_called(scene)
+    first = await failed_once(hand, source)
+    assert (await call_back(hand, first, Outcome("succeeded", {"pages": 1}))).status == "late"
+    await hand.clock.advance(10)
+    second = await accept_next(hand)
+    assert (await call_back(hand, first, Outcome("succeeded", {"pages": 2}))).status == "late"
+    assert (await only_step(hand, second))["waiting"]["for"] == "callback", "the second goes on"
+    assert (await call_back(hand, first)).verdict == "complete"

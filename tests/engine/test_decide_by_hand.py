@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hand import Hand
 
 from tenax.cli.boundary import run_command
 
@@ -35,23 +34,15 @@ RAISED = {
         ["IndexError", "BlockingIOError", "IndexError", "RuntimeError", "IndexError", "IndexError"],
     ],
 )
-def test_the_decision_is_that_of_the_engine(play, capsys, raised):
+async def test_the_decision_is_that_of_the_engine(hand, capsys, raised):
     source = f"name: w\nworkflow: [{{step: s, type: python, task: 't:t', retry: {json.dumps(POLICY)}}}]\n"
-    recorded: list[dict] = []
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(source)
-        for name in raised:
-            kind, *bases = RAISED[name]
-            await hand.fail(await hand.lease_one(), exception=kind, exception_bases=tuple(bases))
-            await hand.clock.advance(60)
-        recorded.extend(
-            event["data"]["decision"]
-            for event in await hand.engine.events(id_)
-            if event["data"].get("decision") is not None
-        )
-
-    play(scene)
+    id_ = await hand.submit(source)
+    for name in raised:
+        kind, *bases = RAISED[name]
+        await hand.fail(await hand.lease_one(), exception=kind, exception_bases=tuple(bases))
+        await hand.clock.advance(60)
+    decided = [event["data"].get("decision") for event in await hand.engine.events(id_)]
+    recorded = [decision for decision in decided if decision is not None]
     assert len(recorded) == len(raised)
     assert recorded[-1]["verdict"] == "fail"
     for name, decision in zip(raised, recorded, strict=True):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from finishing import chain, finished, left_behind, success
+from finishing import chain, decided_from_memory, left_behind, success
 from hand import ONE_STEP, Hand
 
 from tenax.engine.leased import Leased
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 
 LABELS = {"zone": "north"}
 TOOK = 1.25
@@ -22,11 +22,11 @@ workflow:
 """
 
 
-async def finish_shortly(hand: Hand, a: Assignment, result: Any) -> None:
-    assert await finished(hand, success(a, result)) == {a.item_id}
+async def from_memory(hand: Hand, a: Assignment, result: Any) -> None:
+    assert await decided_from_memory(hand, success(a, result)) == {a.item_id}
 
 
-async def finish_in_full(hand: Hand, a: Assignment, result: Any) -> None:
+async def from_rows(hand: Hand, a: Assignment, result: Any) -> None:
     hand.engine.core.leased = Leased()
     [answer] = await hand.engine.report([success(a, result)])
     assert (answer.item_id, answer.status, answer.verdict) == (a.item_id, "applied", "complete")
@@ -35,7 +35,7 @@ async def finish_in_full(hand: Hand, a: Assignment, result: Any) -> None:
 async def trail(
     hand: Hand, source: str, finish: Any, results: Any, *, most: int = 100, **more: Any
 ) -> list[dict[str, list[dict[str, Any]]]]:
-    """What was there after each of the reports, and after each lease."""
+    """Returns what was there after the submission, and after each report."""
     id_ = await hand.submit(source, **more)
     seen = [await left_behind(hand, id_)]
     for _ in range(most):
@@ -48,26 +48,6 @@ async def trail(
     else:
         await hand.engine.cancel(id_, actor="test")
     return seen
-
-
-def compare(
-    play: Any,
-    source: str,
-    *,
-    reports: int,
-    results: Any = lambda a: f"{a.step} {a.item}",
-    **more: Any,
-) -> None:
-    async def scene(hand: Hand):
-        own = {"key": "one"} if more.get("key") else {}
-        short = await trail(hand, source, finish_shortly, results, **{**more, **own})
-        full = await trail(hand, source, finish_in_full, results, **more)
-        assert len(short) == len(full) == reports + 1
-        for n, (this, that) in enumerate(zip(short, full, strict=True)):
-            for table in that:
-                assert this[table] == that[table], f"{table} after report {n}"
-
-    play(scene)
 
 
 WORKFLOWS = {
@@ -89,100 +69,46 @@ WORKFLOWS = {
         chain(2, "args: {m: a}, retry: {max_attempts: 5, vary: [{args: {m: b}}, {args: {m: c}}]}"),
         2,
     ),
-    "runtimes": (
-        RUNTIMES,
-        3,
-    ),
+    "runtimes": (RUNTIMES, 3),
     "failures that are forgiven": (chain(3, "on_failure: continue", "on_failure: {value: 1}"), 3),
     "compensations": (chain(3, "compensate: {type: python, task: 't:u'}"), 3),
     "inputs of what is before": (chain(3, "args: {}", 'args: {x: "{{ steps.s0.result }}"}'), 3),
+    "a folder": (chain(3), 3, {"base_dir": '/some/folder, {or} "other"'}),
+    "a submit key": (chain(2), 2, {"key": "one"}),
+    "more steps than are reported on": (chain(51), 3, {"most": 3}),
 }
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_both_ways_leave_the_same(play, name):
-    source, reports = WORKFLOWS[name]
-    compare(play, source, reports=reports)
+async def test_both_ways_leave_the_same(hand, name):
+    source, reports, *rest = WORKFLOWS[name]
+    more = rest[0] if rest else {}
+    short = await trail(hand, source, from_memory, lambda a: f"{a.step} {a.item}", **more)
+    other = more | ({"key": "two"} if "key" in more else {})
+    full = await trail(hand, source, from_rows, lambda a: f"{a.step} {a.item}", **other)
+    assert len(short) == len(full) == reports + 1
+    for n, (this, that) in enumerate(zip(short, full, strict=True)):
+        for table in that:
+            assert this[table] == that[table], f"{table} after report {n}"
 
 
-def test_a_crowd_takes_its_turns_either_way(play):
-    compare(play, chain(51), reports=3, most=3)
-
-
-def test_the_folder_goes_from_item_to_item(play):
-    compare(play, chain(3), reports=3, base_dir='/some/folder, {or} "other"')
-
-
-def test_a_submit_key_stays(play):
-    compare(play, chain(2), reports=2, key="two")
-
-
+# fmt: off
 RESULTS: list[Any] = [
-    None,
-    "",
-    "text",
-    "null",
-    "NULL",
-    "{a,b}",
-    'a "quoted" \\ text, with {braces}',
-    "two\nlines\tand\x7fmore",
-    "a\x00b",
-    "\\u0000",
-    "\\\x00",
-    "\ud800 alone",
-    "größer 😀",
-    0,
-    -1,
-    2**63,
-    2**80,
-    0.1,
-    1e300,
-    -0.0,
-    float("nan"),
-    True,
-    False,
-    [],
-    {},
-    [None, [None]],
-    {"a": {"b": [1, {"c": None}]}, "": "", "nul\x00key": "\x00"},
+    None, True, False, 0, -1, 2**63, 2**80, 0.1, 1e300, -0.0, float("nan"),
+    "", "text", "null", "NULL", "{a,b}", 'a "quoted" \\ text, with {braces}', "two\nlines\tand\x7fmore", "x" * 100_000,
+    "a\x00b", "\\u0000", "\\\x00", "\ud800 alone", "größer 😀",
+    [], {}, [None, [None]], {"a": {"b": [1, {"c": None}]}, "": "", "nul\x00key": "\x00"},
     {"seconds": 5, "decision": {}, "type": "x"},
-    "x" * 100_000,
 ]
+# fmt: on
 
 
-def test_results_of_any_kind_are_kept_alike(play):
-    source = chain(2)
-
-    async def scene(hand: Hand):
-        for value in RESULTS:
-            short = await trail(hand, source, finish_shortly, lambda a, value=value: value)
-            full = await trail(hand, source, finish_in_full, lambda a, value=value: value)
-            assert short == full, repr(value)[:100]
-            short = await trail(hand, ONE_STEP, finish_shortly, lambda a, value=value: value)
-            full = await trail(hand, ONE_STEP, finish_in_full, lambda a, value=value: value)
-            assert short == full, repr(value)[:100]
-
-    play(scene)
-
-
-def test_what_was_handed_back_has_another_attempt_and_is_a_first_success_all_the_same(play):
-    async def released(hand: Hand, finish: Any) -> dict[str, list[dict[str, Any]]]:
-        id_ = await hand.submit(chain(2))
-        first = await hand.lease_one()
-        await hand.engine.release([Release(id_, first.item_id, 1, first.token, "draining")])
-        again = await hand.lease_one()
-        assert again.attempt == 2
-        await finish(hand, again, "second")
-        found = await left_behind(hand, id_)
-        await hand.engine.cancel(id_, actor="test")
-        return found
-
-    async def scene(hand: Hand):
-        short, full = await released(hand, finish_shortly), await released(hand, finish_in_full)
-        assert short == full
-        assert short["step"][0]["attempts"] == 2
-
-    play(scene)
+@pytest.mark.parametrize("source", [chain(2), ONE_STEP], ids=["chain", "one step"])
+async def test_results_of_any_kind_are_kept_alike(hand, source):
+    for value in RESULTS:
+        short = await trail(hand, source, from_memory, lambda a, value=value: value)
+        full = await trail(hand, source, from_rows, lambda a, value=value: value)
+        assert short == full, repr(value)[:100]
 
 
 RETRIES = "retry: {max_attempts: 5, initial_delay: 1s, jitter: 0}"
@@ -220,20 +146,21 @@ async def after_failures(hand: Hand, more: str, facts: dict[str, Any], *, forget
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_failures_leave_the_same_whether_the_lease_is_remembered_or_not(play, name):
-    async def scene(hand: Hand):
-        known = await after_failures(hand, *FAILURES[name], forget=False)
-        assert known == await after_failures(hand, *FAILURES[name], forget=True)
-
-    play(scene)
+async def test_failures_leave_the_same_whether_the_lease_is_remembered_or_not(hand, name):
+    known = await after_failures(hand, *FAILURES[name], forget=False)
+    assert known == await after_failures(hand, *FAILURES[name], forget=True)
 
 
+BEFORE = {"two retries": Hand.fail, "handed back twice": Hand.hand_back}
+
+
+@pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("steps", [1, 2])
-def test_a_success_after_retries_leaves_the_same(play, steps):
-    async def retried(hand: Hand, finish: Any) -> dict[str, list[dict[str, Any]]]:
+async def test_a_success_of_a_later_attempt_leaves_the_same(hand, steps, before):
+    async def at_third_try(finish: Any) -> dict[str, list[dict[str, Any]]]:
         id_ = await hand.submit(chain(steps, RETRIES))
         for _ in range(2):
-            await hand.fail(await hand.lease_one())
+            await BEFORE[before](hand, await hand.lease_one())
             await hand.clock.advance(10)
         last = await hand.lease_one()
         assert last.attempt == 3
@@ -241,44 +168,30 @@ def test_a_success_after_retries_leaves_the_same(play, steps):
         await finish(hand, last, "third")
         found = await left_behind(hand, id_)
         if steps > 1:
+            assert found["step"][0]["attempts"] == 3
             await hand.engine.cancel(id_, actor="test")
         return found
 
-    async def scene(hand: Hand):
-        assert await retried(hand, finish_shortly) == await retried(hand, finish_in_full)
-
-    play(scene)
+    assert await at_third_try(from_memory) == await at_third_try(from_rows)
 
 
-def test_a_whole_batch_goes_at_once(play):
-    async def scene(hand: Hand):
-        ids = [await hand.submit(chain(2)) for _ in range(20)] + [await hand.submit() for _ in range(20)]
-        first = await hand.lease(slots=40)
-        assert len(await finished(hand, *(success(a, a.execution_id) for a in first))) == 40
-        second = await hand.lease(slots=40)
-        assert len(second) == 20
-        assert {a.step for a in second} == {"s1"}
-        assert len(await finished(hand, *(success(a, a.execution_id) for a in second))) == 20
-        for id_ in ids:
-            execution = await hand.engine.get(id_)
-            assert execution["status"] == "completed"
-            assert list(execution["result"].values()) == [id_]
-        assert await hand.sql("select from tenax.item") == []
-
-    play(scene)
+async def test_a_whole_batch_goes_at_once(hand):
+    ids = [await hand.submit(source) for source in (chain(2), ONE_STEP) for _ in range(20)]
+    first = await hand.lease(slots=40)
+    assert len(await decided_from_memory(hand, *(success(a, a.execution_id) for a in first))) == 40
+    second = await hand.lease(slots=40)
+    assert [a.step for a in second] == ["s1"] * 20
+    assert len(await decided_from_memory(hand, *(success(a, a.execution_id) for a in second))) == 20
+    for id_ in ids:
+        execution = await hand.engine.get(id_)
+        assert (execution["status"], [*execution["result"].values()]) == ("completed", [id_])
+    assert await hand.sql("select from tenax.item") == []
 
 
-def test_what_is_not_first_in_memory_is_asked_of_the_database(play):
+async def test_what_is_not_first_in_memory_is_asked_of_the_database(hand):
     """A server that knows nothing of the lease decides in full; one that knows it and is too late says the same."""
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(chain(2))
-        a = await hand.lease_one()
-        other = await hand.restarted()
-        assert await finished(other, success(a)) == set()
-        assert (await other.succeed(a)).verdict == "complete"
-        assert await finished(hand, success(a)) == set()
-        assert (await hand.succeed(a)).verdict == "complete"
-        assert (await hand.types(id_)).count("action_completed") == 1
-
-    play(scene)
+    id_, a = await hand.start(chain(2))
+    for server in (await hand.restarted(), hand):
+        assert await decided_from_memory(server, success(a)) == set()
+        assert (await server.succeed(a)).verdict == "complete"
+    assert await hand.counts(id_, "action_completed") == (1,)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hand import Hand
-from undoing import data_of
 from workforce import arrive, live
 
 BARE = """
@@ -25,48 +24,37 @@ async def lose(hand: Hand, worker: str, *others: str) -> None:
     await live(hand, 3, "good", worker, *others)
 
 
-def test_without_a_policy_a_lost_worker_is_forgiven(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "good", "a")
-        id_ = await hand.submit(BARE)
-        await lose(hand, "a")
-        [retry] = await data_of(hand, id_, "step_retry")
-        assert "attempt 1 of 1, not counted" in retry["decision"]["reason"]
-        await hand.succeed(await hand.lease_one("good"), 5)
-        assert (await hand.engine.get(id_))["result"] == {"only": 5}
-
-    play(scene)
+async def test_without_a_policy_a_lost_worker_is_forgiven(hand):
+    await arrive(hand, "good", "a")
+    id_ = await hand.submit(BARE)
+    await lose(hand, "a")
+    [retry] = await hand.data_of(id_, "step_retry")
+    assert "attempt 1 of 1, not counted" in retry["decision"]["reason"]
+    await hand.succeed(await hand.lease_one("good"), 5)
+    assert (await hand.engine.get(id_))["result"] == {"only": 5}
 
 
 @pytest.mark.parametrize(("source", "losses"), [(BARE, 3), (WITH_POLICY, 4), (STRICT, 1)])
-def test_so_many_losses_of_one_worker_fail_it(play, source, losses):
-    async def scene(hand: Hand):
-        await arrive(hand, "good", "a")
-        id_ = await hand.submit(source)
-        for n in range(losses):
-            assert await hand.status(id_) == "running", f"it failed after {n} losses"
-            await lose(hand, "a")
-        assert await hand.status(id_) == "failed"
-        assert (await hand.engine.get(id_))["failure"]["class"] == "worker_lost"
-
-    play(scene, poison_after=0)
+@pytest.mark.settings(poison_after=0)
+async def test_so_many_losses_of_one_worker_fail_it(hand, source, losses):
+    await arrive(hand, "good", "a")
+    id_ = await hand.submit(source)
+    for n in range(losses):
+        assert await hand.status(id_) == "running", f"it failed after {n} losses"
+        await lose(hand, "a")
+    assert await hand.status(id_) == "failed"
+    assert (await hand.engine.get(id_))["failure"]["class"] == "worker_lost"
 
 
-def test_without_a_policy_an_item_that_kills_three_workers_fails_and_is_not_held(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "good", "a", "b", "c")
-        id_ = await hand.submit(BARE)
-        for worker in ("a", "b", "c"):
-            await lose(hand, worker, "a", "b", "c")
-        assert (await hand.types(id_))[-3:] == ["lease_expired", "step_failed_terminal", "execution_failed"]
-
-    play(scene)
+async def test_without_a_policy_an_item_that_kills_three_workers_fails_and_is_not_held(hand):
+    await arrive(hand, "good", "a", "b", "c")
+    id_ = await hand.submit(BARE)
+    for worker in ("a", "b", "c"):
+        await lose(hand, worker, "a", "b", "c")
+    assert (await hand.types(id_))[-3:] == ["lease_expired", "step_failed_terminal", "execution_failed"]
 
 
-def test_a_failure_of_the_work_itself_is_not_forgiven(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(BARE)
-        await hand.fail(await hand.lease_one())
-        assert await hand.status(id_) == "failed"
-
-    play(scene)
+async def test_a_failure_of_the_work_itself_is_not_forgiven(hand):
+    id_ = await hand.submit(BARE)
+    await hand.fail(await hand.lease_one())
+    assert await hand.status(id_) == "failed"

@@ -37,75 +37,61 @@ async def transactions(hand: Hand) -> int:
     return row["n"]
 
 
-def test_the_heartbeats_of_many_workers_are_one_transaction(play):
-    async def scene(hand: Hand) -> None:
-        await crowd_on(hand)
-        beats = [Heartbeat(name, health=HealthReport(queue_depth=n)) for n, name in enumerate(CROWD)]
-        answers = await heartbeats(hand.engine.core, beats)
-        assert all(answer.known and answer.state == "active" for answer in answers)
-        assert set((await heard_of(hand)).values()) == {0.0}
-        assert await transactions(hand) == 1
-        told = await hand.sql(
-            "select (reported ->> 'queue_depth')::int as depth from tenax.worker order by name"
-        )
-        assert [row["depth"] for row in told] == list(range(len(CROWD)))
-
-    play(scene)
+async def test_the_heartbeats_of_many_workers_are_one_transaction(hand):
+    await crowd_on(hand)
+    beats = [Heartbeat(name, health=HealthReport(queue_depth=n)) for n, name in enumerate(CROWD)]
+    answers = await heartbeats(hand.engine.core, beats)
+    assert all(answer.known and answer.state == "active" for answer in answers)
+    assert set((await heard_of(hand)).values()) == {0.0}
+    assert await transactions(hand) == 1
+    told = await hand.sql("select (reported ->> 'queue_depth')::int as depth from tenax.worker order by name")
+    assert [row["depth"] for row in told] == list(range(len(CROWD)))
 
 
-def test_each_of_many_hears_of_its_own_leases(play):
-    async def scene(hand: Hand) -> None:
-        await hand.register("w1")
-        await hand.register("w2")
-        for _ in range(2):
-            await hand.submit()
-        mine, other = await hand.lease_one("w1", slots=1), await hand.lease_one("w2", slots=1)
-        await hand.pass_time(20)
-        gone = Held(other.item_id, mine.token)
-        beats = [
-            Heartbeat("w1", (Held(mine.item_id, mine.token), gone)),
-            Heartbeat("w2", (Held(other.item_id, other.token),)),
-            Heartbeat("w3"),
-        ]
-        first, *alone = await heartbeats(hand.engine.core, beats)
-        assert alone == [None, None], "one names an item that another names too, one is not known"
-        second, unknown = [await heartbeat(hand.engine.core, beat) for beat in beats[1:]]
-        assert first.revoked == (gone,)
-        assert second.revoked == ()
-        assert not unknown.known
-        await hand.pass_time(20)
-        assert await hand.engine.reap() == 0, "both leases were extended"
-
-    play(scene)
+async def test_each_of_many_hears_of_its_own_leases(hand):
+    await hand.register("w1")
+    await hand.register("w2")
+    for _ in range(2):
+        await hand.submit()
+    mine, other = await hand.lease_one("w1", slots=1), await hand.lease_one("w2", slots=1)
+    await hand.pass_time(20)
+    gone = Held(other.item_id, mine.token)
+    beats = [
+        Heartbeat("w1", (Held(mine.item_id, mine.token), gone)),
+        Heartbeat("w2", (Held(other.item_id, other.token),)),
+        Heartbeat("w3"),
+    ]
+    first, *alone = await heartbeats(hand.engine.core, beats)
+    assert alone == [None, None], "one names an item that another names too, one is not known"
+    second, unknown = [await heartbeat(hand.engine.core, beat) for beat in beats[1:]]
+    assert first.revoked == (gone,)
+    assert second.revoked == ()
+    assert not unknown.known
+    await hand.pass_time(20)
+    assert await hand.engine.reap() == 0, "both leases were extended"
 
 
-def test_an_earlier_life_among_many_is_told_and_changes_nothing(play):
-    async def scene(hand: Hand) -> None:
-        earlier = new_life()
-        await hand.register("w1", life=earlier)
-        await hand.register("w1", life=new_life())
-        await hand.register("w2")
-        await hand.clock.advance(5)
-        old, other = await heartbeats(hand.engine.core, [Heartbeat("w1", life=earlier), Heartbeat("w2")])
-        assert old.superseded
-        assert not other.superseded
-        assert await heard_of(hand) == {"w1": 5.0, "w2": 0.0}
-
-    play(scene)
+async def test_an_earlier_life_among_many_is_told_and_changes_nothing(hand):
+    earlier = new_life()
+    await hand.register("w1", life=earlier)
+    await hand.register("w1", life=new_life())
+    await hand.register("w2")
+    await hand.clock.advance(5)
+    old, other = await heartbeats(hand.engine.core, [Heartbeat("w1", life=earlier), Heartbeat("w2")])
+    assert old.superseded
+    assert not other.superseded
+    assert await heard_of(hand) == {"w1": 5.0, "w2": 0.0}
 
 
-def test_a_worker_that_leaves_stays_gone_whatever_else_it_said_before(play):
-    async def scene(hand: Hand) -> None:
-        await crowd_on(hand)
-        beat = Heartbeats(hand.engine.core)
-        waiting = [asyncio.create_task(beat(Heartbeat(name))) for name in CROWD]
-        await asyncio.sleep(0)
-        last = asyncio.create_task(beat(Heartbeat(CROWD[-1], leaving=True)))
-        await asyncio.wait_for(asyncio.gather(last, *waiting), 20)
-        [row] = await hand.sql("select state from tenax.worker where name = $1", CROWD[-1])
-        assert row["state"] == "gone"
-
-    play(scene)
+async def test_a_worker_that_leaves_stays_gone_whatever_else_it_said_before(hand):
+    await crowd_on(hand)
+    beat = Heartbeats(hand.engine.core)
+    waiting = [asyncio.create_task(beat(Heartbeat(name))) for name in CROWD]
+    await asyncio.sleep(0)
+    last = asyncio.create_task(beat(Heartbeat(CROWD[-1], leaving=True)))
+    await asyncio.wait_for(asyncio.gather(last, *waiting), 20)
+    [row] = await hand.sql("select state from tenax.worker where name = $1", CROWD[-1])
+    assert row["state"] == "gone"
 
 
 def test_few_workers_wait_for_nobody_and_many_do():
@@ -130,14 +116,11 @@ def test_few_workers_wait_for_nobody_and_many_do():
         """reported = '{"status": "healthy", "queue_depth": 2}'""",
     ],
 )
-def test_whoever_has_anything_against_it_is_judged(play, against):
-    async def scene(hand: Hand) -> None:
-        await crowd_on(hand)
-        assert await is_sound(hand)
-        await hand.sql(f"update tenax.worker set {against} where name = 'w01'")
-        assert not await is_sound(hand)
-
-    play(scene)
+async def test_whoever_has_anything_against_it_is_judged(hand, against):
+    await crowd_on(hand)
+    assert await is_sound(hand)
+    await hand.sql(f"update tenax.worker set {against} where name = 'w01'")
+    assert not await is_sound(hand)
 
 
 @pytest.mark.parametrize(
@@ -147,26 +130,20 @@ def test_whoever_has_anything_against_it_is_judged(play, against):
         "insert into tenax.worker_window values ('w01', tenax.now(), 1, 1)",
     ],
 )
-def test_so_is_whoever_has_lost_work_or_failed(play, against):
-    async def scene(hand: Hand) -> None:
-        await crowd_on(hand)
-        await hand.sql(against)
-        assert not await is_sound(hand)
-
-    play(scene)
+async def test_so_is_whoever_has_lost_work_or_failed(hand, against):
+    await crowd_on(hand)
+    await hand.sql(against)
+    assert not await is_sound(hand)
 
 
-def test_so_is_whoever_has_more_than_its_slots(play):
-    async def scene(hand: Hand) -> None:
-        await hand.register("w1", slots=1)
-        for _ in range(2):
-            await hand.submit()
-        await hand.lease("w1", slots=1)
-        assert await is_sound(hand)
-        await hand.lease("w1", slots=1)
-        assert not await is_sound(hand)
-
-    play(scene)
+async def test_so_is_whoever_has_more_than_its_slots(hand):
+    await hand.register("w1", slots=1)
+    for _ in range(2):
+        await hand.submit()
+    await hand.lease("w1", slots=1)
+    assert await is_sound(hand)
+    await hand.lease("w1", slots=1)
+    assert not await is_sound(hand)
 
 
 async def is_sound(hand: Hand) -> bool:
@@ -177,23 +154,18 @@ async def is_sound(hand: Hand) -> bool:
 async def two_leases_of_one_item(hand: Hand) -> tuple[Held, Held]:
     """The first has run out, the second is current; the same worker has both."""
     await hand.register("w1")
-    await hand.submit()
-    first = await hand.lease_one()
-    await hand.pass_time(30)
-    await hand.settle_down()
+    _, first = await hand.start()
+    await hand.wait(30)
     await hand.pass_time(5)
     second = await hand.lease_one()
     assert second.item_id == first.item_id
     return Held(first.item_id, first.token), Held(second.item_id, second.token)
 
 
-def test_a_heartbeat_that_names_two_leases_of_one_item_hears_which_one_is_revoked(play):
-    async def scene(hand: Hand) -> None:
-        old, current = await two_leases_of_one_item(hand)
-        beat = Heartbeat("w1", (old, current))
-        assert (await heartbeat(hand.engine.core, beat)).revoked == (old,)
-        await hand.register("w2")
-        [answer, _] = await heartbeats(hand.engine.core, [beat, Heartbeat("w2")])
-        assert answer.revoked == (old,)
-
-    play(scene)
+async def test_a_heartbeat_that_names_two_leases_of_one_item_hears_which_one_is_revoked(hand):
+    old, current = await two_leases_of_one_item(hand)
+    beat = Heartbeat("w1", (old, current))
+    assert (await heartbeat(hand.engine.core, beat)).revoked == (old,)
+    await hand.register("w2")
+    [answer, _] = await heartbeats(hand.engine.core, [beat, Heartbeat("w2")])
+    assert answer.revoked == (old,)

@@ -11,20 +11,11 @@ from typing import Any
 
 import pytest
 from hand import Hand
-from scheduling import (
-    ask,
-    claim_all,
-    lease_all,
-    left_out,
-    one_step,
-    running,
-    servers,
-    submit_many,
-)
+from scheduling import ask, claim_all, lease_all, left_out, one_step, running, servers, submit_many
 
 from tenax.engine.nets import Nets
 from tenax.model.outcome import Outcome
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 
 BY_KEY = "{{ input.key }}"
 CALLED_BACK = {"type": "http", "url": "http://callee", "async": {"deadline": "1h"}}
@@ -39,12 +30,6 @@ async def submit_keys(hand: Hand, keys: str, source: str) -> list[int]:
     return ids
 
 
-async def hand_back(hand: Hand, *leased: Assignment) -> None:
-    await hand.engine.release(
-        [Release(a.execution_id, a.item_id, a.attempt, a.token, "draining") for a in leased]
-    )
-
-
 async def executions(leased: Awaitable[list[Assignment]]) -> list[int]:
     return sorted(a.execution_id for a in await leased)
 
@@ -52,22 +37,19 @@ async def executions(leased: Awaitable[list[Assignment]]) -> list[int]:
 # -- by step, action and key
 
 
-def test_so_many_of_a_step_over_all_executions(play):
-    async def scene(hand: Hand):
-        await submit_many(hand, 6, one_step(concurrency=2))
-        others = await submit_many(hand, 3, one_step("other", concurrency=2))
-        first = await lease_all(hand)
-        assert len(first) == 4
-        assert sum(a.execution_id in others for a in first) == 2, "steps of other workflows are counted apart"
-        [mine, _] = [a for a in first if a.execution_id not in others]
-        await hand.succeed(mine)
-        assert len(await lease_all(hand)) == 1
-        assert await left_out(hand) == []
-
-    play(scene)
+async def test_so_many_of_a_step_over_all_executions(hand):
+    await submit_many(hand, 6, one_step(concurrency=2))
+    others = await submit_many(hand, 3, one_step("other", concurrency=2))
+    first = await lease_all(hand)
+    assert len(first) == 4
+    assert sum(a.execution_id in others for a in first) == 2, "steps of other workflows are counted apart"
+    [mine, _] = [a for a in first if a.execution_id not in others]
+    await hand.succeed(mine)
+    assert len(await lease_all(hand)) == 1
+    assert await left_out(hand) == []
 
 
-def test_an_action_is_shared_by_the_steps_that_name_it(play):
+async def test_an_action_is_shared_by_the_steps_that_name_it(hand):
     limit = {"limit": 3, "action": "mail"}
     both = json.dumps(
         {
@@ -78,147 +60,113 @@ def test_an_action_is_shared_by_the_steps_that_name_it(play):
             ],
         }
     )
-
-    async def scene(hand: Hand):
-        await submit_many(hand, 2, both)
-        await submit_many(hand, 4, one_step("third", concurrency=limit))
-        leased = await lease_all(hand)
-        assert len(leased) == 3
-        for n in range(5):
-            await hand.succeed(leased.pop())
-            leased += await lease_all(hand)
-            assert len(leased) == 3, n
-        for left in (2, 1, 0):
-            await hand.succeed(leased.pop())
-            assert len(leased) == left
-            assert await lease_all(hand) == []
-
-    play(scene)
+    await submit_many(hand, 2, both)
+    await submit_many(hand, 4, one_step("third", concurrency=limit))
+    leased = await lease_all(hand)
+    assert len(leased) == 3
+    for n in range(5):
+        await hand.succeed(leased.pop())
+        leased += await lease_all(hand)
+        assert len(leased) == 3, n
+    for left in (2, 1, 0):
+        await hand.succeed(leased.pop())
+        assert len(leased) == left
+        assert await lease_all(hand) == []
 
 
-def test_so_many_of_each_key_over_all_executions(play):
-    async def scene(hand: Hand):
-        ids = await submit_keys(hand, "aaabbc", one_step(concurrency={"limit": 1, "key": BY_KEY}))
-        first = await lease_all(hand)
-        assert sorted(a.execution_id for a in first) == [ids[0], ids[3], ids[5]]
-        await hand.succeed(next(a for a in first if a.execution_id == ids[0]))
-        assert await executions(lease_all(hand)) == [ids[1]]
-        await hand.succeed(next(a for a in first if a.execution_id == ids[5]))
-        assert await lease_all(hand) == [], "nobody else has that key"
-
-    play(scene)
+async def test_so_many_of_each_key_over_all_executions(hand):
+    ids = await submit_keys(hand, "aaabbc", one_step(concurrency={"limit": 1, "key": BY_KEY}))
+    first = await lease_all(hand)
+    assert sorted(a.execution_id for a in first) == [ids[0], ids[3], ids[5]]
+    await hand.succeed(next(a for a in first if a.execution_id == ids[0]))
+    assert await executions(lease_all(hand)) == [ids[1]]
+    await hand.succeed(next(a for a in first if a.execution_id == ids[5]))
+    assert await lease_all(hand) == [], "nobody else has that key"
 
 
-def test_so_many_of_each_key_of_a_fan_out(play):
+async def test_so_many_of_each_key_of_a_fan_out(hand):
     keyed = {"limit": 2, "key": "{{ item.who }}"}
     people = [{"who": who} for who in "aaaaabbbc"]
-
-    async def scene(hand: Hand):
-        await hand.submit(one_step(for_each=people, parallelism=9, concurrency=keyed))
-        first = await lease_all(hand)
-        assert Counter(people[a.item]["who"] for a in first) == {"a": 2, "b": 2, "c": 1}
-        for assignment in first:
-            await hand.succeed(assignment)
-        assert Counter(people[a.item]["who"] for a in await lease_all(hand)) == {"a": 2, "b": 1}
-
-    play(scene)
+    await hand.submit(one_step(for_each=people, parallelism=9, concurrency=keyed))
+    first = await lease_all(hand)
+    assert Counter(people[a.item]["who"] for a in first) == {"a": 2, "b": 2, "c": 1}
+    for assignment in first:
+        await hand.succeed(assignment)
+    assert Counter(people[a.item]["who"] for a in await lease_all(hand)) == {"a": 2, "b": 1}
 
 
-def test_an_action_and_its_keys_are_both_limited(play):
+async def test_an_action_and_its_keys_are_both_limited(hand):
     source = one_step(concurrency={"limit": 3, "key": BY_KEY, "key_limit": 1})
-
-    async def scene(hand: Hand):
-        ids = await submit_keys(hand, "aaabbcdd", source)
-        first = await lease_all(hand)
-        assert sorted(a.execution_id for a in first) == [ids[0], ids[3], ids[5]]
-        await hand.succeed(next(a for a in first if a.execution_id == ids[3]))
-        assert await executions(lease_all(hand)) == [ids[4]], "b again: it waited longer than d"
-        await hand.succeed(next(a for a in first if a.execution_id == ids[5]))
-        assert await executions(lease_all(hand)) == [ids[6]]
-        assert max((await running(hand)).values()) == 3
-
-    play(scene)
+    ids = await submit_keys(hand, "aaabbcdd", source)
+    first = await lease_all(hand)
+    assert sorted(a.execution_id for a in first) == [ids[0], ids[3], ids[5]]
+    await hand.succeed(next(a for a in first if a.execution_id == ids[3]))
+    assert await executions(lease_all(hand)) == [ids[4]], "b again: it waited longer than d"
+    await hand.succeed(next(a for a in first if a.execution_id == ids[5]))
+    assert await executions(lease_all(hand)) == [ids[6]]
+    assert max((await running(hand)).values()) == 3
 
 
-def test_a_place_is_not_kept_for_items_whose_key_is_at_its_limit(play):
+async def test_a_place_is_not_kept_for_items_whose_key_is_at_its_limit(hand):
     """Fifty of one key wait in front; the place that is free goes to the one behind them, at once."""
     source = one_step(concurrency={"limit": 2, "key": BY_KEY, "key_limit": 1})
-
-    async def scene(hand: Hand):
-        await submit_many(hand, 1, source, key="a")
-        await submit_many(hand, 1, source, key="b")
-        leased = await lease_all(hand)
-        assert len(leased) == 2
-        await submit_many(hand, 50, source, key="a")
-        await hand.clock.advance(1)
-        [behind] = await submit_many(hand, 1, source, key="c")
-        assert await lease_all(hand) == []
-        await hand.succeed(max(leased, key=lambda a: a.execution_id))
-        assert await executions(lease_all(hand)) == [behind]
-
-    play(scene)
+    await submit_many(hand, 1, source, key="a")
+    await submit_many(hand, 1, source, key="b")
+    leased = await lease_all(hand)
+    assert len(leased) == 2
+    await submit_many(hand, 50, source, key="a")
+    await hand.clock.advance(1)
+    [behind] = await submit_many(hand, 1, source, key="c")
+    assert await lease_all(hand) == []
+    await hand.succeed(max(leased, key=lambda a: a.execution_id))
+    assert await executions(lease_all(hand)) == [behind]
 
 
-def test_two_places_do_not_go_to_one_key_that_has_room_for_one(play):
+async def test_two_places_do_not_go_to_one_key_that_has_room_for_one(hand):
     source = one_step(concurrency={"limit": 4, "key": BY_KEY, "key_limit": 1})
-
-    async def scene(hand: Hand):
-        await submit_keys(hand, "abcd", source)
-        leased = await lease_all(hand)
-        await submit_keys(hand, "eeefff", source)
-        assert await lease_all(hand) == []
-        reports = [hand.succeed(assignment) for assignment in leased[:2]]
-        await asyncio.gather(*reports)
-        assert await left_out(hand) != []
-        assert len(await lease_all(hand)) == 2
-        assert await left_out(hand) == []
-
-    play(scene)
+    await submit_keys(hand, "abcd", source)
+    leased = await lease_all(hand)
+    await submit_keys(hand, "eeefff", source)
+    assert await lease_all(hand) == []
+    reports = [hand.succeed(assignment) for assignment in leased[:2]]
+    await asyncio.gather(*reports)
+    assert await left_out(hand) != []
+    assert len(await lease_all(hand)) == 2
+    assert await left_out(hand) == []
 
 
-def test_a_limit_that_was_changed_holds_for_those_that_have_it(play):
+async def test_a_limit_that_was_changed_holds_for_those_that_have_it(hand):
     """Two versions of a workflow, with other limits for the same step: each waits for its own."""
-
-    async def scene(hand: Hand):
-        await submit_many(hand, 3, one_step(concurrency=3))
-        leased = await lease_all(hand)
-        await hand.clock.advance(1)
-        strict = await submit_many(hand, 2, one_step(concurrency=1))
-        await hand.clock.advance(1)
-        await submit_many(hand, 2, one_step(concurrency=3))
-        assert await lease_all(hand) == []
-        await hand.succeed(leased[0])
-        assert [a.execution_id in strict for a in await lease_all(hand)] == [False]
-        for assignment in leased[1:]:
-            await hand.succeed(assignment)
-        [another] = await lease_all(hand)
-        assert another.execution_id not in strict
-
-    play(scene)
+    await submit_many(hand, 3, one_step(concurrency=3))
+    leased = await lease_all(hand)
+    await hand.clock.advance(1)
+    strict = await submit_many(hand, 2, one_step(concurrency=1))
+    await hand.clock.advance(1)
+    await submit_many(hand, 2, one_step(concurrency=3))
+    assert await lease_all(hand) == []
+    await hand.succeed(leased[0])
+    assert [a.execution_id in strict for a in await lease_all(hand)] == [False]
+    for assignment in leased[1:]:
+        await hand.succeed(assignment)
+    [another] = await lease_all(hand)
+    assert another.execution_id not in strict
 
 
-def test_items_at_their_limit_do_not_stop_those_behind_them(play):
-    async def scene(hand: Hand):
-        await submit_many(hand, 200, one_step(concurrency=1))
-        await hand.clock.advance(1)
-        behind = await submit_many(hand, 1, one_step("other", concurrency=1))
-        behind += await submit_many(hand, 1)
-        assert set(await executions(lease_all(hand, 3))) >= set(behind)
-        assert await lease_all(hand, 1) == []
-
-    play(scene)
+async def test_items_at_their_limit_do_not_stop_those_behind_them(hand):
+    await submit_many(hand, 200, one_step(concurrency=1))
+    await hand.clock.advance(1)
+    behind = await submit_many(hand, 1, one_step("other", concurrency=1))
+    behind += await submit_many(hand, 1)
+    assert set(await executions(lease_all(hand, 3))) >= set(behind)
+    assert await lease_all(hand, 1) == []
 
 
-def test_a_long_row_at_its_limit_is_passed_in_a_few_claims(play):
+async def test_a_long_row_at_its_limit_is_passed_in_a_few_claims(hand):
     each = one_step("fan_out", for_each=list(range(3000)), parallelism=3000, concurrency=2)
-
-    async def scene(hand: Hand):
-        await hand.submit(each)
-        assert [len(await hand.lease(slots=3)) for _ in range(6)] == [2, 0, 0, 0, 0, 0]
-        [row] = await hand.sql("select count(*) filter (where standing = 'blocked') as n from tenax.item")
-        assert row["n"] == 2998
-
-    play(scene)
+    await hand.submit(each)
+    assert [len(await hand.lease(slots=3)) for _ in range(6)] == [2, 0, 0, 0, 0, 0]
+    [row] = await hand.sql("select count(*) filter (where standing = 'blocked') as n from tenax.item")
+    assert row["n"] == 2998
 
 
 # -- a place that is free is used at once
@@ -258,153 +206,123 @@ LIMITS = {
 
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("way", WAYS)
-def test_the_next_goes_on_as_soon_as_one(play, way, limit):
-    async def scene(hand: Hand):
-        first, second, _ = await submit_many(hand, 3, one_step(concurrency=LIMITS[limit], **CALLED_BACK))
+@pytest.mark.settings(callback_url="http://tenax.test")
+async def test_the_next_goes_on_as_soon_as_one(hand, way, limit):
+    first, second, _ = await submit_many(hand, 3, one_step(concurrency=LIMITS[limit], **CALLED_BACK))
+    [held] = await lease_all(hand)
+    assert held.execution_id == first
+    assert await lease_all(hand) == []
+    await WAYS[way](hand, held)
+    assert await executions(lease_all(hand)) == [second]
+
+
+async def test_a_lease_that_is_handed_back_is_the_next(hand):
+    await submit_many(hand, 3, one_step(concurrency=1))
+    for n in range(4):
         [held] = await lease_all(hand)
-        assert held.execution_id == first
-        assert await lease_all(hand) == []
-        await WAYS[way](hand, held)
-        assert await executions(lease_all(hand)) == [second]
-
-    play(scene, callback_url="http://tenax.test")
+        assert await lease_all(hand) == [], n
+        await hand.hand_back(held)
+    assert max((await running(hand)).values(), default=0) == 0
 
 
-def test_a_lease_that_is_handed_back_is_the_next(play):
-    async def scene(hand: Hand):
-        await submit_many(hand, 3, one_step(concurrency=1))
-        for n in range(4):
-            [held] = await lease_all(hand)
-            assert await lease_all(hand) == [], n
-            await hand_back(hand, held)
-        assert max((await running(hand)).values(), default=0) == 0
-
-    play(scene)
-
-
-def test_who_waits_hears_of_it_without_a_look_at_the_fleet(play):
-    async def scene(hand: Hand):
-        await submit_many(hand, 2, one_step(concurrency=1))
-        [held] = await lease_all(hand)
-        loop = asyncio.create_task(hand.engine.dispatcher.run())
-        parked = asyncio.create_task(hand.engine.lease(ask("w2", 1, wait=60)))
-        await asyncio.wait([parked], timeout=0.2)
-        assert not parked.done()
-        async with asyncio.timeout(10):
-            await hand.succeed(held)
-            assert len(await parked) == 1
-        loop.cancel()
-
-    play(scene)
+async def test_who_waits_hears_of_it_without_a_look_at_the_fleet(hand):
+    await submit_many(hand, 2, one_step(concurrency=1))
+    [held] = await lease_all(hand)
+    loop = asyncio.create_task(hand.engine.dispatcher.run())
+    parked = asyncio.create_task(hand.engine.lease(ask("w2", 1, wait=60)))
+    await asyncio.wait([parked], timeout=0.2)
+    assert not parked.done()
+    async with asyncio.timeout(10):
+        await hand.succeed(held)
+        assert len(await parked) == 1
+    loop.cancel()
 
 
-def test_one_that_is_turned_away_while_a_place_becomes_free_is_not_forgotten(play):
+async def test_one_that_is_turned_away_while_a_place_becomes_free_is_not_forgotten(hand):
     """A claim has counted, and not committed yet, when what it counted ends."""
-
-    async def scene(hand: Hand):
-        await submit_many(hand, 1, one_step(concurrency=1))
-        [held] = await lease_all(hand)
-        await submit_many(hand, 1, one_step(concurrency=1))
-        engine = hand.engine
-        async with engine.core.transaction() as tx:
-            claimed = await engine.dispatcher._claims.take_in_full(tx, [ask("w2")])
-            assert (claimed.items, claimed.blocked) == ([], 1)
-            report = asyncio.create_task(hand.succeed(held))
-            await asyncio.wait([report], timeout=0.3)
-        await report
-        assert len(await lease_all(hand)) == 1
-
-    play(scene)
+    await submit_many(hand, 1, one_step(concurrency=1))
+    [held] = await lease_all(hand)
+    await submit_many(hand, 1, one_step(concurrency=1))
+    engine = hand.engine
+    async with engine.core.transaction() as tx:
+        claimed = await engine.dispatcher._claims.take_in_full(tx, [ask("w2")])
+        assert (claimed.items, claimed.blocked) == ([], 1)
+        report = asyncio.create_task(hand.succeed(held))
+        await asyncio.wait([report], timeout=0.3)
+    await report
+    assert len(await lease_all(hand)) == 1
 
 
-def test_room_that_nobody_was_told_of_is_found_by_the_look_at_the_fleet(play):
+async def test_room_that_nobody_was_told_of_is_found_by_the_look_at_the_fleet(hand):
     source = one_step(concurrency={"limit": 2, "key": BY_KEY, "key_limit": 1})
-
-    async def scene(hand: Hand):
-        await submit_many(hand, 1, source, key="a")
-        await lease_all(hand)
-        await submit_many(hand, 30, source, key="a")
-        await hand.clock.advance(1)
-        [behind] = await submit_many(hand, 1, source, key="b")
-        await submit_many(hand, 1, one_step("plain", concurrency=1))
-        await hand.sql("update tenax.item set stopped_by = 'limit' where state = 'queued'")
-        assert await lease_all(hand) == []
-        assert await Nets(hand.engine.core).unblock_forgotten() == 2
-        assert behind in await executions(lease_all(hand))
-        assert await Nets(hand.engine.core).unblock_forgotten() == 0
-        assert await left_out(hand) == []
-
-    play(scene)
+    await submit_many(hand, 1, source, key="a")
+    await lease_all(hand)
+    await submit_many(hand, 30, source, key="a")
+    await hand.clock.advance(1)
+    [behind] = await submit_many(hand, 1, source, key="b")
+    await submit_many(hand, 1, one_step("plain", concurrency=1))
+    await hand.sql("update tenax.item set stopped_by = 'limit' where state = 'queued'")
+    assert await lease_all(hand) == []
+    assert await Nets(hand.engine.core).unblock_forgotten() == 2
+    assert behind in await executions(lease_all(hand))
+    assert await Nets(hand.engine.core).unblock_forgotten() == 0
+    assert await left_out(hand) == []
 
 
-def test_an_execution_that_is_paused_at_a_limit_is_in_nobodys_way(play):
-    async def scene(hand: Hand):
-        _, paused, third = await submit_many(hand, 3, one_step(concurrency=1))
-        [held] = await lease_all(hand)
-        await hand.engine.pause(paused, actor="me")
-        await hand.succeed(held)
-        [held] = await lease_all(hand)
-        assert held.execution_id == third
-        await hand.engine.resume(paused, actor="me")
-        assert await lease_all(hand) == []
-        await hand.succeed(held)
-        assert await executions(lease_all(hand)) == [paused]
-
-    play(scene)
+async def test_an_execution_that_is_paused_at_a_limit_is_in_nobodys_way(hand):
+    _, paused, third = await submit_many(hand, 3, one_step(concurrency=1))
+    [held] = await lease_all(hand)
+    await hand.engine.pause(paused, actor="me")
+    await hand.succeed(held)
+    [held] = await lease_all(hand)
+    assert held.execution_id == third
+    await hand.engine.resume(paused, actor="me")
+    assert await lease_all(hand) == []
+    await hand.succeed(held)
+    assert await executions(lease_all(hand)) == [paused]
 
 
-def test_one_that_is_resumed_where_there_is_room_again_goes_on_at_once(play):
-    async def scene(hand: Hand):
-        _, paused = await submit_many(hand, 2, one_step(concurrency=1))
-        [held] = await lease_all(hand)
-        assert await lease_all(hand) == []
-        await hand.engine.pause(paused, actor="me")
-        await hand.succeed(held)
-        assert await lease_all(hand) == []
-        await hand.engine.resume(paused, actor="me")
-        assert await executions(lease_all(hand)) == [paused]
-
-    play(scene)
+async def test_one_that_is_resumed_where_there_is_room_again_goes_on_at_once(hand):
+    _, paused = await submit_many(hand, 2, one_step(concurrency=1))
+    [held] = await lease_all(hand)
+    assert await lease_all(hand) == []
+    await hand.engine.pause(paused, actor="me")
+    await hand.succeed(held)
+    assert await lease_all(hand) == []
+    await hand.engine.resume(paused, actor="me")
+    assert await executions(lease_all(hand)) == [paused]
 
 
-def test_the_worker_of_one_execution_obeys_limits_too(play):
+async def test_the_worker_of_one_execution_obeys_limits_too(hand):
     each = one_step(for_each=list(range(20)), parallelism=20, concurrency=3)
-
-    async def scene(hand: Hand):
-        others, mine = await submit_many(hand, 2, each)
-        theirs = await hand.lease(slots=2, execution_id=others)
-        assert len(theirs) == 2
-        [own] = await lease_all(hand, execution_id=mine)
-        assert await lease_all(hand, execution_id=others) == []
-        await hand.succeed(theirs[0])
-        assert len(await lease_all(hand, execution_id=mine) + await lease_all(hand, execution_id=others)) == 1
-        await hand.succeed(own)
-        assert max((await running(hand)).values()) == 2
-
-    play(scene)
+    others, mine = await submit_many(hand, 2, each)
+    theirs = await hand.lease(slots=2, execution_id=others)
+    assert len(theirs) == 2
+    [own] = await lease_all(hand, execution_id=mine)
+    assert await lease_all(hand, execution_id=others) == []
+    await hand.succeed(theirs[0])
+    assert len(await lease_all(hand, execution_id=mine) + await lease_all(hand, execution_id=others)) == 1
+    await hand.succeed(own)
+    assert max((await running(hand)).values()) == 2
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_limits_are_exact_with_several_servers(play, count):
+async def test_limits_are_exact_with_several_servers(hand, count):
     source = one_step(concurrency={"limit": 7, "key": BY_KEY, "key_limit": 2})
-
-    async def scene(hand: Hand):
-        fleet = await servers(hand, count)
-        for key in "abcdef":
-            await submit_many(hand, 8, source, key=key)
-        done, leased = 0, []
-        while done < 48:
-            asking = [claim_all(one.engine, ask(f"w{n}", 5)) for n, one in enumerate(fleet)]
-            leased += [a for [given] in await asyncio.gather(*asking) for a in given]
-            now = await running(hand)
-            assert now.pop("step:one/only") <= 7
-            assert max(now.values()) <= 2
-            assert leased, "someone goes on"
-            ending, leased = leased[:3], leased[3:]
-            await asyncio.gather(*(fleet[n % count].succeed(a) for n, a in enumerate(ending)))
-            done += len(ending)
-
-    play(scene)
+    fleet = await servers(hand, count)
+    for key in "abcdef":
+        await submit_many(hand, 8, source, key=key)
+    done, leased = 0, []
+    while done < 48:
+        asking = [claim_all(one.engine, ask(f"w{n}", 5)) for n, one in enumerate(fleet)]
+        leased += [a for [given] in await asyncio.gather(*asking) for a in given]
+        now = await running(hand)
+        assert now.pop("step:one/only") <= 7
+        assert max(now.values()) <= 2
+        assert leased, "someone goes on"
+        ending, leased = leased[:3], leased[3:]
+        await asyncio.gather(*(fleet[n % count].succeed(a) for n, a in enumerate(ending)))
+        done += len(ending)
 
 
 def random_source(roll: random.Random) -> str:
@@ -436,7 +354,7 @@ async def random_turn(hand: Hand, roll: random.Random, held: list[Assignment]) -
         case 2:
             await hand.fail(one)
         case 3:
-            await hand_back(hand, one)
+            await hand.hand_back(one)
         case 4:
             await hand.report(one, Outcome("accepted"))
         case 5 if await hand.status(one.execution_id) in ("running", "paused"):
@@ -461,16 +379,14 @@ async def limits_of(hand: Hand) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_happens_limits_hold_and_no_place_is_left_unused(play, seed):
-    async def scene(hand: Hand):
-        roll = random.Random(seed)
-        held: list[Assignment] = []
-        for turn in range(60):
-            await random_turn(hand, roll, held)
-            [given] = await claim_all(hand.engine, ask(slots=200))
-            held += given
-            now, most = await running(hand), await limits_of(hand)
-            assert {gate: n for gate, n in now.items() if n > most[gate]} == {}, f"turn {turn}"
-            assert await left_out(hand) == [], f"turn {turn}"
-
-    play(scene, callback_url="http://tenax.test")
+@pytest.mark.settings(callback_url="http://tenax.test")
+async def test_whatever_happens_limits_hold_and_no_place_is_left_unused(hand, seed):
+    roll = random.Random(seed)
+    held: list[Assignment] = []
+    for turn in range(60):
+        await random_turn(hand, roll, held)
+        [given] = await claim_all(hand.engine, ask(slots=200))
+        held += given
+        now, most = await running(hand), await limits_of(hand)
+        assert {gate: n for gate, n in now.items() if n > most[gate]} == {}, f"turn {turn}"
+        assert await left_out(hand) == [], f"turn {turn}"

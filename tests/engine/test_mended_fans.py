@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from fans import RETRY, by_item, counts, fan, give_up
-from hand import Hand, hand_on
+from hand import Hand, embedded_only
 
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 
 FORGIVEN = {"parallelism": 2, "on_failure": "continue"}
-
-
-async def hand_back(hand: Hand, a: Assignment) -> None:
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "draining", "bye")])
 
 
 async def pass_busy(hand: Hand, a: Assignment, seconds: float) -> None:
@@ -40,123 +35,99 @@ async def undone(hand: Hand) -> list[tuple[str, int | None, Any]]:
 # -- results
 
 
-def test_results_that_are_too_large_for_one_list_fail_the_step(database_url, tmp_path):
+@embedded_only
+async def test_results_that_are_too_large_for_one_list_fail_the_step(hand):
     """On one database only: to pass the 256 MB of one value takes some."""
-
-    async def played() -> None:
-        async with hand_on(database_url, tmp_path) as hand:
-            id_ = await hand.submit(fan([0, 1, 2], parallelism=3, retry=RETRY))
-            leased = by_item(await hand.lease())
-            await hand.succeed(leased[0])
-            await hand.succeed(leased[1])
-            await hand.sql("update tenax.item_result set result = to_jsonb(repeat('x', 140000000))")
-            assert (await hand.succeed(leased[2])).verdict == "complete"
-            execution = await hand.engine.get(id_)
-            failure = execution["failure"]
-            assert (execution["status"], failure["step"]) == ("failed", "each")
-            assert (failure["class"], failure["reason"]) == ("invalid", "result_too_large")
-            assert "the results of its 3 items are too large to be one list" in failure["message"]
-            assert await hand.sql("select from tenax.item") == []
-
-    asyncio.run(played())
+    id_ = await hand.submit(fan([0, 1, 2], parallelism=3, retry=RETRY))
+    leased = by_item(await hand.lease())
+    await hand.succeed(leased[0])
+    await hand.succeed(leased[1])
+    await hand.sql("update tenax.item_result set result = to_jsonb(repeat('x', 140000000))")
+    assert (await hand.succeed(leased[2])).verdict == "complete"
+    execution = await hand.engine.get(id_)
+    failure = execution["failure"]
+    assert (execution["status"], failure["step"]) == ("failed", "each")
+    assert (failure["class"], failure["reason"]) == ("invalid", "result_too_large")
+    assert "the results of its 3 items are too large to be one list" in failure["message"]
+    assert await hand.sql("select from tenax.item") == []
 
 
 # -- items that outlive their fan-out
 
 
-def test_an_item_of_a_failed_fan_out_that_is_handed_back_is_not_started_again(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(fan([0, 1], {"step": "z"}, **FORGIVEN))
-        leased = {(a.step, a.item): a for a in await hand.lease()}
-        await give_up(hand, leased["each", 0])
-        await hand_back(hand, leased["each", 1])
-        assert await hand.lease("w2") == []
-        assert (await hand.types(id_))[-1] == "item_cancelled"
-        await hand.succeed(leased["z", None])
-        assert await hand.status(id_) == "completed"
-        assert await hand.lease("w2") == []
-        assert await hand.sql("select from tenax.item") == []
-        assert await counts(hand, id_) == {"total": 2, "failed": 1, "cancelled": 1}
-
-    play(scene)
+async def test_an_item_of_a_failed_fan_out_that_is_handed_back_is_not_started_again(hand):
+    id_ = await hand.submit(fan([0, 1], {"step": "z"}, **FORGIVEN))
+    leased = {(a.step, a.item): a for a in await hand.lease()}
+    await give_up(hand, leased["each", 0])
+    await hand.hand_back(leased["each", 1])
+    assert await hand.lease("w2") == []
+    assert (await hand.types(id_))[-1] == "item_cancelled"
+    await hand.succeed(leased["z", None])
+    assert await hand.status(id_) == "completed"
+    assert await hand.lease("w2") == []
+    assert await hand.sql("select from tenax.item") == []
+    assert await counts(hand, id_) == {"total": 2, "failed": 1, "cancelled": 1}
 
 
-def test_an_item_of_an_open_fan_out_that_is_handed_back_is(play):
-    async def scene(hand: Hand):
-        await hand.submit(fan([0, 1], parallelism=2, tolerate=1))
-        leased = by_item(await hand.lease())
-        await give_up(hand, leased[0])
-        await hand_back(hand, leased[1])
-        again = await hand.lease_one("w2")
-        assert (again.item, again.attempt) == (1, 2)
-
-    play(scene)
+async def test_an_item_of_an_open_fan_out_that_is_handed_back_is(hand):
+    await hand.submit(fan([0, 1], parallelism=2, tolerate=1))
+    leased = by_item(await hand.lease())
+    await give_up(hand, leased[0])
+    await hand.hand_back(leased[1])
+    again = await hand.lease_one("w2")
+    assert (again.item, again.attempt) == (1, 2)
 
 
 @pytest.mark.parametrize("end", ["fails", "is cancelled", "is over its deadline"])
-def test_nobody_looks_for_places_in_the_fan_outs_of_an_execution_that_is_over(play, end):
-    async def scene(hand: Hand):
-        top = {"deadline": "10s"}
-        id_ = await hand.submit(fan([0, 1, 2, 3], {"step": "z"}, parallelism=2, top=top))
-        leased = {(a.step, a.item): a for a in await hand.lease()}
-        match end:
-            case "fails":
-                await give_up(hand, leased["z", None])
-            case "is cancelled":
-                await hand.engine.cancel(id_, actor="ann")
-            case _:
-                await hand.pass_time(10)
-                await hand.engine.reap()
-        assert [row["parallelism"] for row in await hand.sql("select parallelism from tenax.fan")] == [None]
-        for a in leased.values():
-            await hand.succeed(a)
-        assert await hand.lease() == []
-        assert await hand.sql("select from tenax.item") == []
-
-    play(scene)
+async def test_nobody_looks_for_places_in_the_fan_outs_of_an_execution_that_is_over(hand, end):
+    top = {"deadline": "10s"}
+    id_ = await hand.submit(fan([0, 1, 2, 3], {"step": "z"}, parallelism=2, top=top))
+    leased = {(a.step, a.item): a for a in await hand.lease()}
+    match end:
+        case "fails":
+            await give_up(hand, leased["z", None])
+        case "is cancelled":
+            await hand.engine.cancel(id_, actor="ann")
+        case _:
+            await hand.pass_time(10)
+            await hand.engine.reap()
+    assert [row["parallelism"] for row in await hand.sql("select parallelism from tenax.fan")] == [None]
+    for a in leased.values():
+        await hand.succeed(a)
+    assert await hand.lease() == []
+    assert await hand.sql("select from tenax.item") == []
 
 
 # -- time that counts from the place on
 
 
-def test_give_up_after_begins_when_an_item_gets_its_place(play):
+async def test_give_up_after_begins_when_an_item_gets_its_place(hand):
     retry = {**RETRY, "max_attempts": 9, "give_up_after": "60s"}
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(fan([0, 1, 2], retry=retry, tolerate=3))
-        for _ in range(2):
-            one = await hand.lease_one()
-            await pass_busy(hand, one, 40)
-            await hand.succeed(one)
-        last = await hand.lease_one()
-        assert (await hand.fail(last)).verdict == "retry", "it has waited for 80 seconds, and run for none"
-        await hand.pass_time(1)
-        await hand.settle_down()
-        again = await hand.lease_one()
-        await pass_busy(hand, again, 60)
-        assert (await hand.fail(again)).verdict == "fail", "a retry does not begin anew"
-        assert await hand.status(id_) == "completed"
-
-    play(scene)
+    id_ = await hand.submit(fan([0, 1, 2], retry=retry, tolerate=3))
+    for _ in range(2):
+        one = await hand.lease_one()
+        await pass_busy(hand, one, 40)
+        await hand.succeed(one)
+    last = await hand.lease_one()
+    assert (await hand.fail(last)).verdict == "retry", "it has waited for 80 seconds, and run for none"
+    await hand.wait(1)
+    again = await hand.lease_one()
+    await pass_busy(hand, again, 60)
+    assert (await hand.fail(again)).verdict == "fail", "a retry does not begin anew"
+    assert await hand.status(id_) == "completed"
 
 
-def test_so_does_the_deadline_of_until(play):
+async def test_so_does_the_deadline_of_until(hand):
     until = {"condition": "result == 1", "delay": "5s", "deadline": "30s"}
-
-    async def scene(hand: Hand):
-        await hand.submit(fan([0, 1], until=until, tolerate=2))
-        first = await hand.lease_one()
-        await pass_busy(hand, first, 40)
-        await hand.succeed(first, 1)
-        second = await hand.lease_one()
-        assert (await hand.succeed(second, 0)).verdict == "retry"
-        await hand.pass_time(5)
-        await hand.settle_down()
-        second = await hand.lease_one()
-        await pass_busy(hand, second, 30)
-        assert (await hand.succeed(second, 0)).verdict == "fail"
-
-    play(scene)
+    _, first = await hand.start(fan([0, 1], until=until, tolerate=2))
+    await pass_busy(hand, first, 40)
+    await hand.succeed(first, 1)
+    second = await hand.lease_one()
+    assert (await hand.succeed(second, 0)).verdict == "retry"
+    await hand.wait(5)
+    second = await hand.lease_one()
+    await pass_busy(hand, second, 30)
+    assert (await hand.succeed(second, 0)).verdict == "fail"
 
 
 # -- what a retry carries over
@@ -176,7 +147,7 @@ async def retried(hand: Hand, id_: int) -> int:
     return int((await hand.engine.retry(id_, actor="ann", from_failed=True))["id"])
 
 
-def test_steps_that_are_carried_over_one_after_the_other_are_not_run_again(play):
+async def test_steps_that_are_carried_over_one_after_the_other_are_not_run_again(hand):
     steps = [
         {"step": "a"},
         {"step": "b", "needs": ["a"]},
@@ -184,104 +155,85 @@ def test_steps_that_are_carried_over_one_after_the_other_are_not_run_again(play)
         {"step": "d", "needs": ["b", "c"]},
         {"step": "e", "needs": ["d"]},
     ]
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(fan([0, 1], *steps, needs=["d"], parallelism=2))
-        for step in ("a", "b", "d"):
-            one = await hand.lease_one()
-            assert one.step == step
-            await hand.succeed(one, step)
-        for one in await hand.lease():
-            await (give_up(hand, one) if one.step == "e" else hand.succeed(one))
-        new = int((await hand.engine.retry(id_, actor="ann", from_failed=True))["id"])
-        again = await hand.lease_one()
-        assert again.step == "e", "it alone had not succeeded"
-        await hand.succeed(again)
-        execution = await hand.engine.get(new)
-        assert execution["status"] == "completed"
-        assert (await hand.types(new)).count("step_enqueued") == 1
-
-    play(scene)
+    id_ = await hand.submit(fan([0, 1], *steps, needs=["d"], parallelism=2))
+    for step in ("a", "b", "d"):
+        one = await hand.lease_one()
+        assert one.step == step
+        await hand.succeed(one, step)
+    for one in await hand.lease():
+        await (give_up(hand, one) if one.step == "e" else hand.succeed(one))
+    new = int((await hand.engine.retry(id_, actor="ann", from_failed=True))["id"])
+    again = await hand.lease_one()
+    assert again.step == "e", "it alone had not succeeded"
+    await hand.succeed(again)
+    execution = await hand.engine.get(new)
+    assert execution["status"] == "completed"
+    assert (await hand.types(new)).count("step_enqueued") == 1
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_what_a_retry_carries_over_is_undone_when_it_fails(play, times):
+async def test_what_a_retry_carries_over_is_undone_when_it_fails(hand, times):
     source = fan(
         ["x", "y", "z"], *CARRIED, needs=["first"], parallelism=3, tolerate=1, compensate=OF_ITEM, retry=1
     )
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(source)
-        await hand.succeed(await hand.lease_one(), "begun")
-        leased = by_item(await hand.lease())
-        await hand.succeed(leased[2], "Z")
-        await give_up(hand, leased[1])
-        await hand.succeed(leased[0], "X")
-        for _ in range(times):
-            assert (await hand.lease_one()).step == "second"
-            id_ = await retried(hand, id_)
-        await hand.succeed(await hand.lease_one())
-        await give_up(hand, await hand.lease_one())
-        assert await undone(hand) == [
-            ("second", None, {}),
-            ("each", 2, {"item": "z", "index": 2, "got": "Z"}),
-            ("each", 0, {"item": "x", "index": 0, "got": "X"}),
-            ("first", None, {"got": "begun"}),
-        ]
-        execution = await hand.engine.get(id_)
-        assert (execution["status"], execution["compensation"]) == ("failed", "completed")
-        assert execution["steps"]["each"]["result"] == ["X", None, "Z"]
-
-    play(scene)
-
-
-def test_a_fan_out_over_nothing_has_nothing_to_undo_when_it_is_carried_over(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(fan([], *CARRIED, needs=["first"], compensate=OF_ITEM))
-        await hand.succeed(await hand.lease_one(), "begun")
+    id_ = await hand.submit(source)
+    await hand.succeed(await hand.lease_one(), "begun")
+    leased = by_item(await hand.lease())
+    await hand.succeed(leased[2], "Z")
+    await give_up(hand, leased[1])
+    await hand.succeed(leased[0], "X")
+    for _ in range(times):
         assert (await hand.lease_one()).step == "second"
-        await retried(hand, id_)
-        await give_up(hand, await hand.lease_one())
-        assert await undone(hand) == [("first", None, {"got": "begun"})]
+        id_ = await retried(hand, id_)
+    await hand.succeed(await hand.lease_one())
+    await give_up(hand, await hand.lease_one())
+    assert await undone(hand) == [
+        ("second", None, {}),
+        ("each", 2, {"item": "z", "index": 2, "got": "Z"}),
+        ("each", 0, {"item": "x", "index": 0, "got": "X"}),
+        ("first", None, {"got": "begun"}),
+    ]
+    execution = await hand.engine.get(id_)
+    assert (execution["status"], execution["compensation"]) == ("failed", "completed")
+    assert execution["steps"]["each"]["result"] == ["X", None, "Z"]
 
-    play(scene)
+
+async def test_a_fan_out_over_nothing_has_nothing_to_undo_when_it_is_carried_over(hand):
+    id_ = await hand.submit(fan([], *CARRIED, needs=["first"], compensate=OF_ITEM))
+    await hand.succeed(await hand.lease_one(), "begun")
+    assert (await hand.lease_one()).step == "second"
+    await retried(hand, id_)
+    await give_up(hand, await hand.lease_one())
+    assert await undone(hand) == [("first", None, {"got": "begun"})]
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_value_that_stood_in_has_nothing_to_undo_however_often_it_is_carried_over(play, times):
+async def test_a_value_that_stood_in_has_nothing_to_undo_however_often_it_is_carried_over(hand, times):
     steps = [{**CARRIED[0], "on_failure": {"value": "instead"}}, {"step": "second", "needs": ["first"]}]
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(fan([], *steps, needs=["second"]))
-        await give_up(hand, await hand.lease_one(), "first broke")
-        for _ in range(times):
-            assert (await hand.lease_one()).step == "second"
-            id_ = await retried(hand, id_)
-        await give_up(hand, await hand.lease_one())
-        assert await undone(hand) == []
-        execution = await hand.engine.get(id_)
-        assert (execution["status"], execution["compensation"]) == ("failed", "completed")
-        assert execution["steps"]["first"]["result"] == "instead"
-
-    play(scene)
+    id_ = await hand.submit(fan([], *steps, needs=["second"]))
+    await give_up(hand, await hand.lease_one(), "first broke")
+    for _ in range(times):
+        assert (await hand.lease_one()).step == "second"
+        id_ = await retried(hand, id_)
+    await give_up(hand, await hand.lease_one())
+    assert await undone(hand) == []
+    execution = await hand.engine.get(id_)
+    assert (execution["status"], execution["compensation"]) == ("failed", "completed")
+    assert execution["steps"]["first"]["result"] == "instead"
 
 
 @pytest.mark.parametrize("times", [0, 1, 2])
-def test_items_that_had_succeeded_are_undone_though_a_value_stood_in_for_their_fan_out(play, times):
+async def test_items_that_had_succeeded_are_undone_though_a_value_stood_in_for_their_fan_out(hand, times):
     source = fan(
         ["x", "y"], CARRIED[1], parallelism=2, compensate=OF_ITEM, on_failure={"value": "instead"}, retry=1
     )
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(source)
-        leased = by_item(await hand.lease())
-        await hand.succeed(leased[0], "X")
-        await give_up(hand, leased[1])
+    id_ = await hand.submit(source)
+    leased = by_item(await hand.lease())
+    await hand.succeed(leased[0], "X")
+    await give_up(hand, leased[1])
+    second = await hand.lease_one()
+    for _ in range(times):
+        id_ = await retried(hand, id_)
         second = await hand.lease_one()
-        for _ in range(times):
-            id_ = await retried(hand, id_)
-            second = await hand.lease_one()
-        await give_up(hand, second)
-        assert await undone(hand) == [("each", 0, {"item": "x", "index": 0, "got": "X"})]
-
-    play(scene)
+    await give_up(hand, second)
+    assert await undone(hand) == [("each", 0, {"item": "x", "index": 0, "got": "X"})]

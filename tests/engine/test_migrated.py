@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -49,24 +50,21 @@ async def load(url: str, folder: Path) -> None:
     await connection.close()
 
 
+@asynccontextmanager
+async def _migrated(url: str, folder: Path) -> AsyncIterator[Hand]:
+    (folder / "migrations").mkdir()
+    await load(url, folder / "migrations")
+    async with hand_on(url, folder, callback_url="http://tenax.test") as hand:
+        at = datetime.fromisoformat(KEPT["at"])
+        await hand.sql("update tenax.fake_clock set at = $1", at)
+        await hand.sql("update tenax.service set alive_at = $1, reap_after = null", at)
+        yield hand
+
+
 @pytest.fixture
-def play_on(empty_database_url: str, tmp_path: Path) -> Any:
-    """Plays a scene on the migrated database, at the time at which version 0.1 left it."""
-
-    def run(scene: Any) -> None:
-        async def played() -> None:
-            folder = tmp_path / "migrations"
-            folder.mkdir()
-            await load(empty_database_url, folder)
-            async with hand_on(empty_database_url, tmp_path, callback_url="http://tenax.test") as hand:
-                at = datetime.fromisoformat(KEPT["at"])
-                await hand.sql("update tenax.fake_clock set at = $1", at)
-                await hand.sql("update tenax.service set alive_at = $1, reap_after = null", at)
-                await scene(hand)
-
-        asyncio.run(played())
-
-    return run
+def hand(empty_database_url: str, tmp_path: Path) -> AbstractAsyncContextManager[Hand]:
+    """Gives a test its hand on the migrated database, at the time at which version 0.1 left it."""
+    return _migrated(empty_database_url, tmp_path)
 
 
 async def report(hand: Hand, name: str, outcome: Outcome) -> str:
@@ -89,92 +87,80 @@ def old(name: str, column: str, step: str = "s") -> Any:
     return datetime.fromisoformat(row[column]) if row[column] else None
 
 
-def test_each_row_says_what_it_said_in_fewer_columns(play_on):
-    async def scene(hand: Hand):
-        found = await rows(hand)
-        assert len(found) == len(KEPT["rows"]["item"])
-        told = {
-            key: (row["state"], row["stopped_by"], row["standing"], row["awaiting"])
-            for key, row in found.items()
-        }
-        assert told == {
-            ("held", "s", None): ("held", None, None, None),
-            ("retrying", "s", None): ("retrying", None, "ready", None),
-            ("callback", "s", None): ("accepted", None, "running", "callback"),
-            ("polled", "s", None): ("retrying", None, "ready", None),
-            ("signal", "s", None): ("accepted", None, "running", "signal:go"),
-            ("approval", "s", None): ("accepted", None, "running", "approval"),
-            ("sleep", "s", None): ("accepted", None, "running", "sleep"),
-            ("parent", "s", None): ("accepted", None, "running", "child"),
-            ("child", "do", None): ("leased", None, "running", None),
-            ("undone", "a", None): ("waiting", None, None, None),
-            ("undone", "b", None): ("leased", None, "running", None),
-            ("fan", "s", 0): ("leased", None, "running", None),
-            ("fan", "s", 1): ("retrying", "slot", None, None),
-            ("fan", "s", 2): ("leased", None, "running", None),
-            ("fan", "s", 3): ("waiting", "slot", None, None),
-            ("limited", "s", None): ("leased", None, "running", None),
-            ("blocked", "s", None): ("queued", "limit", "blocked", None),
-            ("refused", "s", None): ("queued", None, "restricted", None),
-            ("leased", "s", None): ("leased", None, "running", None),
-            ("paused", "s", None): ("queued", "pause", None, None),
-            ("queued", "s", None): ("queued", None, "ready", None),
-        }
-        ends = {key[0]: row["expires_at"] for key, row in found.items()}
-        assert ends["held"] == old("held", "timeout_at")
-        assert ends["callback"] == old("callback", "timeout_at")
-        assert ends["leased"] == old("leased", "expires_at") == old("leased", "lease_until")
-        assert ends["queued"] == old("queued", "queue_deadline")
-        assert ends["retrying"] == old("retrying", "queue_deadline")
-        assert (ends["approval"], ends["paused"]) == (None, None)
-        assert found["blocked", "s", None]["limits"] == ("step:limited/s", 1, None, None)
-        [fan] = await hand.sql("select queue_ttl, placed from tenax.fan")
-        assert tuple(fan) == (3600.0, 2)
-        told = await hand.engine.verify()
-        assert told["violations"] == []
-
-    play_on(scene)
+async def test_each_row_says_what_it_said_in_fewer_columns(hand):
+    found = await rows(hand)
+    assert len(found) == len(KEPT["rows"]["item"])
+    told = {
+        key: (row["state"], row["stopped_by"], row["standing"], row["awaiting"]) for key, row in found.items()
+    }
+    assert told == {
+        ("held", "s", None): ("held", None, None, None),
+        ("retrying", "s", None): ("retrying", None, "ready", None),
+        ("callback", "s", None): ("accepted", None, "running", "callback"),
+        ("polled", "s", None): ("retrying", None, "ready", None),
+        ("signal", "s", None): ("accepted", None, "running", "signal:go"),
+        ("approval", "s", None): ("accepted", None, "running", "approval"),
+        ("sleep", "s", None): ("accepted", None, "running", "sleep"),
+        ("parent", "s", None): ("accepted", None, "running", "child"),
+        ("child", "do", None): ("leased", None, "running", None),
+        ("undone", "a", None): ("waiting", None, None, None),
+        ("undone", "b", None): ("leased", None, "running", None),
+        ("fan", "s", 0): ("leased", None, "running", None),
+        ("fan", "s", 1): ("retrying", "slot", None, None),
+        ("fan", "s", 2): ("leased", None, "running", None),
+        ("fan", "s", 3): ("waiting", "slot", None, None),
+        ("limited", "s", None): ("leased", None, "running", None),
+        ("blocked", "s", None): ("queued", "limit", "blocked", None),
+        ("refused", "s", None): ("queued", None, "restricted", None),
+        ("leased", "s", None): ("leased", None, "running", None),
+        ("paused", "s", None): ("queued", "pause", None, None),
+        ("queued", "s", None): ("queued", None, "ready", None),
+    }
+    ends = {key[0]: row["expires_at"] for key, row in found.items()}
+    assert ends["held"] == old("held", "timeout_at")
+    assert ends["callback"] == old("callback", "timeout_at")
+    assert ends["leased"] == old("leased", "expires_at") == old("leased", "lease_until")
+    assert ends["queued"] == old("queued", "queue_deadline")
+    assert ends["retrying"] == old("retrying", "queue_deadline")
+    assert (ends["approval"], ends["paused"]) == (None, None)
+    assert found["blocked", "s", None]["limits"] == ("step:limited/s", 1, None, None)
+    [fan] = await hand.sql("select queue_ttl, placed from tenax.fan")
+    assert tuple(fan) == (3600.0, 2)
+    told = await hand.engine.verify()
+    assert told["violations"] == []
 
 
-def test_all_of_it_goes_on_to_its_end(play_on):
-    async def scene(hand: Hand):
-        for name in ("leased", "limited", "child", "undone", "fan"):
-            assert await report(hand, name, Outcome("succeeded", 7)) == "applied", name
-        assert await report(hand, "retrying", Outcome("succeeded")) == "late"
-        path = urlsplit(KEPT["leased"]["callback"]["callback"]).path.split("/")
-        await hand.engine.callback(*map(int, path[3:6]), path[6], Outcome("succeeded", "called"))
-        await hand.engine.signal(EXECUTIONS["signal"], "go", actor="me", data=5)
-        await hand.engine.decide_approval(EXECUTIONS["approval"], "s", approved=True, actor="me")
-        await hand.engine.retry(EXECUTIONS["held"], actor="me")
-        await hand.engine.resume(EXECUTIONS["paused"], actor="me")
-        assert (await rows(hand))["paused", "s", None]["expires_at"] is not None, (
-            "its time in the queue runs again"
-        )
-        for _ in range(12):
-            await hand.settle_down()
-            for worker in ("w1", "w2"):
-                await hand.register(worker)
-                for a in await hand.lease(worker):
-                    await hand.succeed(a, 7)
-            await hand.pass_time(60)
-        ended = {name: await hand.status(id_) for name, id_ in EXECUTIONS.items()}
-        assert ended == dict.fromkeys(EXECUTIONS, "completed") | {"undone": "failed"}
-        [undone] = await hand.sql(
-            "select compensation from tenax.execution where id = $1", EXECUTIONS["undone"]
-        )
-        assert undone["compensation"] == "completed"
-        assert await hand.sql("select from tenax.item") == []
-        assert (await hand.engine.verify())["violations"] == []
-
-    play_on(scene)
-
-
-def test_a_lease_of_version_0_1_that_nobody_renews_is_lost(play_on):
-    async def scene(hand: Hand):
-        await hand.pass_time(60)
+async def test_all_of_it_goes_on_to_its_end(hand):
+    for name in ("leased", "limited", "child", "undone", "fan"):
+        assert await report(hand, name, Outcome("succeeded", 7)) == "applied", name
+    assert await report(hand, "retrying", Outcome("succeeded")) == "late"
+    path = urlsplit(KEPT["leased"]["callback"]["callback"]).path.split("/")
+    await hand.engine.callback(*map(int, path[3:6]), path[6], Outcome("succeeded", "called"))
+    await hand.engine.signal(EXECUTIONS["signal"], "go", actor="me", data=5)
+    await hand.engine.decide_approval(EXECUTIONS["approval"], "s", approved=True, actor="me")
+    await hand.engine.retry(EXECUTIONS["held"], actor="me")
+    await hand.engine.resume(EXECUTIONS["paused"], actor="me")
+    assert (await rows(hand))["paused", "s", None]["expires_at"] is not None, (
+        "its time in the queue runs again"
+    )
+    for _ in range(12):
         await hand.settle_down()
-        types = await hand.types(EXECUTIONS["leased"])
-        assert "lease_expired" in types
-        assert (await hand.engine.verify())["violations"] == []
+        for worker in ("w1", "w2"):
+            await hand.register(worker)
+            for a in await hand.lease(worker):
+                await hand.succeed(a, 7)
+        await hand.pass_time(60)
+    ended = {name: await hand.status(id_) for name, id_ in EXECUTIONS.items()}
+    assert ended == dict.fromkeys(EXECUTIONS, "completed") | {"undone": "failed"}
+    [undone] = await hand.sql("select compensation from tenax.execution where id = $1", EXECUTIONS["undone"])
+    assert undone["compensation"] == "completed"
+    assert await hand.sql("select from tenax.item") == []
+    assert (await hand.engine.verify())["violations"] == []
 
-    play_on(scene)
+
+async def test_a_lease_of_version_0_1_that_nobody_renews_is_lost(hand):
+    await hand.pass_time(60)
+    await hand.settle_down()
+    types = await hand.types(EXECUTIONS["leased"])
+    assert "lease_expired" in types
+    assert (await hand.engine.verify())["violations"] == []

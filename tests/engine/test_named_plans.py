@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hand import Hand
+from replaying import plan_of
 from sent import counting
 
 from tenax.engine.named_plans import NAMES_IN_MEMORY
 from tenax.model.wire import Submission
-from tenax.policy.plan import Plan
 
 GREETS = """
 name: greets
@@ -48,93 +48,69 @@ async def _belongs(hand: Hand, execution_id: int, to: int) -> bool:
     return execution_id == to or (execution["parent"] or {}).get("execution_id") == to
 
 
-async def plan_of(hand: Hand, execution_id: int) -> Plan:
-    [row] = await hand.sql("select plan_id from tenax.execution where id = $1", execution_id)
-    async with hand.engine.core.transaction() as tx:
-        return await hand.engine.core.plans.one(tx, row["plan_id"])
+async def test_a_batch_by_name_is_planned_once_and_the_next_one_not_at_all(hand):
+    await hand.engine.store_workflow(GREETS)
+    planned = await counting(hand, "find_named_workflow")
+    assert len(await submit(hand, "greets", 20)) == 20
+    await submit(hand, "greets", 20)
+    assert len(planned) == 1
+    checked = await counting(hand, "find_current_workflows")
+    await submit(hand, "greets", 20)
+    assert (len(planned), len(checked)) == (1, 1), "one statement says that it is still current"
 
 
-def test_a_batch_by_name_is_planned_once_and_the_next_one_not_at_all(play):
-    async def scene(hand: Hand):
-        await hand.engine.store_workflow(GREETS)
-        planned = await counting(hand, "find_named_workflow")
-        assert len(await submit(hand, "greets", 20)) == 20
-        await submit(hand, "greets", 20)
-        assert len(planned) == 1
-        checked = await counting(hand, "find_current_workflows")
-        await submit(hand, "greets", 20)
-        assert (len(planned), len(checked)) == (1, 1), "one statement says that it is still current"
-
-    play(scene)
-
-
-def test_what_another_server_stores_under_the_name_is_used_at_once(play):
-    async def scene(hand: Hand):
-        other = await hand.restarted()
-        await hand.engine.store_workflow(GREETS)
-        [first] = await submit(hand, "greets")
-        assert await task_of(hand, first) == "t:hello"
-        await hand.clock.advance(1)
-        await other.engine.store_workflow(says("bye"))
-        [second] = await submit(hand, "greets")
-        assert await task_of(hand, second) == "t:bye"
-        await hand.clock.advance(1)
-        await other.engine.store_workflow(GREETS)
-        [third] = await submit(hand, "greets")
-        assert await task_of(hand, third) == "t:hello", "the first definition was stored again"
-
-    play(scene)
+async def test_what_another_server_stores_under_the_name_is_used_at_once(hand):
+    other = await hand.restarted()
+    await hand.engine.store_workflow(GREETS)
+    [first] = await submit(hand, "greets")
+    assert await task_of(hand, first) == "t:hello"
+    await hand.clock.advance(1)
+    await other.engine.store_workflow(says("bye"))
+    [second] = await submit(hand, "greets")
+    assert await task_of(hand, second) == "t:bye"
+    await hand.clock.advance(1)
+    await other.engine.store_workflow(GREETS)
+    [third] = await submit(hand, "greets")
+    assert await task_of(hand, third) == "t:hello", "the first definition was stored again"
 
 
-def test_a_name_with_a_version_stays_with_it(play):
-    async def scene(hand: Hand):
-        await hand.engine.store_workflow(GREETS)
-        await submit(hand, "greets@1")
-        await hand.clock.advance(1)
-        await hand.engine.store_workflow(says("bye", version=2))
-        [old], [new] = await submit(hand, "greets@1"), await submit(hand, "greets")
-        assert (await plan_of(hand, old)).workflow.version == "1"
-        assert (await plan_of(hand, new)).workflow.version == "2"
-
-    play(scene)
+async def test_a_name_with_a_version_stays_with_it(hand):
+    await hand.engine.store_workflow(GREETS)
+    await submit(hand, "greets@1")
+    await hand.clock.advance(1)
+    await hand.engine.store_workflow(says("bye", version=2))
+    [old], [new] = await submit(hand, "greets@1"), await submit(hand, "greets")
+    assert (await plan_of(hand, old)).workflow.version == "1"
+    assert (await plan_of(hand, new)).workflow.version == "2"
 
 
-def test_a_parent_by_name_follows_the_name_of_its_child(play):
-    async def scene(hand: Hand):
-        await hand.engine.store_workflow(GREETS)
-        await hand.engine.store_workflow(PARENT)
-        [first] = await submit(hand, "parent")
-        assert await task_of(hand, first) == "t:hello"
-        await hand.clock.advance(1)
-        await (await hand.restarted()).engine.store_workflow(says("bye"))
-        [second] = await submit(hand, "parent")
-        assert await task_of(hand, second) == "t:bye"
-
-    play(scene)
+async def test_a_parent_by_name_follows_the_name_of_its_child(hand):
+    await hand.engine.store_workflow(GREETS)
+    await hand.engine.store_workflow(PARENT)
+    [first] = await submit(hand, "parent")
+    assert await task_of(hand, first) == "t:hello"
+    await hand.clock.advance(1)
+    await (await hand.restarted()).engine.store_workflow(says("bye"))
+    [second] = await submit(hand, "parent")
+    assert await task_of(hand, second) == "t:bye"
 
 
-def test_a_parent_by_name_keeps_the_file_that_it_was_last_planned_with(play):
-    async def scene(hand: Hand):
-        await hand.engine.store_workflow(BY_FILE, filename="parent.yaml", files={"child.yaml": GREETS})
-        [first] = await submit(hand, "by-file")
-        assert await task_of(hand, first) == "t:hello"
-        await hand.clock.advance(1)
-        await hand.engine.store_workflow(BY_FILE, filename="parent.yaml", files={"child.yaml": says("bye")})
-        [second] = await submit(hand, "by-file")
-        assert await task_of(hand, second) == "t:bye"
-
-    play(scene)
+async def test_a_parent_by_name_keeps_the_file_that_it_was_last_planned_with(hand):
+    await hand.engine.store_workflow(BY_FILE, filename="parent.yaml", files={"child.yaml": GREETS})
+    [first] = await submit(hand, "by-file")
+    assert await task_of(hand, first) == "t:hello"
+    await hand.clock.advance(1)
+    await hand.engine.store_workflow(BY_FILE, filename="parent.yaml", files={"child.yaml": says("bye")})
+    [second] = await submit(hand, "by-file")
+    assert await task_of(hand, second) == "t:bye"
 
 
-def test_the_names_in_memory_are_bounded(play):
-    async def scene(hand: Hand):
-        await hand.engine.store_workflow(GREETS)
-        await submit(hand, "greets")
-        named = hand.engine.core.named_plans
-        [entry] = (await named.find(["greets"])).values()
-        for n in range(NAMES_IN_MEMORY):
-            named.keep(f"another {n}", entry)
-        assert await named.find(["greets"]) == {}, "the one that was used least lately has gone"
-        assert list(await named.find(["another 0"])) == ["another 0"]
-
-    play(scene)
+async def test_the_names_in_memory_are_bounded(hand):
+    await hand.engine.store_workflow(GREETS)
+    await submit(hand, "greets")
+    named = hand.engine.core.named_plans
+    [entry] = (await named.find(["greets"])).values()
+    for n in range(NAMES_IN_MEMORY):
+        named.keep(f"another {n}", entry)
+    assert await named.find(["greets"]) == {}, "the one that was used least lately has gone"
+    assert list(await named.find(["another 0"])) == ["another 0"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from families import begun
 from fans import fan
-from hand import ONE_STEP, Hand
-from undoing import data_of
-from workforce import PATIENT, arrive, crash, fail_often, live, take
+from hand import EXHAUSTED, ONE_STEP, Hand
+from workforce import PATIENT, arrive, crash_often, fail_often, live, take
 
 from tenax.engine.nets import KEYS_AT_ONCE
 from tenax.model.health import HealthReport
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment
 
 
 async def unserved(hand: Hand, id_: int, step: str = "only") -> dict | None:
@@ -30,240 +30,196 @@ async def unserved(hand: Hand, id_: int, step: str = "only") -> dict | None:
         ),
     ],
 )
-def test_work_that_nobody_is_able_to_run_says_so_at_once(play, worker, keys, why):
-    async def scene(hand: Hand):
-        if worker is not None:
-            await arrive(hand, "w1", **worker)
-        id_ = await hand.submit(ONE_STEP.replace("retry:", f"{keys}\n    retry:"))
-        labels = {"zone": "b"} if keys else {}
-        assert await unserved(hand, id_) == {
-            "reason": why,
-            "since": (await hand.engine.get(id_))["created_at"],
-            "queue": "default",
-            "labels": labels,
-            "idle": [],
-        }
-        await arrive(hand, "able", labels=labels)
-        assert await unserved(hand, id_) is None
-        await live(hand, 30)
-        assert (await unserved(hand, id_))["reason"] == "no worker is live"
-
-    play(scene)
+async def test_work_that_nobody_is_able_to_run_says_so_at_once(hand, worker, keys, why):
+    if worker is not None:
+        await arrive(hand, "w1", **worker)
+    id_ = await hand.submit(ONE_STEP.replace("retry:", f"{keys}\n    retry:"))
+    labels = {"zone": "b"} if keys else {}
+    assert await unserved(hand, id_) == {
+        "reason": why,
+        "since": (await hand.engine.get(id_))["created_at"],
+        "queue": "default",
+        "labels": labels,
+        "idle": [],
+    }
+    await arrive(hand, "able", labels=labels)
+    assert await unserved(hand, id_) is None
+    await live(hand, 30)
+    assert (await unserved(hand, id_))["reason"] == "no worker is live"
 
 
-def test_work_whose_able_workers_take_none_says_so(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "w1", "w2")
-        id_ = await hand.submit()
-        await hand.engine.pause_worker("w1", actor="ann")
-        assert await unserved(hand, id_) is None, "the other is there"
-        await hand.beat(worker="w2", health=HealthReport(status="unhealthy"))
-        await hand.look()
-        assert (await unserved(hand, id_))["reason"] == (
-            "no worker that is able to run it takes work: w1 is paused, w2 is unhealthy"
-        )
-        await hand.engine.drain_worker("w1", actor="ann")
-        assert "w1 is draining" in (await unserved(hand, id_))["reason"]
-        await hand.engine.resume_worker("w1", actor="ann")
-        assert await unserved(hand, id_) is None
-
-    play(scene)
+async def test_work_whose_able_workers_take_none_says_so(hand):
+    await arrive(hand, "w1", "w2")
+    id_ = await hand.submit()
+    await hand.engine.pause_worker("w1", actor="ann")
+    assert await unserved(hand, id_) is None, "the other is there"
+    await hand.beat(worker="w2", health=HealthReport(status="unhealthy"))
+    await hand.look()
+    assert (await unserved(hand, id_))["reason"] == (
+        "no worker that is able to run it takes work: w1 is paused, w2 is unhealthy"
+    )
+    await hand.engine.drain_worker("w1", actor="ann")
+    assert "w1 is draining" in (await unserved(hand, id_))["reason"]
+    await hand.engine.resume_worker("w1", actor="ann")
+    assert await unserved(hand, id_) is None
 
 
-def test_only_work_that_is_due_is_unserved(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit()
-        running = await hand.lease_one()
-        assert await unserved(hand, id_) is None, "it runs"
-        await hand.fail(running)
-        assert await unserved(hand, id_) is None, "its retry is not due yet"
-        await hand.clock.advance(1)
-        assert (await unserved(hand, id_))["reason"] == "no worker is live"
-        await hand.engine.pause(id_, actor="ann")
-        assert await unserved(hand, id_) is None, "it is paused"
-
-    play(scene)
+async def test_only_work_that_is_due_is_unserved(hand):
+    id_, running = await hand.start()
+    assert await unserved(hand, id_) is None, "it runs"
+    await hand.fail(running)
+    assert await unserved(hand, id_) is None, "its retry is not due yet"
+    await hand.clock.advance(1)
+    assert (await unserved(hand, id_))["reason"] == "no worker is live"
+    await hand.engine.pause(id_, actor="ann")
+    assert await unserved(hand, id_) is None, "it is paused"
 
 
-def test_work_waits_for_ever_for_a_worker_by_default(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit()
-        await live(hand, 3600)
-        assert await hand.types(id_) == ["execution_started", "step_enqueued"]
-
-    play(scene)
+async def test_work_waits_for_ever_for_a_worker_by_default(hand):
+    id_ = await hand.submit()
+    await live(hand, 3600)
+    assert await hand.types(id_) == ["execution_started", "step_enqueued"]
 
 
-def test_work_that_no_worker_is_able_to_run_for_too_long_fails_as_any_other(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "w1", queues=("mail",))
-        id_ = await hand.submit(ONE_STEP.replace("jitter: 0}", "jitter: 0, infra_attempts: 0}"))
-        await live(hand, 59, "w1")
-        assert (await hand.types(id_))[-1] == "step_enqueued"
-        await live(hand, 1, "w1")
-        assert (await hand.types(id_))[2:] == ["queue_expired", "step_retry"]
-        [expired] = await data_of(hand, id_, "queue_expired")
-        assert expired["failure"]["class"] == "worker_unavailable"
-        assert expired["failure"]["reason"] == "worker_wait_expired"
-        [retry] = await data_of(hand, id_, "step_retry")
-        assert (retry["attempt"], retry["max_attempts"], retry["delay_seconds"]) == (1, 3, 1.0)
-        await live(hand, 70, "w1")
-        await live(hand, 70, "w1")
-        assert (await hand.types(id_))[4:] == [
-            "queue_expired", "step_retry", "queue_expired", "step_retry_exhausted", "step_failed_terminal", "execution_failed",
-        ]  # fmt: skip
-        assert (await hand.engine.get(id_))["failure"]["class"] == "worker_unavailable"
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_work_that_no_worker_is_able_to_run_for_too_long_fails_as_any_other(hand):
+    await arrive(hand, "w1", queues=("mail",))
+    id_ = await hand.submit(ONE_STEP.replace("jitter: 0}", "jitter: 0, infra_attempts: 0}"))
+    await live(hand, 59, "w1")
+    assert (await hand.types(id_))[-1] == "step_enqueued"
+    await live(hand, 1, "w1")
+    assert (await hand.types(id_))[2:] == ["queue_expired", "step_retry"]
+    [expired] = await hand.data_of(id_, "queue_expired")
+    assert expired["failure"]["class"] == "worker_unavailable"
+    assert expired["failure"]["reason"] == "worker_wait_expired"
+    [retry] = await hand.data_of(id_, "step_retry")
+    assert (retry["attempt"], retry["max_attempts"], retry["delay_seconds"]) == (1, 3, 1.0)
+    await live(hand, 70, "w1")
+    await live(hand, 70, "w1")
+    assert (await hand.types(id_))[4:] == ["queue_expired", "step_retry", "queue_expired", *EXHAUSTED]
+    assert (await hand.engine.get(id_))["failure"]["class"] == "worker_unavailable"
 
 
-def test_the_next_attempt_of_what_no_worker_took_has_the_next_number(play):
-    async def scene(hand: Hand):
-        await hand.submit()
-        await live(hand, 60)
-        await live(hand, 1)
-        await arrive(hand, "w1")
-        assert (await take(hand, "w1")).attempt == 2
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_the_next_attempt_of_what_no_worker_took_has_the_next_number(hand):
+    await hand.submit()
+    await live(hand, 60)
+    await live(hand, 1)
+    await arrive(hand, "w1")
+    assert (await take(hand, "w1")).attempt == 2
 
 
-def test_a_worker_that_was_there_until_lately_is_waited_for(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "w1")
-        await live(hand, 40, "w1")
-        id_ = await hand.submit()
-        await live(hand, 59)
-        assert (await hand.types(id_))[-1] == "step_enqueued"
-        await live(hand, 1)
-        assert (await hand.types(id_))[-1] == "step_retry"
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_a_worker_that_was_there_until_lately_is_waited_for(hand):
+    await arrive(hand, "w1")
+    await live(hand, 40, "w1")
+    id_ = await hand.submit()
+    await live(hand, 59)
+    assert (await hand.types(id_))[-1] == "step_enqueued"
+    await live(hand, 1)
+    assert (await hand.types(id_))[-1] == "step_retry"
 
 
-def test_a_paused_worker_is_there_and_one_that_drains_is_not(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "w1")
-        await hand.engine.pause_worker("w1", actor="ann")
-        id_ = await hand.submit()
-        await live(hand, 600, "w1")
-        assert (await hand.types(id_))[-1] == "step_enqueued"
-        await hand.engine.drain_worker("w1", actor="ann")
-        await live(hand, 50, "w1")
-        assert (await hand.types(id_))[-1] == "step_enqueued"
-        await live(hand, 10, "w1")
-        assert (await hand.types(id_))[-1] == "step_retry"
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_a_paused_worker_is_there_and_one_that_drains_is_not(hand):
+    await arrive(hand, "w1")
+    await hand.engine.pause_worker("w1", actor="ann")
+    id_ = await hand.submit()
+    await live(hand, 600, "w1")
+    assert (await hand.types(id_))[-1] == "step_enqueued"
+    await hand.engine.drain_worker("w1", actor="ann")
+    await live(hand, 50, "w1")
+    assert (await hand.types(id_))[-1] == "step_enqueued"
+    await live(hand, 10, "w1")
+    assert (await hand.types(id_))[-1] == "step_retry"
 
 
-def test_an_unhealthy_worker_is_there_for_it_may_recover(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "w1")
-        await hand.beat(worker="w1", health=HealthReport(status="unhealthy"))
-        id_ = await hand.submit()
-        await live(hand, 120, "w1")
-        assert "w1 is unhealthy" in (await unserved(hand, id_))["reason"]
-        assert (await hand.types(id_))[-1] == "step_enqueued"
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_an_unhealthy_worker_is_there_for_it_may_recover(hand):
+    await arrive(hand, "w1")
+    await hand.beat(worker="w1", health=HealthReport(status="unhealthy"))
+    id_ = await hand.submit()
+    await live(hand, 120, "w1")
+    assert "w1 is unhealthy" in (await unserved(hand, id_))["reason"]
+    assert (await hand.types(id_))[-1] == "step_enqueued"
 
 
-def test_unserved_items_of_a_fan_out_fail_one_by_one(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(fan([1, 2, 3], parallelism=2, tolerate=3))
-        await live(hand, 60)
-        await live(hand, 60)
-        assert await hand.status(id_) == "completed"
-        failed = [e for e in await hand.engine.events(id_) if e["type"] == "item_failed"]
-        assert sorted(e["item"] for e in failed) == [0, 1, 2]
-        assert {e["data"]["failure"]["class"] for e in failed} == {"worker_unavailable"}
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_unserved_items_of_a_fan_out_fail_one_by_one(hand):
+    id_ = await hand.submit(fan([1, 2, 3], parallelism=2, tolerate=3))
+    await live(hand, 60)
+    await live(hand, 60)
+    assert await hand.status(id_) == "completed"
+    failed = await hand.events_of(id_, "item_failed")
+    assert sorted(e["item"] for e in failed) == [0, 1, 2]
+    assert {e["data"]["failure"]["class"] for e in failed} == {"worker_unavailable"}
 
 
-def test_what_nobody_is_able_to_run_is_looked_for_every_ten_seconds(play):
-    async def scene(hand: Hand):
-        await hand.look()
-        await hand.clock.advance(5)
-        id_ = await hand.submit()
-        await live(hand, 5)
-        await live(hand, 50)
-        await hand.clock.advance(6)
-        await hand.look()
-        assert (await hand.types(id_))[-1] == "step_enqueued", (
-            "its time is over, but it was looked for 6 s ago"
-        )
-        await hand.clock.advance(4)
-        await hand.look()
-        assert (await hand.types(id_))[-1] == "step_retry"
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_what_nobody_is_able_to_run_is_looked_for_every_ten_seconds(hand):
+    await hand.look()
+    await hand.clock.advance(5)
+    id_ = await hand.submit()
+    await live(hand, 5)
+    await live(hand, 50)
+    await hand.clock.advance(6)
+    await hand.look()
+    assert (await hand.types(id_))[-1] == "step_enqueued", "its time is over, but it was looked for 6 s ago"
+    await hand.clock.advance(4)
+    await hand.look()
+    assert (await hand.types(id_))[-1] == "step_retry"
 
 
-def test_one_that_cannot_be_decided_on_keeps_no_other_back(play):
-    async def scene(hand: Hand):
-        broken = await hand.submit()
-        sound = await hand.submit(ONE_STEP.replace("name: one", "name: two"))
-        await hand.sql(
-            """update tenax.workflow set body = jsonb_set(body, '{steps,0,when}', '"))("') where name = 'one'"""
-        )
-        hand = await hand.restarted()
-        await live(hand, 70)
-        assert (await hand.types(sound))[-1] == "step_retry"
-        assert (await hand.sql("select attempt from tenax.item where execution_id = $1", broken))[0][0] == 0
-        await hand.look()
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_one_that_cannot_be_decided_on_keeps_no_other_back(hand):
+    broken = await hand.submit()
+    sound = await hand.submit(ONE_STEP.replace("name: one", "name: two"))
+    await hand.sql(
+        """update tenax.workflow set body = jsonb_set(body, '{steps,0,when}', '"))("') where name = 'one'"""
+    )
+    hand = await hand.restarted()
+    await live(hand, 70)
+    assert (await hand.types(sound))[-1] == "step_retry"
+    assert (await hand.sql("select attempt from tenax.item where execution_id = $1", broken))[0][0] == 0
+    await hand.look()
 
 
 # -- what every worker refuses
 
 
 async def refuse(hand: Hand, a: Assignment) -> None:
-    await hand.engine.release([Release(a.execution_id, a.item_id, a.attempt, a.token, "no_handler", "no")])
+    await hand.hand_back(a, reason="no_handler", detail="no")
     await hand.engine.sweep()
 
 
-def test_a_paused_worker_may_yet_run_what_others_refuse(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "w1", "w2")
-        await hand.engine.pause_worker("w2", actor="ann")
-        await hand.look()
-        id_ = await hand.submit()
-        await refuse(hand, await take(hand, "w1"))
-        assert await hand.status(id_) == "running"
-        await hand.engine.resume_worker("w2", actor="ann")
-        await hand.look()
-        assert len(await hand.lease("w2")) == 1
-
-    play(scene)
+async def test_a_paused_worker_may_yet_run_what_others_refuse(hand):
+    await arrive(hand, "w1", "w2")
+    await hand.engine.pause_worker("w2", actor="ann")
+    await hand.look()
+    id_ = await hand.submit()
+    await refuse(hand, await take(hand, "w1"))
+    assert await hand.status(id_) == "running"
+    await hand.engine.resume_worker("w2", actor="ann")
+    await hand.look()
+    assert len(await hand.lease("w2")) == 1
 
 
-def test_a_worker_that_the_server_drained_may_yet_run_what_others_refuse(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "good", "bad")
-        for _ in range(5):
-            await hand.submit(PATIENT)
-            await crash(hand, "bad")
-        assert (await hand.engine.worker("bad"))["state"] == "draining"
-        id_ = await hand.submit()
-        await refuse(hand, await take(hand, "good"))
-        assert await hand.status(id_) == "running"
-
-    play(scene)
+async def test_a_worker_that_the_server_drained_may_yet_run_what_others_refuse(hand):
+    await arrive(hand, "good", "bad")
+    await crash_often(hand, "bad")
+    assert (await hand.engine.worker("bad"))["state"] == "draining"
+    id_ = await hand.submit()
+    await refuse(hand, await take(hand, "good"))
+    assert await hand.status(id_) == "running"
 
 
-def test_a_worker_that_is_drained_by_a_person_is_not_waited_for(play):
-    async def scene(hand: Hand):
-        await arrive(hand, "w1", "w2")
-        await hand.engine.drain_worker("w2", actor="ann")
-        await hand.look()
-        id_ = await hand.submit()
-        await refuse(hand, await take(hand, "w1"))
-        assert await hand.status(id_) == "failed"
-
-    play(scene)
+async def test_a_worker_that_is_drained_by_a_person_is_not_waited_for(hand):
+    await arrive(hand, "w1", "w2")
+    await hand.engine.drain_worker("w2", actor="ann")
+    await hand.look()
+    id_ = await hand.submit()
+    await refuse(hand, await take(hand, "w1"))
+    assert await hand.status(id_) == "failed"
 
 
 # -- workers of one execution (`tenax run`)
@@ -274,55 +230,46 @@ PARENT = "name: parent\nworkflow: [{step: child, type: workflow, workflow: one}]
 async def a_family(hand: Hand) -> tuple[int, int]:
     """An execution, and its child, that has work in a queue of its own."""
     await hand.engine.store_workflow(ONE_STEP.replace("retry:", "queue: far\n    retry:"))
-    parent = await hand.submit(PARENT)
-    await hand.settle_down()
+    parent = await begun(hand, PARENT)
     [row] = await hand.sql("select id from tenax.execution where parent_id = $1", parent)
     return parent, row["id"]
 
 
-def test_a_worker_of_one_execution_is_there_for_that_and_its_children(play):
-    async def scene(hand: Hand):
-        parent, child = await a_family(hand)
-        other = await hand.submit()
-        await arrive(hand, "own", execution_id=parent)
-        assert await unserved(hand, child) is None, "whatever its queue"
-        assert (await unserved(hand, other))["reason"] == "no worker is live"
-        assert (await hand.engine.worker("own"))["serves"] == parent
-        await live(hand, 70, "own")
-        assert (await hand.types(child))[-1] == "step_enqueued"
-        assert "queue_expired" in await hand.types(other)
-        await hand.beat(worker="own", leaving=True)
-        assert (await unserved(hand, child))["reason"] == "no worker is live"
-        await live(hand, 70)
-        assert "queue_expired" in await hand.types(child)
-
-    play(scene, worker_wait=60.0)
+@pytest.mark.settings(worker_wait=60.0)
+async def test_a_worker_of_one_execution_is_there_for_that_and_its_children(hand):
+    parent, child = await a_family(hand)
+    other = await hand.submit()
+    await arrive(hand, "own", execution_id=parent)
+    assert await unserved(hand, child) is None, "whatever its queue"
+    assert (await unserved(hand, other))["reason"] == "no worker is live"
+    assert (await hand.engine.worker("own"))["serves"] == parent
+    await live(hand, 70, "own")
+    assert (await hand.types(child))[-1] == "step_enqueued"
+    assert "queue_expired" in await hand.types(other)
+    await hand.beat(worker="own", leaving=True)
+    assert (await unserved(hand, child))["reason"] == "no worker is live"
+    await live(hand, 70)
+    assert "queue_expired" in await hand.types(child)
 
 
-def test_what_the_fleet_refuses_does_not_wait_for_the_worker_of_another_execution(play):
-    async def scene(hand: Hand):
-        mine = await hand.submit()
-        await arrive(hand, "own", execution_id=mine)
-        await arrive(hand, "w1")
-        assert len(await hand.lease("own", slots=1, execution_id=mine)) == 1
-        other = await hand.submit()
-        await refuse(hand, await take(hand, "w1"))
-        assert await hand.status(other) == "failed"
-
-    play(scene)
+async def test_what_the_fleet_refuses_does_not_wait_for_the_worker_of_another_execution(hand):
+    mine = await hand.submit()
+    await arrive(hand, "own", execution_id=mine)
+    await arrive(hand, "w1")
+    assert len(await hand.lease("own", slots=1, execution_id=mine)) == 1
+    other = await hand.submit()
+    await refuse(hand, await take(hand, "w1"))
+    assert await hand.status(other) == "failed"
 
 
-def test_what_the_fleet_refuses_waits_for_the_worker_of_its_own_execution(play):
-    async def scene(hand: Hand):
-        parent, child = await a_family(hand)
-        await arrive(hand, "own", execution_id=parent)
-        await arrive(hand, "w1", queues=("far",))
-        await refuse(hand, await hand.lease_one("w1", queues=("far",)))
-        assert await hand.status(child) == "running"
-        await refuse(hand, await hand.lease_one("own", execution_id=parent))
-        assert await hand.status(child) == "failed"
-
-    play(scene)
+async def test_what_the_fleet_refuses_waits_for_the_worker_of_its_own_execution(hand):
+    parent, child = await a_family(hand)
+    await arrive(hand, "own", execution_id=parent)
+    await arrive(hand, "w1", queues=("far",))
+    await refuse(hand, await hand.lease_one("w1", queues=("far",)))
+    assert await hand.status(child) == "running"
+    await refuse(hand, await hand.lease_one("own", execution_id=parent))
+    assert await hand.status(child) == "failed"
 
 
 # -- limits under which there is room
@@ -345,52 +292,42 @@ async def count_blocked(hand: Hand) -> int:
     return (await hand.sql("select count(*) from tenax.item where standing = 'blocked'"))[0][0]
 
 
-def test_keys_are_looked_at_some_at_a_time_and_none_is_left_out(play):
-    async def scene(hand: Hand):
-        await hand.submit()
-        await block(hand, 2 * KEYS_AT_ONCE + 1)
-        left = []
-        for _ in range(3):
-            await hand.look()
-            left.append(await count_blocked(hand))
-        assert left == [KEYS_AT_ONCE + 1, 1, 0]
-        await hand.sql("update tenax.item set stopped_by = 'limit' where (limits).key = 'key1'")
+async def test_keys_are_looked_at_some_at_a_time_and_none_is_left_out(hand):
+    await hand.submit()
+    await block(hand, 2 * KEYS_AT_ONCE + 1)
+    left = []
+    for _ in range(3):
         await hand.look()
-        assert await count_blocked(hand) == 0, "it begins anew"
-
-    play(scene)
-
-
-def test_what_waits_at_a_full_limit_is_not_touched(play):
-    async def scene(hand: Hand):
-        await hand.submit()
-        await block(hand, 20, action="act")
-        await hand.sql(
-            "update tenax.item set limits = row('act', 1, null, null)::tenax.limits where stopped_by is null"
-        )
-        running = await hand.lease_one()
-        await hand.look()
-        rows = await hand.sql("select xmax::text as touched from tenax.item where standing = 'blocked'")
-        assert [row["touched"] for row in rows] == ["0"] * 20
-        await hand.sql("update tenax.item set limits = null where id = $1", running.item_id)
-        await hand.look()
-        assert await count_blocked(hand) < 20, "there is room now"
-
-    play(scene)
+        left.append(await count_blocked(hand))
+    assert left == [KEYS_AT_ONCE + 1, 1, 0]
+    await hand.sql("update tenax.item set stopped_by = 'limit' where (limits).key = 'key1'")
+    await hand.look()
+    assert await count_blocked(hand) == 0, "it begins anew"
 
 
-def test_what_is_as_it_should_be_is_left_alone(play):
-    async def scene(hand: Hand):
-        await hand.submit()
-        await hand.submit("name: s\nworkflow:\n  - {step: nap, type: sleep, for: 1h}\n")
-        await hand.submit("name: w\nworkflow:\n  - {step: ask, type: wait, signal: go}\n")
-        await hand.settle_down()
-        await hand.lease(slots=1)
-        before = await hand.sql("select * from tenax.item order by id")
-        await hand.engine.sweep()
-        assert await hand.sql("select * from tenax.item order by id") == before
+async def test_what_waits_at_a_full_limit_is_not_touched(hand):
+    await hand.submit()
+    await block(hand, 20, action="act")
+    await hand.sql(
+        "update tenax.item set limits = row('act', 1, null, null)::tenax.limits where stopped_by is null"
+    )
+    running = await hand.lease_one()
+    await hand.look()
+    rows = await hand.sql("select xmax::text as touched from tenax.item where standing = 'blocked'")
+    assert [row["touched"] for row in rows] == ["0"] * 20
+    await hand.sql("update tenax.item set limits = null where id = $1", running.item_id)
+    await hand.look()
+    assert await count_blocked(hand) < 20, "there is room now"
 
-    play(scene)
+
+async def test_what_is_as_it_should_be_is_left_alone(hand):
+    await hand.submit()
+    await hand.submit("name: s\nworkflow:\n  - {step: nap, type: sleep, for: 1h}\n")
+    await begun(hand, "name: w\nworkflow:\n  - {step: ask, type: wait, signal: go}\n")
+    await hand.lease(slots=1)
+    before = await hand.sql("select * from tenax.item order by id")
+    await hand.engine.sweep()
+    assert await hand.sql("select * from tenax.item order by id") == before
 
 
 # -- the leader
@@ -401,44 +338,35 @@ async def leads(hand: Hand) -> bool:
     return hand.engine.housekeeping.leadership.leads
 
 
-def test_one_server_leads_until_it_does_not_renew_that(play):
-    async def scene(first: Hand):
-        second = await first.restarted()
-        assert await leads(first)
-        for _ in range(5):
-            await first.clock.advance(3)
-            assert [await leads(hand) for hand in (first, second)] == [True, False]
-        await first.clock.advance(4)
-        assert not await leads(second), "it was renewed four seconds ago"
-        await first.clock.advance(0.5)
-        assert await leads(second)
-        assert not await leads(first)
-
-    play(scene)
+async def test_one_server_leads_until_it_does_not_renew_that(hand):
+    second = await hand.restarted()
+    assert await leads(hand)
+    for _ in range(5):
+        await hand.clock.advance(3)
+        assert [await leads(one) for one in (hand, second)] == [True, False]
+    await hand.clock.advance(4)
+    assert not await leads(second), "it was renewed four seconds ago"
+    await hand.clock.advance(0.5)
+    assert await leads(second)
+    assert not await leads(hand)
 
 
-def test_a_leader_that_resigns_is_followed_at_once(play):
-    async def scene(first: Hand):
-        second = await first.restarted()
-        assert [await leads(hand) for hand in (first, second)] == [True, False]
-        await second.engine.housekeeping.leadership.resign()
-        assert not await leads(second), "only the leader can"
-        await first.engine.housekeeping.leadership.resign()
-        assert [await leads(hand) for hand in (second, first)] == [True, False]
-
-    play(scene)
+async def test_a_leader_that_resigns_is_followed_at_once(hand):
+    second = await hand.restarted()
+    assert [await leads(one) for one in (hand, second)] == [True, False]
+    await second.engine.housekeeping.leadership.resign()
+    assert not await leads(second), "only the leader can"
+    await hand.engine.housekeeping.leadership.resign()
+    assert [await leads(one) for one in (second, hand)] == [True, False]
 
 
-def test_what_any_server_sees_of_a_worker_reaches_the_leader(play):
-    async def scene(leader: Hand):
-        other = await leader.restarted()
-        await arrive(leader, "good", "bad")
-        await leader.submit(PATIENT)
-        await fail_often(other, "bad", 5)
-        await fail_often(leader, "bad", 5)
-        assert (await leader.engine.worker("bad"))["health"] == "unhealthy"
-        await other.look()
-        assert await other.lease("bad") == []
-        assert [await leads(hand) for hand in (leader, other)] == [True, False]
-
-    play(scene)
+async def test_what_any_server_sees_of_a_worker_reaches_the_leader(hand):
+    other = await hand.restarted()
+    await arrive(hand, "good", "bad")
+    await hand.submit(PATIENT)
+    await fail_often(other, "bad", 5)
+    await fail_often(hand, "bad", 5)
+    assert (await hand.engine.worker("bad"))["health"] == "unhealthy"
+    await other.look()
+    assert await other.lease("bad") == []
+    assert [await leads(one) for one in (hand, other)] == [True, False]

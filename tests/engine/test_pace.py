@@ -54,38 +54,29 @@ async def shares(hand: Hand, *slots: int) -> list[int]:
     return [len(given) for given in await claim_once(hand.engine, *requests)]
 
 
-def test_while_there_is_more_work_than_slots_whole_requests_are_filled(play):
-    async def scene(hand: Hand):
-        hand.engine.dispatcher.pace.clock = lambda: 0.0
-        await submit_many(hand, 30)
-        assert await shares(hand, 3, 3, 3) == [3, 3, 3], "nobody is known yet"
-        await submit_many(hand, 600)
-        assert await shares(hand, 400, 400, 400) == [400, 100, 0]
-        assert await shares(hand, 400, 400, 400) == [121, 0, 0], "nobody knows that it is the last of it"
-        await submit_many(hand, 60)
-        assert await shares(hand, 400, 400, 400) == [20, 20, 20], "it was not enough the last time"
-
-    play(scene)
+async def test_while_there_is_more_work_than_slots_whole_requests_are_filled(hand):
+    hand.engine.dispatcher.pace.clock = lambda: 0.0
+    await submit_many(hand, 30)
+    assert await shares(hand, 3, 3, 3) == [3, 3, 3], "nobody is known yet"
+    await submit_many(hand, 600)
+    assert await shares(hand, 400, 400, 400) == [400, 100, 0]
+    assert await shares(hand, 400, 400, 400) == [121, 0, 0], "nobody knows that it is the last of it"
+    await submit_many(hand, 60)
+    assert await shares(hand, 400, 400, 400) == [20, 20, 20], "it was not enough the last time"
 
 
-def test_where_one_claim_can_fill_all_slots_everyone_has_its_share(play):
-    async def scene(hand: Hand):
-        hand.engine.dispatcher.pace.clock = lambda: 0.0
-        await submit_many(hand, 600)
-        assert await shares(hand, 250, 250) == [250, 250]
-        assert await shares(hand, 250, 250) == [50, 50]
-
-    play(scene)
+async def test_where_one_claim_can_fill_all_slots_everyone_has_its_share(hand):
+    hand.engine.dispatcher.pace.clock = lambda: 0.0
+    await submit_many(hand, 600)
+    assert await shares(hand, 250, 250) == [250, 250]
+    assert await shares(hand, 250, 250) == [50, 50]
 
 
-def test_who_takes_its_time_gets_its_share_only(play):
-    async def scene(hand: Hand):
-        now = 0.0
-        hand.engine.dispatcher.pace.clock = lambda: now
-        await submit_many(hand, 2000)
-        assert await shares(hand, 400, 400, 400) == [167, 167, 166]
-        now += BRISK_SECONDS
-        assert await shares(hand, 400, 400, 400) == [167, 167, 166]
-        assert await shares(hand, 300, 400, 400) == [1, 400, 99]
-
-    play(scene)
+async def test_who_takes_its_time_gets_its_share_only(hand):
+    now = 0.0
+    hand.engine.dispatcher.pace.clock = lambda: now
+    await submit_many(hand, 2000)
+    assert await shares(hand, 400, 400, 400) == [167, 167, 166]
+    now += BRISK_SECONDS
+    assert await shares(hand, 400, 400, 400) == [167, 167, 166]
+    assert await shares(hand, 300, 400, 400) == [1, 400, 99]

@@ -15,7 +15,7 @@ from hand import Hand
 from scheduling import ask, claim_all, claim_once, know_the_fleet, look_anew, one_step, stand, submit_many
 from slow_offers import slow_assign
 
-from tenax.model.wire import LeaseRequest, Release
+from tenax.model.wire import LeaseRequest
 from tenax.policy.offers import DEGRADED, HEALTHY, PROBE, Able, Candidate, Offer
 
 GPU = one_step("gpu", labels={"gpu": "yes"})
@@ -27,239 +27,188 @@ async def shared(hand: Hand, items: int, *requests: LeaseRequest) -> list[int]:
     return [len(given) for given in await claim_once(hand.engine, *requests)]
 
 
-def test_healthy_by_depth_then_degraded_and_never_unhealthy(play):
+async def test_healthy_by_depth_then_degraded_and_never_unhealthy(hand):
     """A healthy 5, B healthy 20, C degraded 10, D unhealthy 0, as in the contract."""
-
-    async def scene(hand: Hand):
-        await stand(hand, "A", depth=5)
-        await stand(hand, "B", depth=20)
-        await stand(hand, "C", "degraded", depth=10)
-        await stand(hand, "D", "unhealthy")
-        await know_the_fleet(hand)
-        asking = [ask(name, 100) for name in "DCBA"]
-        assert await shared(hand, 1, *asking) == [0, 0, 0, 1]
-        assert await shared(hand, 14, *asking) == [0, 0, 0, 14]
-        assert await shared(hand, 4, *asking) == [0, 0, 2, 2]
-        assert await shared(hand, 210, *asking) == [0, 10, 100, 100]
-        assert await shared(hand, 100, *asking[:2]) == [0, 100]
-        assert await shared(hand, 1, ask("D")) == [0]
-
-    play(scene)
+    await stand(hand, "A", depth=5)
+    await stand(hand, "B", depth=20)
+    await stand(hand, "C", "degraded", depth=10)
+    await stand(hand, "D", "unhealthy")
+    await know_the_fleet(hand)
+    asking = [ask(name, 100) for name in "DCBA"]
+    assert await shared(hand, 1, *asking) == [0, 0, 0, 1]
+    assert await shared(hand, 14, *asking) == [0, 0, 0, 14]
+    assert await shared(hand, 4, *asking) == [0, 0, 2, 2]
+    assert await shared(hand, 210, *asking) == [0, 10, 100, 100]
+    assert await shared(hand, 100, *asking[:2]) == [0, 100]
+    assert await shared(hand, 1, ask("D")) == [0]
 
 
-def test_what_was_given_away_here_counts_before_the_database_is_asked_again(play):
-    async def scene(hand: Hand):
-        await stand(hand, "A")
-        await stand(hand, "B")
-        await know_the_fleet(hand)
-        got: Counter[str] = Counter()
-        for _ in range(10):
-            a, b = await shared(hand, 1, ask("A"), ask("B"))
-            got.update(A=a, B=b)
-        assert got == {"A": 5, "B": 5}
-
-    play(scene)
+async def test_what_was_given_away_here_counts_before_the_database_is_asked_again(hand):
+    await stand(hand, "A")
+    await stand(hand, "B")
+    await know_the_fleet(hand)
+    got: Counter[str] = Counter()
+    for _ in range(10):
+        a, b = await shared(hand, 1, ask("A"), ask("B"))
+        got.update(A=a, B=b)
+    assert got == {"A": 5, "B": 5}
 
 
-def test_what_ended_here_counts_too(play):
-    async def scene(hand: Hand):
-        await stand(hand, "A")
-        await stand(hand, "B", depth=2)
-        await know_the_fleet(hand)
-        await submit_many(hand, 3)
-        mine, _ = await claim_once(hand.engine, ask("A", 3), ask("B", 0))
-        assert await shared(hand, 1, ask("A"), ask("B")) == [0, 1]
-        for assignment in mine:
-            await hand.succeed(assignment)
-        assert await shared(hand, 1, ask("A"), ask("B")) == [1, 0]
-
-    play(scene)
+async def test_what_ended_here_counts_too(hand):
+    await stand(hand, "A")
+    await stand(hand, "B", depth=2)
+    await know_the_fleet(hand)
+    await submit_many(hand, 3)
+    mine, _ = await claim_once(hand.engine, ask("A", 3), ask("B", 0))
+    assert await shared(hand, 1, ask("A"), ask("B")) == [0, 1]
+    for assignment in mine:
+        await hand.succeed(assignment)
+    assert await shared(hand, 1, ask("A"), ask("B")) == [1, 0]
 
 
-def test_a_probe_gets_one_item_before_all_others_and_then_none(play):
-    async def scene(hand: Hand):
-        await stand(hand, "A")
-        await stand(hand, "P", "unhealthy", depth=9, probe_at=await hand.clock.now())
-        await stand(hand, "Q", "unhealthy", probe_at=None)
-        await know_the_fleet(hand)
-        asking = [ask("A"), ask("P"), ask("Q")]
-        assert await shared(hand, 1, *asking) == [0, 1, 0]
-        assert await shared(hand, 2, *asking) == [2, 0, 0]
-        await know_the_fleet(hand)
-        assert await shared(hand, 1, ask("P")) == [0], "the database knows that it has had it"
-        [row] = await hand.sql("select probe_at, probed_at from tenax.worker where name = 'P'")
-        assert row["probe_at"] is None
-        assert row["probed_at"] == await hand.clock.now()
-
-    play(scene)
+async def test_a_probe_gets_one_item_before_all_others_and_then_none(hand):
+    await stand(hand, "A")
+    await stand(hand, "P", "unhealthy", depth=9, probe_at=await hand.clock.now())
+    await stand(hand, "Q", "unhealthy", probe_at=None)
+    await know_the_fleet(hand)
+    asking = [ask("A"), ask("P"), ask("Q")]
+    assert await shared(hand, 1, *asking) == [0, 1, 0]
+    assert await shared(hand, 2, *asking) == [2, 0, 0]
+    await know_the_fleet(hand)
+    assert await shared(hand, 1, ask("P")) == [0], "the database knows that it has had it"
+    [row] = await hand.sql("select probe_at, probed_at from tenax.worker where name = 'P'")
+    assert row["probe_at"] is None
+    assert row["probed_at"] == await hand.clock.now()
 
 
-def test_a_probe_is_offered_only_when_its_time_has_come_and_only_what_it_can_run(play):
-    async def scene(hand: Hand):
-        await stand(hand, "P", "unhealthy", probe_at=await hand.clock.now() + timedelta(seconds=5))
-        await know_the_fleet(hand)
-        assert await shared(hand, 1, ask("P")) == [0]
-        await hand.clock.advance(5)
-        await know_the_fleet(hand)
-        assert [len(g) for g in await claim_once(hand.engine, ask("P", runtimes=("http",)))] == [0]
-        assert [len(g) for g in await claim_once(hand.engine, ask("P"))] == [1]
-
-    play(scene)
+async def test_a_probe_is_offered_only_when_its_time_has_come_and_only_what_it_can_run(hand):
+    await stand(hand, "P", "unhealthy", probe_at=await hand.clock.now() + timedelta(seconds=5))
+    await know_the_fleet(hand)
+    assert await shared(hand, 1, ask("P")) == [0]
+    await hand.clock.advance(5)
+    await know_the_fleet(hand)
+    assert [len(g) for g in await claim_once(hand.engine, ask("P", runtimes=("http",)))] == [0]
+    assert [len(g) for g in await claim_once(hand.engine, ask("P"))] == [1]
 
 
 @pytest.mark.parametrize("state", ["paused", "draining"])
-def test_who_is_paused_or_drained_gets_nothing_and_others_do(play, state):
-    async def scene(hand: Hand):
-        await stand(hand, "A", state=state)
-        await stand(hand, "B", "degraded")
-        await know_the_fleet(hand)
-        assert await shared(hand, 3, ask("A"), ask("B", 2)) == [0, 2]
-
-    play(scene)
+async def test_who_is_paused_or_drained_gets_nothing_and_others_do(hand, state):
+    await stand(hand, "A", state=state)
+    await stand(hand, "B", "degraded")
+    await know_the_fleet(hand)
+    assert await shared(hand, 3, ask("A"), ask("B", 2)) == [0, 2]
 
 
-def test_an_earlier_life_gets_nothing(play):
-    async def scene(hand: Hand):
-        old, new = str(uuid.uuid4()), str(uuid.uuid4())
-        await stand(hand, "A", life=old)
-        await stand(hand, "A", life=new)
-        await know_the_fleet(hand)
-        assert await shared(hand, 3, ask("A", life=old), ask("A", 2, life=new)) == [0, 2]
-
-    play(scene)
+async def test_an_earlier_life_gets_nothing(hand):
+    old, new = str(uuid.uuid4()), str(uuid.uuid4())
+    await stand(hand, "A", life=old)
+    await stand(hand, "A", life=new)
+    await know_the_fleet(hand)
+    assert await shared(hand, 3, ask("A", life=old), ask("A", 2, life=new)) == [0, 2]
 
 
-def test_degraded_ones_wait_for_able_healthy_ones_of_any_kind(play):
+async def test_degraded_ones_wait_for_able_healthy_ones_of_any_kind(hand):
     """Workers that are able to run different things look for work apart, and are weighed together."""
-
-    async def scene(hand: Hand):
-        await stand(hand, "sick", "degraded")
-        await stand(hand, "plain", depth=3)
-        await stand(hand, "strong", depth=7)
-        await know_the_fleet(hand)
-        asking = [
-            ask("sick", 5, labels={"gpu": "yes"}),
-            ask("plain", 2),
-            ask("strong", 5, labels={"gpu": "yes", "zone": "a"}, queues=("default", "other")),
-        ]
-        await submit_many(hand, 6)
-        assert [len(g) for g in await claim_once(hand.engine, *asking)] == [0, 2, 4]
-        await submit_many(hand, 3, GPU)
-        assert [len(g) for g in await claim_once(hand.engine, *asking)] == [0, 0, 3]
-        await submit_many(hand, 6, GPU)
-        assert [len(g) for g in await claim_once(hand.engine, *asking)] == [1, 0, 5]
-
-    play(scene)
+    await stand(hand, "sick", "degraded")
+    await stand(hand, "plain", depth=3)
+    await stand(hand, "strong", depth=7)
+    await know_the_fleet(hand)
+    asking = [
+        ask("sick", 5, labels={"gpu": "yes"}),
+        ask("plain", 2),
+        ask("strong", 5, labels={"gpu": "yes", "zone": "a"}, queues=("default", "other")),
+    ]
+    await submit_many(hand, 6)
+    assert [len(g) for g in await claim_once(hand.engine, *asking)] == [0, 2, 4]
+    await submit_many(hand, 3, GPU)
+    assert [len(g) for g in await claim_once(hand.engine, *asking)] == [0, 0, 3]
+    await submit_many(hand, 6, GPU)
+    assert [len(g) for g in await claim_once(hand.engine, *asking)] == [1, 0, 5]
 
 
-def test_what_only_one_can_run_does_not_wait_behind_what_others_found(play):
+async def test_what_only_one_can_run_does_not_wait_behind_what_others_found(hand):
     """An older item that one kind of worker is able to run goes before a later one that everyone is."""
-
-    async def scene(hand: Hand):
-        await stand(hand, "gpu", depth=1)
-        await stand(hand, "big")
-        await know_the_fleet(hand)
-        [first] = await submit_many(hand, 1)
-        await hand.clock.advance(1)
-        [labelled] = await submit_many(hand, 1, GPU)
-        await hand.clock.advance(1)
-        await submit_many(hand, 20)
-        gpu, big = await claim_once(hand.engine, ask("gpu", 1, labels={"gpu": "yes"}), ask("big", 1))
-        assert ([a.execution_id for a in gpu], [a.execution_id for a in big]) == ([labelled], [first])
-
-    play(scene)
+    await stand(hand, "gpu", depth=1)
+    await stand(hand, "big")
+    await know_the_fleet(hand)
+    [first] = await submit_many(hand, 1)
+    await hand.clock.advance(1)
+    [labelled] = await submit_many(hand, 1, GPU)
+    await hand.clock.advance(1)
+    await submit_many(hand, 20)
+    gpu, big = await claim_once(hand.engine, ask("gpu", 1, labels={"gpu": "yes"}), ask("big", 1))
+    assert ([a.execution_id for a in gpu], [a.execution_id for a in big]) == ([labelled], [first])
 
 
-def test_the_longest_waiting_go_first_whatever_kind_they_are(play):
+async def test_the_longest_waiting_go_first_whatever_kind_they_are(hand):
     """What is limited, refused or suspect has its place in the row: a steady stream of others does not pass it."""
-
-    async def scene(hand: Hand):
-        await hand.register("w1")
-        await hand.register("w2")
-        odd = [(await submit_many(hand, 1, one_step("limited", concurrency=5)))[0]]
-        refused = (await submit_many(hand, 1))[0]
-        [a] = [a for a in await hand.lease() if a.execution_id == refused]
-        await hand.engine.release([Release(refused, a.item_id, a.attempt, a.token, "no_handler", "none")])
-        odd.append(refused)
-        suspect = (await submit_many(hand, 1))[0]
-        await hand.sql("update tenax.item set suspect = true where execution_id = $1", suspect)
-        odd.append(suspect)
-        await hand.sql(
-            "update tenax.item set state = 'queued', worker = null, lease_token = null, expires_at = null, "
-            "lease_grant = null, started_at = null where execution_id = $1",
-            odd[0],
-        )
-        await hand.clock.advance(1)
-        await submit_many(hand, 50)
-        leased = await hand.lease("w2", slots=3)
-        assert sorted(a.execution_id for a in leased) == sorted(odd)
-
-    play(scene)
+    await hand.register("w1")
+    await hand.register("w2")
+    odd = [(await submit_many(hand, 1, one_step("limited", concurrency=5)))[0]]
+    refused = (await submit_many(hand, 1))[0]
+    [a] = [a for a in await hand.lease() if a.execution_id == refused]
+    await hand.hand_back(a, reason="no_handler", detail="none")
+    odd.append(refused)
+    suspect = (await submit_many(hand, 1))[0]
+    await hand.sql("update tenax.item set suspect = true where execution_id = $1", suspect)
+    odd.append(suspect)
+    await hand.sql(
+        "update tenax.item set state = 'queued', worker = null, lease_token = null, expires_at = null, "
+        "lease_grant = null, started_at = null where execution_id = $1",
+        odd[0],
+    )
+    await hand.clock.advance(1)
+    await submit_many(hand, 50)
+    leased = await hand.lease("w2", slots=3)
+    assert sorted(a.execution_id for a in leased) == sorted(odd)
 
 
-def test_what_a_worker_has_refused_goes_to_the_others_only(play):
-    async def scene(hand: Hand):
-        for name in ("w1", "w2", "w3"):
-            await hand.register(name)
-        await stand(hand, "w3", "degraded")
-        await know_the_fleet(hand)
-        ids = await submit_many(hand, 4)
-        for name, ours in (("w1", 4), ("w2", 2)):
-            back = [
-                Release(a.execution_id, a.item_id, a.attempt, a.token, "no_handler", "none")
-                for a in await hand.lease(name, slots=ours)
-            ]
-            await hand.engine.release(back)
-        given = await claim_all(hand.engine, ask("w1"), ask("w2"), ask("w3"))
-        assert [len(one) for one in given] == [0, 2, 2]
-        assert sorted(a.execution_id for one in given for a in one) == ids
-
-    play(scene)
+async def test_what_a_worker_has_refused_goes_to_the_others_only(hand):
+    for name in ("w1", "w2", "w3"):
+        await hand.register(name)
+    await stand(hand, "w3", "degraded")
+    await know_the_fleet(hand)
+    ids = await submit_many(hand, 4)
+    for name, ours in (("w1", 4), ("w2", 2)):
+        await hand.hand_back(*await hand.lease(name, slots=ours), reason="no_handler", detail="none")
+    given = await claim_all(hand.engine, ask("w1"), ask("w2"), ask("w3"))
+    assert [len(one) for one in given] == [0, 2, 2]
+    assert sorted(a.execution_id for one in given for a in one) == ids
 
 
-def test_no_worker_runs_two_suspects_and_the_others_are_not_kept_waiting(play):
-    async def scene(hand: Hand):
-        suspects = await submit_many(hand, 60)
-        await hand.sql("update tenax.item set suspect = true")
-        await hand.clock.advance(1)
-        [limited] = await submit_many(hand, 1, one_step("limited", concurrency=3))
-        [other] = await submit_many(hand, 1)
-        a, b = await claim_all(hand.engine, ask("A", 4), ask("B", 4))
-        for given in (a, b):
-            assert len([x for x in given if x.execution_id in suspects]) == 1
-        assert {x.execution_id for x in a + b} - set(suspects) == {limited, other}
-        [mine] = [x for x in a if x.execution_id in suspects]
-        await hand.succeed(mine)
-        a, b = await claim_all(hand.engine, ask("A", 4), ask("B", 4))
-        assert (len(a), len(b)) == (1, 0)
-
-    play(scene)
+async def test_no_worker_runs_two_suspects_and_the_others_are_not_kept_waiting(hand):
+    suspects = await submit_many(hand, 60)
+    await hand.sql("update tenax.item set suspect = true")
+    await hand.clock.advance(1)
+    [limited] = await submit_many(hand, 1, one_step("limited", concurrency=3))
+    [other] = await submit_many(hand, 1)
+    a, b = await claim_all(hand.engine, ask("A", 4), ask("B", 4))
+    for given in (a, b):
+        assert len([x for x in given if x.execution_id in suspects]) == 1
+    assert {x.execution_id for x in a + b} - set(suspects) == {limited, other}
+    [mine] = [x for x in a if x.execution_id in suspects]
+    await hand.succeed(mine)
+    a, b = await claim_all(hand.engine, ask("A", 4), ask("B", 4))
+    assert (len(a), len(b)) == (1, 0)
 
 
-def test_a_fan_out_with_suspects_in_front_goes_on(play):
-    async def scene(hand: Hand):
-        await hand.submit(one_step("fan_out", for_each=list(range(40)), parallelism=40))
-        older = "available_at = available_at - interval '1 s'"
-        await hand.sql(f"update tenax.item set suspect = true, {older} where item_no < 10")
-        given = await claim_all(hand.engine, ask("A", 10))
-        assert Counter(x.item < 10 for x in given[0]) == {True: 1, False: 9}
-
-    play(scene)
+async def test_a_fan_out_with_suspects_in_front_goes_on(hand):
+    await hand.submit(one_step("fan_out", for_each=list(range(40)), parallelism=40))
+    older = "available_at = available_at - interval '1 s'"
+    await hand.sql(f"update tenax.item set suspect = true, {older} where item_no < 10")
+    given = await claim_all(hand.engine, ask("A", 10))
+    assert Counter(x.item < 10 for x in given[0]) == {True: 1, False: 9}
 
 
-def test_what_one_look_saw_does_not_hide_what_came_since(play):
+async def test_what_one_look_saw_does_not_hide_what_came_since(hand):
     """While all slots are filled, one look at the queues serves several claims. What comes is found even so."""
-
-    async def scene(hand: Hand):
-        large = await hand.submit(one_step("fan_out", for_each=list(range(20)), parallelism=1))
-        [first] = await hand.lease("other", slots=1)
-        look_anew(hand)
-        await submit_many(hand, 1)
-        assert len(await hand.lease(slots=1)) == 1, "there were only unrestricted items"
-        await hand.succeed(first)
-        assert [a.execution_id for a in await hand.lease(slots=1)] == [large]
-
-    play(scene)
+    large = await hand.submit(one_step("fan_out", for_each=list(range(20)), parallelism=1))
+    [first] = await hand.lease("other", slots=1)
+    look_anew(hand)
+    await submit_many(hand, 1)
+    assert len(await hand.lease(slots=1)) == 1, "there were only unrestricted items"
+    await hand.succeed(first)
+    assert [a.execution_id for a in await hand.lease(slots=1)] == [large]
 
 
 # -- random fleets, against the slow model
@@ -342,39 +291,34 @@ async def clear(hand: Hand) -> None:
     look_anew(hand)
 
 
-def test_one_claim_gives_what_the_slow_model_gives(play):
-    async def scene(hand: Hand):
-        for seed in range(25):
-            roll = random.Random(seed)
-            requests, offers = await random_fleet(hand, roll)
-            await random_items(hand, roll, fan_outs=False)
-            expected = slow_assign(await ready_items(hand), offers)
-            given = await claim_once(hand.engine, *requests)
-            got = {(a.item_id, n) for n, one in enumerate(given) for a in one}
-            assert got == set(expected), f"seed {seed}"
-            await clear(hand)
-
-    play(scene, ageing=0.0)
+@pytest.mark.settings(ageing=0.0)
+async def test_one_claim_gives_what_the_slow_model_gives(hand):
+    for seed in range(25):
+        roll = random.Random(seed)
+        requests, offers = await random_fleet(hand, roll)
+        await random_items(hand, roll, fan_outs=False)
+        expected = slow_assign(await ready_items(hand), offers)
+        given = await claim_once(hand.engine, *requests)
+        got = {(a.item_id, n) for n, one in enumerate(given) for a in one}
+        assert got == set(expected), f"seed {seed}"
+        await clear(hand)
 
 
-def test_no_work_waits_while_someone_able_is_free(play):
-    async def scene(hand: Hand):
-        for seed in range(100, 120):
-            roll = random.Random(seed)
-            requests, offers = await random_fleet(hand, roll)
-            await random_items(hand, roll, fan_outs=True)
-            probes = {offer.request_no for offer in offers if offer.rank == PROBE}
-            given = await claim_all(hand.engine, *requests)
-            rows = await hand.sql("select distinct worker from tenax.item where suspect and state = 'leased'")
-            suspecting = {row["worker"] for row in rows}
-            idle = [
-                replace(offer, slots=1, suspects=offer.worker in suspecting)
-                for offer in offers
-                if offer.request_no not in probes
-                and len(given[offer.request_no]) < requests[offer.request_no].slots
-            ]
-            waiting = await ready_items(hand)
-            assert slow_assign(waiting, idle) == [], f"seed {seed}"
-            await clear(hand)
-
-    play(scene)
+async def test_no_work_waits_while_someone_able_is_free(hand):
+    for seed in range(100, 120):
+        roll = random.Random(seed)
+        requests, offers = await random_fleet(hand, roll)
+        await random_items(hand, roll, fan_outs=True)
+        probes = {offer.request_no for offer in offers if offer.rank == PROBE}
+        given = await claim_all(hand.engine, *requests)
+        rows = await hand.sql("select distinct worker from tenax.item where suspect and state = 'leased'")
+        suspecting = {row["worker"] for row in rows}
+        idle = [
+            replace(offer, slots=1, suspects=offer.worker in suspecting)
+            for offer in offers
+            if offer.request_no not in probes
+            and len(given[offer.request_no]) < requests[offer.request_no].slots
+        ]
+        waiting = await ready_items(hand)
+        assert slow_assign(waiting, idle) == [], f"seed {seed}"
+        await clear(hand)

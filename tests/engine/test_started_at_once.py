@@ -88,74 +88,62 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("source", PLAIN.values(), ids=PLAIN)
-def test_it_is_one_statement_and_leaves_what_submitting_and_leasing_leave(play, source: str):
-    async def scene(hand: Hand):
-        labels = {"gpu": "yes"}
-        queued = await hand.submit(source)
-        usual = await hand.lease_one(labels=labels)
-        parked = await park(hand, labels=labels)
-        statements: list[str] = []
-        async with hand.engine.core.statements() as tx:
-            tx.add_query_logger(lambda query: statements.append(query.query))
-        id_ = await hand.submit(source)
-        at_once = await given(parked)
-        assert statements == [named("insert_executions").text]
-        left, expected = await left_behind(hand, id_), await left_behind(hand, queued)
-        told = [event for row in left.pop("log") for event in row["events"]]
-        assert told == [event for row in expected.pop("log") for event in row["events"]]
-        assert left == expected
-        own = {
-            "execution_id": id_,
-            "item_id": at_once.item_id,
-            "token": at_once.token,
-            "receipt": at_once.receipt,
-        }
-        assert at_once == Assignment(**{**_fields(usual), **own})
-        await hand.fail(at_once)
-        await hand.clock.advance(1)
-        assert [a.execution_id for a in await hand.lease(labels=labels)] == (
-            [id_] if "retry" in source or source is ONE_STEP else []
-        )
-
-    play(scene)
+async def test_it_is_one_statement_and_leaves_what_submitting_and_leasing_leave(hand, source: str):
+    labels = {"gpu": "yes"}
+    queued = await hand.submit(source)
+    usual = await hand.lease_one(labels=labels)
+    parked = await park(hand, labels=labels)
+    statements: list[str] = []
+    async with hand.engine.core.statements() as tx:
+        tx.add_query_logger(lambda query: statements.append(query.query))
+    id_ = await hand.submit(source)
+    at_once = await given(parked)
+    assert statements == [named("insert_executions").text]
+    left, expected = await left_behind(hand, id_), await left_behind(hand, queued)
+    told = [event for row in left.pop("log") for event in row["events"]]
+    assert told == [event for row in expected.pop("log") for event in row["events"]]
+    assert left == expected
+    own = {
+        "execution_id": id_,
+        "item_id": at_once.item_id,
+        "token": at_once.token,
+        "receipt": at_once.receipt,
+    }
+    assert at_once == Assignment(**{**_fields(usual), **own})
+    await hand.fail(at_once)
+    await hand.clock.advance(1)
+    assert [a.execution_id for a in await hand.lease(labels=labels)] == (
+        [id_] if "retry" in source or source is ONE_STEP else []
+    )
 
 
 def _fields(assignment: Assignment) -> dict[str, Any]:
     return {name: getattr(assignment, name) for name in assignment.__slots__}
 
 
-def test_its_input_is_what_every_later_attempt_sees(play):
-    async def scene(hand: Hand):
-        for x in ("short", "long" * 1000):
-            parked = await park(hand)
-            await hand.submit(WAITS_FOR_INPUT, input={"x": x})
-            assert (await given(parked)).spec["args"] == {"x": x}
-
-    play(scene)
-
-
-def test_what_is_ready_already_goes_first(play):
-    async def scene(hand: Hand):
+async def test_its_input_is_what_every_later_attempt_sees(hand):
+    for x in ("short", "long" * 1000):
         parked = await park(hand)
-        [first, _] = await hand.engine.submit([Submission(source=ONE_STEP)] * 2)
-        last = await hand.submit()
-        assert await is_queued(hand, last)
-        await look(hand)
-        assert (await given(parked)).execution_id == first.id
-
-    play(scene)
+        await hand.submit(WAITS_FOR_INPUT, input={"x": x})
+        assert (await given(parked)).spec["args"] == {"x": x}
 
 
-def test_while_there_may_be_something_out_of_the_common_it_waits_for_its_turn(play):
-    async def scene(hand: Hand):
-        parked = await park(hand)
-        hand.engine.core.hub.announce(special=True)
-        id_ = await hand.submit()
-        assert await is_queued(hand, id_)
-        await look(hand)
-        assert (await given(parked)).execution_id == id_
+async def test_what_is_ready_already_goes_first(hand):
+    parked = await park(hand)
+    [first, _] = await hand.engine.submit([Submission(source=ONE_STEP)] * 2)
+    last = await hand.submit()
+    assert await is_queued(hand, last)
+    await look(hand)
+    assert (await given(parked)).execution_id == first.id
 
-    play(scene)
+
+async def test_while_there_may_be_something_out_of_the_common_it_waits_for_its_turn(hand):
+    parked = await park(hand)
+    hand.engine.core.hub.announce(special=True)
+    id_ = await hand.submit()
+    assert await is_queued(hand, id_)
+    await look(hand)
+    assert (await given(parked)).execution_id == id_
 
 
 UNABLE: dict[str, dict[str, Any]] = {
@@ -166,120 +154,96 @@ UNABLE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("asks", UNABLE.values(), ids=UNABLE)
-def test_whoever_is_not_able_is_not_given_it(play, asks: dict[str, Any]):
-    async def scene(hand: Hand):
-        parked = await park(hand, **asks)
-        assert await is_queued(hand, await hand.submit())
+async def test_whoever_is_not_able_is_not_given_it(hand, asks: dict[str, Any]):
+    parked = await park(hand, **asks)
+    assert await is_queued(hand, await hand.submit())
+    await let_go(parked)
+
+
+async def test_labels_must_be_met(hand):
+    parked = await park(hand, labels={"gpu": "no"})
+    assert await is_queued(hand, await hand.submit(PLAIN["labels"]))
+    await let_go(parked)
+
+
+async def test_a_queue_with_a_limit_is_counted_first(hand):
+    await hand.engine.limit_queue("default", concurrency=1, rate=None, burst=None, actor="ann")
+    parked = await park(hand)
+    assert await is_queued(hand, await hand.submit())
+    await look(hand)
+    await given(parked)
+    assert await is_queued(hand, await hand.submit())
+
+
+async def test_it_goes_to_whoever_has_least_to_do(hand):
+    for name in ("busy", "idle"):
+        await hand.register(name)
+    await hand.look()
+    [await hand.submit() for _ in range(3)]
+    assert len(await hand.lease("busy", slots=3)) == 3
+    busy, idle = await park(hand, "busy"), await park(hand, "idle")
+    id_ = await hand.submit()
+    assert (await given(idle)).execution_id == id_
+    again = await hand.submit()
+    assert (await given(busy)).execution_id == again
+    events = await hand.engine.events(again)
+    assert events[-1]["data"]["worker"] == "busy"
+
+
+async def test_a_worker_that_is_paused_or_silent_gets_nothing(hand):
+    await hand.register("w1")
+    await hand.look()
+    parked = await park(hand)
+    await hand.engine.pause_worker("w1", actor="ann")
+    assert await is_queued(hand, await hand.submit())
+    await hand.engine.resume_worker("w1", actor="ann")
+    await look(hand)
+    await given(parked)
+    parked = await park(hand)
+    presence = hand.engine.dispatcher.presence
+    presence._heard["w1"] -= presence.patience + 1
+    assert await is_queued(hand, await hand.submit())
+    await let_go(parked)
+
+
+async def test_one_that_goes_away_meanwhile_has_it_handed_back(hand):
+    parked = await park(hand)
+    async with nothing_is_written(hand):
+        submitting = asyncio.create_task(hand.submit())
+        await blocked(hand)
         await let_go(parked)
-
-    play(scene)
-
-
-def test_labels_must_be_met(play):
-    async def scene(hand: Hand):
-        parked = await park(hand, labels={"gpu": "no"})
-        assert await is_queued(hand, await hand.submit(PLAIN["labels"]))
-        await let_go(parked)
-
-    play(scene)
+    id_ = await submitting
+    await hand.engine.dispatcher.close()
+    assert (await hand.types(id_))[-2:] == ["action_started", "lease_released"]
+    again = await hand.lease_one("w2")
+    assert (again.execution_id, again.is_retry) == (id_, False)
 
 
-def test_a_queue_with_a_limit_is_counted_first(play):
-    async def scene(hand: Hand):
-        await hand.engine.limit_queue("default", concurrency=1, rate=None, burst=None, actor="ann")
-        parked = await park(hand)
-        assert await is_queued(hand, await hand.submit())
-        await look(hand)
-        await given(parked)
-        assert await is_queued(hand, await hand.submit())
-
-    play(scene)
-
-
-def test_it_goes_to_whoever_has_least_to_do(play):
-    async def scene(hand: Hand):
-        for name in ("busy", "idle"):
-            await hand.register(name)
-        await hand.look()
-        [await hand.submit() for _ in range(3)]
-        assert len(await hand.lease("busy", slots=3)) == 3
-        busy, idle = await park(hand, "busy"), await park(hand, "idle")
-        id_ = await hand.submit()
-        assert (await given(idle)).execution_id == id_
-        again = await hand.submit()
-        assert (await given(busy)).execution_id == again
-        events = await hand.engine.events(again)
-        assert events[-1]["data"]["worker"] == "busy"
-
-    play(scene)
+async def test_one_whose_time_is_up_meanwhile_still_gets_it(hand):
+    parked = await park(hand)
+    dispatcher = hand.engine.dispatcher
+    [request] = dispatcher._parked
+    async with nothing_is_written(hand):
+        submitting = asyncio.create_task(hand.submit())
+        await blocked(hand)
+        dispatcher._let_go(request)
+        assert not parked.done()
+    assert (await given(parked)).execution_id == await submitting
 
 
-def test_a_worker_that_is_paused_or_silent_gets_nothing(play):
-    async def scene(hand: Hand):
-        await hand.register("w1")
-        await hand.look()
-        parked = await park(hand)
-        await hand.engine.pause_worker("w1", actor="ann")
-        assert await is_queued(hand, await hand.submit())
-        await hand.engine.resume_worker("w1", actor="ann")
-        await look(hand)
-        await given(parked)
-        parked = await park(hand)
-        presence = hand.engine.dispatcher.presence
-        presence._heard["w1"] -= presence.patience + 1
-        assert await is_queued(hand, await hand.submit())
-        await let_go(parked)
-
-    play(scene)
-
-
-def test_one_that_goes_away_meanwhile_has_it_handed_back(play):
-    async def scene(hand: Hand):
-        parked = await park(hand)
-        async with nothing_is_written(hand):
-            submitting = asyncio.create_task(hand.submit())
-            await blocked(hand)
-            await let_go(parked)
-        id_ = await submitting
-        await hand.engine.dispatcher.close()
-        assert (await hand.types(id_))[-2:] == ["action_started", "lease_released"]
-        again = await hand.lease_one("w2")
-        assert (again.execution_id, again.is_retry) == (id_, False)
-
-    play(scene)
-
-
-def test_one_whose_time_is_up_meanwhile_still_gets_it(play):
-    async def scene(hand: Hand):
-        parked = await park(hand)
-        dispatcher = hand.engine.dispatcher
-        [request] = dispatcher._parked
-        async with nothing_is_written(hand):
-            submitting = asyncio.create_task(hand.submit())
-            await blocked(hand)
-            dispatcher._let_go(request)
-            assert not parked.done()
-        assert (await given(parked)).execution_id == await submitting
-
-    play(scene)
-
-
-def test_a_submission_that_breaks_off_leaves_nobody_waiting_and_nothing_leased(play):
-    async def scene(hand: Hand):
-        parked = await park(hand)
-        async with nothing_is_written(hand):
-            submitting = asyncio.create_task(hand.submit())
-            pid = await blocked(hand)
-            await hand.sql("select pg_terminate_backend($1)", pid)
-            with pytest.raises(Unreachable):
-                await submitting
-            assert await parked == [], "its worker asks again, by another grant"
-        assert await hand.sql("select from tenax.item") == []
-        parked = await park(hand)
-        id_ = await hand.submit()
-        assert (await given(parked)).execution_id == id_
-
-    play(scene)
+async def test_a_submission_that_breaks_off_leaves_nobody_waiting_and_nothing_leased(hand):
+    parked = await park(hand)
+    async with nothing_is_written(hand):
+        submitting = asyncio.create_task(hand.submit())
+        pid = await blocked(hand)
+        await hand.sql("select pg_terminate_backend($1)", pid)
+        with pytest.raises(Unreachable):
+            await submitting
+        assert await parked == [], "its worker asks again, by another grant"
+    assert await hand.sql("select from tenax.item") == []
+    parked = await park(hand)
+    id_ = await hand.submit()
+    assert (await given(parked)).execution_id == id_
 
 
 @contextmanager
@@ -298,22 +262,18 @@ def answer_lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_what_was_committed_as_the_answer_was_lost_is_handed_back(play, monkeypatch: pytest.MonkeyPatch):
+async def test_what_was_committed_as_the_answer_was_lost_is_handed_back(hand, monkeypatch):
     """The lease is there, and nobody knows. The next claim releases it, by its grant."""
-
-    async def scene(hand: Hand):
-        parked = await park(hand)
-        with answer_lost(monkeypatch), pytest.raises(Unreachable):
-            await hand.submit()
-        assert await parked == []
-        again = await given(await park(hand))
-        assert (await hand.types(again.execution_id))[2:] == [
-            "action_started",
-            "lease_released",
-            "action_started",
-        ]
-
-    play(scene)
+    parked = await park(hand)
+    with answer_lost(monkeypatch), pytest.raises(Unreachable):
+        await hand.submit()
+    assert await parked == []
+    again = await given(await park(hand))
+    assert (await hand.types(again.execution_id))[2:] == [
+        "action_started",
+        "lease_released",
+        "action_started",
+    ]
 
 
 async def turns(until: Callable[[], bool]) -> None:
@@ -349,119 +309,92 @@ async def news_has_passed(hand: Hand) -> None:
     await turns(lambda: not hand.engine.dispatcher._wake.is_set())
 
 
-def test_what_comes_before_its_worker_asks_again_is_next(play):
+async def test_what_comes_before_its_worker_asks_again_is_next(hand):
     """Nobody was parked when its news came. No timer runs here that would look for it later."""
-
-    async def scene(hand: Hand):
-        async with dispatching(hand):
-            parked = await ask_in_vain(hand)
-            assert not await is_queued(hand, await hand.submit())
-            await given(parked)
-            second = await hand.submit()
-            await news_has_passed(hand)
-            assert (await given(ask(hand))).execution_id == second
-
-    play(scene)
+    async with dispatching(hand):
+        parked = await ask_in_vain(hand)
+        assert not await is_queued(hand, await hand.submit())
+        await given(parked)
+        second = await hand.submit()
+        await news_has_passed(hand)
+        assert (await given(ask(hand))).execution_id == second
 
 
-def test_what_was_lost_on_its_way_is_handed_back_as_soon_as_someone_asks(
-    play, monkeypatch: pytest.MonkeyPatch
-):
-    async def scene(hand: Hand):
-        async with dispatching(hand):
-            parked = await ask_in_vain(hand)
-            with answer_lost(monkeypatch), pytest.raises(Unreachable):
-                await hand.submit()
-            assert await parked == []
-            await news_has_passed(hand)
-            again = await given(ask(hand))
-            assert "lease_released" in await hand.types(again.execution_id)
-
-    play(scene)
-
-
-def test_a_server_that_stops_hands_back_what_it_is_in_doubt_about(play, monkeypatch: pytest.MonkeyPatch):
-    async def scene(hand: Hand):
-        await park(hand)
+async def test_what_was_lost_on_its_way_is_handed_back_as_soon_as_someone_asks(hand, monkeypatch):
+    async with dispatching(hand):
+        parked = await ask_in_vain(hand)
         with answer_lost(monkeypatch), pytest.raises(Unreachable):
             await hand.submit()
-        await hand.engine.dispatcher.close()
-        [item] = await hand.sql("select state, ledger from tenax.item")
-        assert (item["state"], item["ledger"]) == ("queued", None)
-
-    play(scene)
-
-
-def test_what_is_stored_is_submitted_whatever_becomes_of_its_lease(play, monkeypatch: pytest.MonkeyPatch):
-    async def scene(hand: Hand):
-        parked = await park(hand)
-
-        async def broken(*_: object) -> None:
-            raise RuntimeError("it cannot be read")
-
-        monkeypatch.setattr(Assigning, "prepare", broken)
-        id_ = await hand.submit(WAITS_FOR_INPUT, input={"x": "long" * 1000})
-        monkeypatch.undo()
         assert await parked == []
-        again = await given(await park(hand))
-        assert (again.execution_id, again.spec["args"]) == (id_, {"x": "long" * 1000})
-
-    play(scene)
-
-
-def test_a_request_that_has_just_ended_is_not_reserved(play):
-    async def scene(hand: Hand):
-        want = Candidate(0, "default", "python")
-        dispatcher = hand.engine.dispatcher
-        parked = await park(hand)
-        parked.cancel()  # whoever asked has not heard it yet, and its request still stands there
-        assert dispatcher._parked
-        assert dispatcher.reserve(want) is None
-        await let_go(parked)
-        assert not (await park(hand)).done()
-        assert dispatcher.reserve(want) is not None
-
-    play(scene)
+        await news_has_passed(hand)
+        again = await given(ask(hand))
+        assert "lease_released" in await hand.types(again.execution_id)
 
 
-def test_what_cannot_be_rendered_fails_and_the_request_goes_on_waiting(play):
-    async def scene(hand: Hand):
-        parked = await park(hand)
-        id_ = await hand.submit(WAITS_FOR_INPUT.replace("input.x ", "input.x.deep "), input={"x": "flat"})
-        while hand.engine.dispatcher._background:
-            await next(iter(hand.engine.dispatcher._background))
-        assert await hand.status(id_) == "failed"
-        assert not parked.done()
-        await look(hand)
-        fine = await hand.submit()
-        assert (await given(parked)).execution_id == fine
-
-    play(scene)
+async def test_a_server_that_stops_hands_back_what_it_is_in_doubt_about(hand, monkeypatch):
+    await park(hand)
+    with answer_lost(monkeypatch), pytest.raises(Unreachable):
+        await hand.submit()
+    await hand.engine.dispatcher.close()
+    [item] = await hand.sql("select state, ledger from tenax.item")
+    assert (item["state"], item["ledger"]) == ("queued", None)
 
 
-def test_it_is_cancelled_and_paused_like_any_other(play):
-    async def scene(hand: Hand):
-        for action in (hand.engine.pause, hand.engine.cancel):
-            parked = await park(hand)
-            id_ = await hand.submit()
-            a = await given(parked)
-            assert await action(id_, actor="ann")
-            answer = await hand.succeed(a)
-            assert answer.status == ("applied" if action == hand.engine.pause else "late")
+async def test_what_is_stored_is_submitted_whatever_becomes_of_its_lease(hand, monkeypatch):
+    parked = await park(hand)
 
-    play(scene)
+    async def broken(*_: object) -> None:
+        raise RuntimeError("it cannot be read")
+
+    monkeypatch.setattr(Assigning, "prepare", broken)
+    id_ = await hand.submit(WAITS_FOR_INPUT, input={"x": "long" * 1000})
+    monkeypatch.undo()
+    assert await parked == []
+    again = await given(await park(hand))
+    assert (again.execution_id, again.spec["args"]) == (id_, {"x": "long" * 1000})
 
 
-def test_a_worker_that_vanishes_with_it_costs_it_an_attempt_and_no_more(play):
-    async def scene(hand: Hand):
-        await hand.register("w1")
+async def test_a_request_that_has_just_ended_is_not_reserved(hand):
+    want = Candidate(0, "default", "python")
+    dispatcher = hand.engine.dispatcher
+    parked = await park(hand)
+    parked.cancel()  # whoever asked has not heard it yet, and its request still stands there
+    assert dispatcher._parked
+    assert dispatcher.reserve(want) is None
+    await let_go(parked)
+    assert not (await park(hand)).done()
+    assert dispatcher.reserve(want) is not None
+
+
+async def test_what_cannot_be_rendered_fails_and_the_request_goes_on_waiting(hand):
+    parked = await park(hand)
+    id_ = await hand.submit(WAITS_FOR_INPUT.replace("input.x ", "input.x.deep "), input={"x": "flat"})
+    while hand.engine.dispatcher._background:
+        await next(iter(hand.engine.dispatcher._background))
+    assert await hand.status(id_) == "failed"
+    assert not parked.done()
+    await look(hand)
+    fine = await hand.submit()
+    assert (await given(parked)).execution_id == fine
+
+
+async def test_it_is_cancelled_and_paused_like_any_other(hand):
+    for action in (hand.engine.pause, hand.engine.cancel):
         parked = await park(hand)
         id_ = await hand.submit()
-        await given(parked)
-        await hand.pass_time(hand.engine.core.settings.lease + 1)
-        await hand.engine.reap()
-        assert "lease_expired" in await hand.types(id_)
-        await hand.clock.advance(5)
-        assert (await hand.lease_one("w2")).attempt == 2
+        a = await given(parked)
+        assert await action(id_, actor="ann")
+        answer = await hand.succeed(a)
+        assert answer.status == ("applied" if action == hand.engine.pause else "late")
 
-    play(scene)
+
+async def test_a_worker_that_vanishes_with_it_costs_it_an_attempt_and_no_more(hand):
+    await hand.register("w1")
+    parked = await park(hand)
+    id_ = await hand.submit()
+    await given(parked)
+    await hand.pass_time(hand.engine.core.settings.lease + 1)
+    await hand.engine.reap()
+    assert "lease_expired" in await hand.types(id_)
+    await hand.clock.advance(5)
+    assert (await hand.lease_one("w2")).attempt == 2

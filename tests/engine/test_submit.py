@@ -65,16 +65,13 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("source", PLAIN.values(), ids=PLAIN)
-def test_one_that_comes_alone_is_one_statement_and_leaves_what_several_leave(play, source: str):
-    async def scene(hand: Hand):
-        two = [s.id for s in await hand.engine.submit([Submission(source=source)] * 2)]
-        statements = await sent(hand)
-        alone = await hand.submit(source)
-        assert statements == [named("insert_executions").text]
-        assert alone == two[-1] + 1
-        assert await kept(hand, alone) == await kept(hand, two[0])
-
-    play(scene)
+async def test_one_that_comes_alone_is_one_statement_and_leaves_what_several_leave(hand, source: str):
+    two = [s.id for s in await hand.engine.submit([Submission(source=source)] * 2)]
+    statements = await sent(hand)
+    alone = await hand.submit(source)
+    assert statements == [named("insert_executions").text]
+    assert alone == two[-1] + 1
+    assert await kept(hand, alone) == await kept(hand, two[0])
 
 
 NOT_SO_PLAIN = {
@@ -84,13 +81,10 @@ NOT_SO_PLAIN = {
 
 
 @pytest.mark.parametrize("source", NOT_SO_PLAIN.values(), ids=NOT_SO_PLAIN)
-def test_what_begins_otherwise_goes_the_full_way_alone_too(play, source: str):
-    async def scene(hand: Hand):
-        two = [s.id for s in await hand.engine.submit([Submission(source=source)] * 2)]
-        alone = await hand.submit(source)
-        assert await kept(hand, alone) == await kept(hand, two[0])
-
-    play(scene)
+async def test_what_begins_otherwise_goes_the_full_way_alone_too(hand, source: str):
+    two = [s.id for s in await hand.engine.submit([Submission(source=source)] * 2)]
+    alone = await hand.submit(source)
+    assert await kept(hand, alone) == await kept(hand, two[0])
 
 
 NEEDS_ITS_ID: dict[str, tuple[str, Callable[[int], str]]] = {
@@ -110,13 +104,10 @@ NEEDS_ITS_ID: dict[str, tuple[str, Callable[[int], str]]] = {
 
 
 @pytest.mark.parametrize(("source", "look"), NEEDS_ITS_ID.values(), ids=NEEDS_ITS_ID)
-def test_what_is_started_by_its_id_has_that_before(play, source: str, look: Callable[[int], str]):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(source)
-        assert id_ > 0
-        assert len(await hand.sql(look(id_))) == 1
-
-    play(scene)
+async def test_what_is_started_by_its_id_has_that_before(hand, source: str, look: Callable[[int], str]):
+    id_ = await hand.submit(source)
+    assert id_ > 0
+    assert len(await hand.sql(look(id_))) == 1
 
 
 READS = workflow(
@@ -125,74 +116,56 @@ READS = workflow(
 )
 
 
-def test_what_was_submitted_here_is_leased_without_reading_its_input(play):
-    async def scene(hand: Hand):
-        await hand.submit(READS, input={"x": 0})
-        await hand.lease_one()
-        await hand.engine.submit([Submission(source=READS, input={"x": n}) for n in (1, 2)])
-        await hand.submit(READS, input={"x": 3})
-        statements = await sent(hand)
-        leased = await hand.lease()
-        assert [a.spec["args"]["x"] for a in sorted(leased, key=lambda a: a.item_id)] == [
-            {"x": 1},
-            {"x": 2},
-            {"x": 3},
-        ]
-        assert sql("load_inputs") not in statements
-
-    play(scene)
+async def test_what_was_submitted_here_is_leased_without_reading_its_input(hand):
+    await hand.submit(READS, input={"x": 0})
+    await hand.lease_one()
+    await hand.engine.submit([Submission(source=READS, input={"x": n}) for n in (1, 2)])
+    await hand.submit(READS, input={"x": 3})
+    statements = await sent(hand)
+    leased = await hand.lease()
+    assert [a.spec["args"]["x"] for a in sorted(leased, key=lambda a: a.item_id)] == [
+        {"x": 1},
+        {"x": 2},
+        {"x": 3},
+    ]
+    assert sql("load_inputs") not in statements
 
 
-def test_every_server_and_every_attempt_sees_the_same_input(play):
+async def test_every_server_and_every_attempt_sees_the_same_input(hand):
     """A key of an idempotent call may be made of it: neither the order nor the kind of its values may change."""
-
-    async def scene(hand: Hand):
-        await hand.submit(READS, input={"long": {"bb": 1e16, "a": [1.0, -0.0]}, "x": 2**53})
-        first = await hand.lease_one()
-        first.spec["args"]["x"]["long"].clear()  # whoever gets it may do with it what he likes
-        await hand.fail(first)
-        await hand.clock.advance(10)
-        again = await hand.lease_one()
-        await hand.fail(again)
-        await hand.clock.advance(10)
-        elsewhere = await (await hand.restarted()).lease_one()
-        assert repr(again.spec["args"]) == repr(elsewhere.spec["args"])
-        assert again.spec["args"]["x"]["long"]
-
-    play(scene)
+    _, first = await hand.start(READS, input={"long": {"bb": 1e16, "a": [1.0, -0.0]}, "x": 2**53})
+    first.spec["args"]["x"]["long"].clear()  # whoever gets it may do with it what he likes
+    await hand.fail(first)
+    await hand.clock.advance(10)
+    again = await hand.lease_one()
+    await hand.fail(again)
+    await hand.clock.advance(10)
+    elsewhere = await (await hand.restarted()).lease_one()
+    assert repr(again.spec["args"]) == repr(elsewhere.spec["args"])
+    assert again.spec["args"]["x"]["long"]
 
 
-def test_large_inputs_and_old_ones_are_read_when_they_are_needed(play, monkeypatch):
+async def test_large_inputs_and_old_ones_are_read_when_they_are_needed(hand, monkeypatch):
     monkeypatch.setattr(inputs, "MOST_REMEMBERED", 2)
-
-    async def scene(hand: Hand):
-        given: list[Any] = [1, 2, 3, 4, "".join(map(chr, range(200, 2500)))]
-        for x in given:
-            await hand.submit(READS, input={"x": x})
-        await hand.lease_one(slots=1)
-        statements = await sent(hand)
-        leased = await hand.lease()
-        assert [a.spec["args"]["x"]["x"] for a in sorted(leased, key=lambda a: a.item_id)] == given[1:]
-        assert statements.count(sql("load_inputs")) == 1
-
-    play(scene)
+    given: list[Any] = [1, 2, 3, 4, "".join(map(chr, range(200, 2500)))]
+    for x in given:
+        await hand.submit(READS, input={"x": x})
+    await hand.lease_one(slots=1)
+    statements = await sent(hand)
+    leased = await hand.lease()
+    assert [a.spec["args"]["x"]["x"] for a in sorted(leased, key=lambda a: a.item_id)] == given[1:]
+    assert statements.count(sql("load_inputs")) == 1
 
 
-def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(play, monkeypatch: pytest.MonkeyPatch):
+async def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(hand, monkeypatch):
     """The key is looked up after the others are inserted. Should that fail, their callers submit again: nothing may be left."""
+    await hand.submit(key="taken")
 
-    async def scene(hand: Hand):
-        await hand.submit(key="taken")
+    async def lost(*_: object) -> None:
+        raise Unreachable("the connection is gone")
 
-        async def lost(*_: object) -> None:
-            raise Unreachable("the connection is gone")
-
-        with monkeypatch.context() as patched:
-            patched.setattr("tenax.engine.submit.prepare_submit", lost)
-            with pytest.raises(Unreachable):
-                await hand.engine.submit(
-                    [Submission(source=ONE_STEP), Submission(source=ONE_STEP, key="taken")]
-                )
-        assert len(await hand.sql("select from tenax.execution")) == 1
-
-    play(scene)
+    with monkeypatch.context() as patched:
+        patched.setattr("tenax.engine.submit.prepare_submit", lost)
+        with pytest.raises(Unreachable):
+            await hand.engine.submit([Submission(source=ONE_STEP), Submission(source=ONE_STEP, key="taken")])
+    assert len(await hand.sql("select from tenax.execution")) == 1

@@ -39,19 +39,13 @@ async def attempts(hand: Hand, slots: int) -> list[int]:
 @pytest.mark.parametrize(
     ("new", "retries", "slots"), [(6, 1, 6), (1, 6, 6), (6, 0, 6), (0, 6, 6), (3, 3, 6), (5, 2, 7), (1, 1, 2)]
 )
-def test_every_slot_is_used_while_there_is_something_for_it(play, new, retries, slots, newer):
-    async def scene(hand: Hand):
-        await make_ready(hand, new=new, retries=retries, newer=newer)
-        assert len(await attempts(hand, slots)) == slots
-        assert len(await attempts(hand, 100)) == new + retries - slots
-
-    play(scene)
+async def test_every_slot_is_used_while_there_is_something_for_it(hand, new, retries, slots, newer):
+    await make_ready(hand, new=new, retries=retries, newer=newer)
+    assert len(await attempts(hand, slots)) == slots
+    assert len(await attempts(hand, 100)) == new + retries - slots
 
 
 @pytest.mark.parametrize("newer", ["new", "retries"])
-def test_neither_waits_for_all_of_the_other(play, newer):
-    async def scene(hand: Hand):
-        await make_ready(hand, new=20, retries=20, newer=newer)
-        assert await attempts(hand, 10) == [1] * 5 + [2] * 5
-
-    play(scene)
+async def test_neither_waits_for_all_of_the_other(hand, newer):
+    await make_ready(hand, new=20, retries=20, newer=newer)
+    assert await attempts(hand, 10) == [1] * 5 + [2] * 5

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from hand import Hand, hand_on
+from hand import Hand, embedded_only
+from replaying import check_decisions, plan_of
 
-from tenax.model.outcome import Facts, Failure, Outcome
-from tenax.model.wire import Assignment, Release
-from tenax.policy.decide import replay
+from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment
 
 POLL = """
 name: poll
@@ -30,14 +29,6 @@ workflow:
 """
 PYTHON = "type: python, task: 't:t', args: {model: a}"
 POLLED = ", until: {condition: result == 1, delay: 1s}"
-ENDS = {
-    "action_completed": "succeeded",
-    "action_polled": "succeeded",
-    "action_error": "failed",
-    "action_not_completed": "not_completed",
-    "action_snoozed": "snoozed",
-    "lease_expired": "failed",
-}
 
 
 def polling(until: str = "{condition: result.done, delay: 5s}", retry: str = "") -> str:
@@ -48,10 +39,6 @@ def varying(vary: str, *, spec: str = PYTHON, retry: str = "") -> str:
     return VARY.format(spec=spec, vary=vary, retry=retry)
 
 
-async def data_of(hand: Hand, id_: int, kind: str) -> list[dict[str, Any]]:
-    return [e["data"] for e in await hand.engine.events(id_) if e["type"] == kind]
-
-
 async def poll_once(hand: Hand, result: Any, delay: float = 5) -> Assignment:
     """The attempt that is ready finds it not yet done."""
     assignment = await hand.lease_one()
@@ -60,183 +47,139 @@ async def poll_once(hand: Hand, result: Any, delay: float = 5) -> Assignment:
     return assignment
 
 
-async def check_decisions(hand: Hand, id_: int) -> int:
-    """Every stored decision, made again from what is stored, is the same. Returns how many there were."""
-    [row] = await hand.sql("select plan_id from tenax.execution where id = $1", id_)
-    async with hand.engine.core.transaction() as tx:
-        plan = (await hand.engine.core.plans.load(tx, [row["plan_id"]]))[row["plan_id"]]
-    events, checked = await hand.engine.events(id_), 0
-    for e in events:
-        record = e["data"].get("decision")
-        if record is None or "checks" not in record:
-            continue
-        same = ("step", "item", "attempt")
-        end = next(x for x in events if x["type"] in ENDS and all(x[k] == e[k] for k in same))
-        judged = any(check["rule"] == "until" for check in record["checks"])
-        status = "succeeded" if judged else ENDS[end["type"]]
-        outcome = Outcome(status, end["data"].get("result"), after=end["data"].get("after"))
-        failure = Failure.from_dict(end["data"]["failure"]) if "failure" in end["data"] else None
-        action = plan.steps[e["step"]]
-        again = replay(action.policy, outcome, failure, record, action.until)
-        assert again.as_dict() == record
-        checked += 1
-    return checked
+async def decisions_made_again(hand: Hand, id_: int) -> int:
+    return check_decisions(await plan_of(hand, id_), await hand.engine.events(id_))
 
 
 # -- until
 
 
-def test_a_success_that_is_not_done_runs_again_after_its_delay_uncounted(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(polling())
-        first = await hand.lease_one()
-        assert first.spec["args"] == {"last": None, "n": 1}
-        assert (await hand.succeed(first, {"done": False, "page": 1})).verdict == "retry"
-        await hand.clock.advance(4.999)
-        assert await hand.lease() == []
-        await hand.clock.advance(0.001)
-        second = await hand.lease_one()
-        assert second.spec["args"] == {"last": {"done": False, "page": 1}, "n": 2}
-        assert (second.attempt, second.is_retry) == (2, False)
-        assert (await hand.succeed(second, {"done": True})).verdict == "complete"
-        assert await hand.types(id_) == [
-            "execution_started",
-            "step_enqueued",
-            "action_started",
-            "action_polled",
-            "step_retry",
-            "action_started",
-            "action_completed",
-            "step_completed",
-            "execution_completed",
-        ]
-        [polled] = await data_of(hand, id_, "action_polled")
-        assert (polled["result"], polled["polls"]) == ({"done": False, "page": 1}, 1)
-        [retry] = await data_of(hand, id_, "step_retry")
-        assert (retry["delay_seconds"], retry["last_error"]) == (5.0, None)
-        assert retry["decision"]["after"]["counted"] == 0
-        execution = await hand.engine.get(id_)
-        assert execution["result"] == {"job": {"done": True}}
-        assert (execution["steps"]["job"]["counted"], execution["steps"]["job"]["polls"]) == (1, 1)
-        assert await check_decisions(hand, id_) == 2
-
-    play(scene)
+async def test_a_success_that_is_not_done_runs_again_after_its_delay_uncounted(hand):
+    id_, first = await hand.start(polling())
+    assert first.spec["args"] == {"last": None, "n": 1}
+    assert (await hand.succeed(first, {"done": False, "page": 1})).verdict == "retry"
+    await hand.clock.advance(4.999)
+    assert await hand.lease() == []
+    await hand.clock.advance(0.001)
+    second = await hand.lease_one()
+    assert second.spec["args"] == {"last": {"done": False, "page": 1}, "n": 2}
+    assert (second.attempt, second.is_retry) == (2, False)
+    assert (await hand.succeed(second, {"done": True})).verdict == "complete"
+    assert await hand.types(id_) == [
+        "execution_started",
+        "step_enqueued",
+        "action_started",
+        "action_polled",
+        "step_retry",
+        "action_started",
+        "action_completed",
+        "step_completed",
+        "execution_completed",
+    ]
+    [polled] = await hand.data_of(id_, "action_polled")
+    assert (polled["result"], polled["polls"]) == ({"done": False, "page": 1}, 1)
+    [retry] = await hand.data_of(id_, "step_retry")
+    assert (retry["delay_seconds"], retry["last_error"]) == (5.0, None)
+    assert retry["decision"]["after"]["counted"] == 0
+    execution = await hand.engine.get(id_)
+    assert execution["result"] == {"job": {"done": True}}
+    assert (execution["steps"]["job"]["counted"], execution["steps"]["job"]["polls"]) == (1, 1)
+    assert await decisions_made_again(hand, id_) == 2
 
 
-def test_a_step_polls_a_thousand_times_without_an_attempt_counted_over_a_restart(database_url, tmp_path):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(polling())
-        for n in range(1000):
-            if n == 500:
-                hand = await hand.restarted()
-            await poll_once(hand, {"done": False, "n": n})
-        last = await hand.lease_one()
-        assert (last.attempt, last.spec["args"]["last"]) == (1001, {"done": False, "n": 999})
-        assert (await hand.succeed(last, {"done": True})).verdict == "complete"
-        step = (await hand.engine.get(id_))["steps"]["job"]
-        assert (step["counted"], step["attempt"], step["polls"]) == (1, 1001, 1000)
-        after = [d["decision"]["after"] for d in await data_of(hand, id_, "step_retry")]
-        assert {ledger["counted"] for ledger in after} == {0}
-        assert [ledger["polls"] for ledger in after] == list(range(1, 1001))
-        assert await check_decisions(hand, id_) == 1001
-
-    async def played() -> None:
-        async with hand_on(database_url, tmp_path) as hand:
-            await scene(hand)
-
-    asyncio.run(played())
+@embedded_only
+async def test_a_step_polls_a_thousand_times_without_an_attempt_counted_over_a_restart(hand):
+    id_ = await hand.submit(polling())
+    for n in range(1000):
+        if n == 500:
+            hand = await hand.restarted()
+        await poll_once(hand, {"done": False, "n": n})
+    last = await hand.lease_one()
+    assert (last.attempt, last.spec["args"]["last"]) == (1001, {"done": False, "n": 999})
+    assert (await hand.succeed(last, {"done": True})).verdict == "complete"
+    step = (await hand.engine.get(id_))["steps"]["job"]
+    assert (step["counted"], step["attempt"], step["polls"]) == (1, 1001, 1000)
+    after = [d["decision"]["after"] for d in await hand.data_of(id_, "step_retry")]
+    assert {ledger["counted"] for ledger in after} == {0}
+    assert [ledger["polls"] for ledger in after] == list(range(1, 1001))
+    assert await decisions_made_again(hand, id_) == 1001
 
 
-def test_polls_beyond_their_limit_are_a_timeout_that_the_policy_judges(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(polling("{condition: result.done, max_polls: 2}"))
-        for _ in range(2):
-            await poll_once(hand, {"done": False})
-        answers = []
-        for _ in range(3):
-            answers.append((await hand.succeed(await hand.lease_one(), {"done": False})).verdict)
-            await hand.clock.advance(1)
-        assert answers == ["retry", "retry", "fail"]
-        errors = await data_of(hand, id_, "action_error")
-        assert [(e["failure"]["class"], e["failure"]["reason"]) for e in errors] == [
-            ("timeout", "until_limit")
-        ] * 3
-        assert errors[0]["failure"]["message"] == "not done after 2 polls (max_polls of `until`)"
-        failure = (await hand.engine.get(id_))["failure"]
-        assert (failure["reason"], failure["attempts"]) == ("until_limit", 5)
-        assert (await data_of(hand, id_, "step_retry_exhausted"))[0]["attempts"] == 3
-        assert await check_decisions(hand, id_) == 5
-
-    play(scene)
-
-
-def test_the_limit_may_be_ruled_out_by_its_reason(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(
-            polling("{condition: result.done, max_polls: 1}", retry=", never_on: [until_limit]")
-        )
+async def test_polls_beyond_their_limit_are_a_timeout_that_the_policy_judges(hand):
+    id_ = await hand.submit(polling("{condition: result.done, max_polls: 2}"))
+    for _ in range(2):
         await poll_once(hand, {"done": False})
-        assert (await hand.succeed(await hand.lease_one(), {"done": False})).verdict == "fail"
-        assert await hand.status(id_) == "failed"
-        assert await check_decisions(hand, id_) == 2
+    answers = []
+    for _ in range(3):
+        answers.append((await hand.succeed(await hand.lease_one(), {"done": False})).verdict)
+        await hand.clock.advance(1)
+    assert answers == ["retry", "retry", "fail"]
+    errors = await hand.data_of(id_, "action_error")
+    assert [(e["failure"]["class"], e["failure"]["reason"]) for e in errors] == [
+        ("timeout", "until_limit")
+    ] * 3
+    assert errors[0]["failure"]["message"] == "not done after 2 polls (max_polls of `until`)"
+    failure = (await hand.engine.get(id_))["failure"]
+    assert (failure["reason"], failure["attempts"]) == ("until_limit", 5)
+    assert (await hand.data_of(id_, "step_retry_exhausted"))[0]["attempts"] == 3
+    assert await decisions_made_again(hand, id_) == 5
 
-    play(scene)
+
+async def test_the_limit_may_be_ruled_out_by_its_reason(hand):
+    id_ = await hand.submit(
+        polling("{condition: result.done, max_polls: 1}", retry=", never_on: [until_limit]")
+    )
+    await poll_once(hand, {"done": False})
+    assert (await hand.succeed(await hand.lease_one(), {"done": False})).verdict == "fail"
+    assert await hand.status(id_) == "failed"
+    assert await decisions_made_again(hand, id_) == 2
 
 
-def test_a_poll_that_would_start_after_the_deadline_is_not_planned(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(
-            polling(
-                "{condition: result.done, delay: 5s, deadline: 12s, max_polls: unlimited}",
-                retry=", retryable: false",
-            )
+async def test_a_poll_that_would_start_after_the_deadline_is_not_planned(hand):
+    id_ = await hand.submit(
+        polling(
+            "{condition: result.done, delay: 5s, deadline: 12s, max_polls: unlimited}",
+            retry=", retryable: false",
         )
-        for _ in range(2):
-            await poll_once(hand, {"done": False})
-        assert (await hand.succeed(await hand.lease_one(), {"done": False})).verdict == "fail"
-        failure = (await hand.engine.get(id_))["failure"]
-        assert (failure["class"], failure["reason"]) == ("timeout", "until_limit")
-        assert failure["message"] == "not done within 12s (the deadline of `until`)"
-        assert await check_decisions(hand, id_) == 3
-
-    play(scene)
-
-
-def test_failures_between_polls_count_and_do_not_forget_what_was_polled(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(polling())
-        await poll_once(hand, {"done": False, "page": 1})
-        assert (await hand.fail(await hand.lease_one())).verdict == "retry"
-        await hand.clock.advance(1)
-        again = await hand.lease_one()
-        assert (again.spec["args"]["last"], again.is_retry) == ({"done": False, "page": 1}, True)
-        assert (await hand.succeed(again, {"done": False, "page": 2})).verdict == "retry"
-        await hand.clock.advance(5)
-        assert (await hand.fail(await hand.lease_one())).verdict == "retry"
-        await hand.clock.advance(1)
-        await poll_once(hand, {"done": False, "page": 3})
-        assert (await hand.fail(await hand.lease_one())).verdict == "fail"
-        failure = (await hand.engine.get(id_))["failure"]
-        assert (failure["reason"], failure["attempts"]) == ("http_503", 6)
-        ledgers = [d["decision"]["after"] for d in await data_of(hand, id_, "step_retry")]
-        assert [(one["counted"], one["polls"]) for one in ledgers] == [(0, 1), (1, 1), (1, 2), (2, 2), (2, 3)]
-        assert await check_decisions(hand, id_) == 6
-
-    play(scene)
+    )
+    for _ in range(2):
+        await poll_once(hand, {"done": False})
+    assert (await hand.succeed(await hand.lease_one(), {"done": False})).verdict == "fail"
+    failure = (await hand.engine.get(id_))["failure"]
+    assert (failure["class"], failure["reason"]) == ("timeout", "until_limit")
+    assert failure["message"] == "not done within 12s (the deadline of `until`)"
+    assert await decisions_made_again(hand, id_) == 3
 
 
-def test_a_condition_that_breaks_fails_the_step_and_says_why(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(polling("result.count > 3"))
-        assert (await hand.succeed(await hand.lease_one(), {"count": [1]})).verdict == "fail"
-        failure = (await hand.engine.get(id_))["failure"]
-        assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
-        assert failure["message"].startswith("`until` cannot be evaluated: ")
-        [error] = await data_of(hand, id_, "action_error")
-        assert error["result"] == {"count": [1]}, "what it gave is not lost"
-        assert await check_decisions(hand, id_) == 1
+async def test_failures_between_polls_count_and_do_not_forget_what_was_polled(hand):
+    id_ = await hand.submit(polling())
+    await poll_once(hand, {"done": False, "page": 1})
+    assert (await hand.fail(await hand.lease_one())).verdict == "retry"
+    await hand.clock.advance(1)
+    again = await hand.lease_one()
+    assert (again.spec["args"]["last"], again.is_retry) == ({"done": False, "page": 1}, True)
+    assert (await hand.succeed(again, {"done": False, "page": 2})).verdict == "retry"
+    await hand.clock.advance(5)
+    assert (await hand.fail(await hand.lease_one())).verdict == "retry"
+    await hand.clock.advance(1)
+    await poll_once(hand, {"done": False, "page": 3})
+    assert (await hand.fail(await hand.lease_one())).verdict == "fail"
+    failure = (await hand.engine.get(id_))["failure"]
+    assert (failure["reason"], failure["attempts"]) == ("http_503", 6)
+    ledgers = [d["decision"]["after"] for d in await hand.data_of(id_, "step_retry")]
+    assert [(one["counted"], one["polls"]) for one in ledgers] == [(0, 1), (1, 1), (1, 2), (2, 2), (2, 3)]
+    assert await decisions_made_again(hand, id_) == 6
 
-    play(scene)
+
+async def test_a_condition_that_breaks_fails_the_step_and_says_why(hand):
+    id_ = await hand.submit(polling("result.count > 3"))
+    assert (await hand.succeed(await hand.lease_one(), {"count": [1]})).verdict == "fail"
+    failure = (await hand.engine.get(id_))["failure"]
+    assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
+    assert failure["message"].startswith("`until` cannot be evaluated: ")
+    [error] = await hand.data_of(id_, "action_error")
+    assert error["result"] == {"count": [1]}, "what it gave is not lost"
+    assert await decisions_made_again(hand, id_) == 1
 
 
 @pytest.mark.parametrize(
@@ -251,56 +194,45 @@ def test_a_condition_that_breaks_fails_the_step_and_says_why(play):
         ("{{ result.missing == None and polls == 1 }}", 1),
     ],
 )
-def test_what_a_condition_sees(play, condition, polls):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(polling(f'"{condition}"'))
-        result = {"status_code": 200, "data": {"state": "ok"}}
-        for _ in range(polls):
-            await poll_once(hand, result)
-        assert (await hand.succeed(await hand.lease_one(), result)).verdict == "complete"
-        await check_decisions(hand, id_)
-
-    play(scene)
+async def test_what_a_condition_sees(hand, condition, polls):
+    id_ = await hand.submit(polling(f'"{condition}"'))
+    result = {"status_code": 200, "data": {"state": "ok"}}
+    for _ in range(polls):
+        await poll_once(hand, result)
+    assert (await hand.succeed(await hand.lease_one(), result)).verdict == "complete"
+    await decisions_made_again(hand, id_)
 
 
-def test_the_items_of_a_fan_out_poll_each_for_themselves(play):
+async def test_the_items_of_a_fan_out_poll_each_for_themselves(hand):
     source = polling("result.done").replace(
         "    until:", "    for_each: [a, b]\n    parallelism: 2\n    until:"
     )
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(source)
-        work = {a.item: a for a in await hand.lease()}
-        await hand.succeed(work[0], {"done": False, "page": 7})
-        await hand.succeed(work[1], {"done": True})
-        assert (await hand.engine.items(id_, "job"))[0]["status"] == "retrying"
-        await hand.clock.advance(5)
-        await hand.settle_down()
-        again = await hand.lease_one()
-        assert (again.item, again.spec["args"]["last"]) == (0, {"done": False, "page": 7})
-        await hand.succeed(again, {"done": True, "page": 8})
-        assert (await hand.engine.get(id_))["result"] == {"job": [{"done": True, "page": 8}, {"done": True}]}
-        assert await check_decisions(hand, id_) > 0
-
-    play(scene)
+    id_ = await hand.submit(source)
+    work = {a.item: a for a in await hand.lease()}
+    await hand.succeed(work[0], {"done": False, "page": 7})
+    await hand.succeed(work[1], {"done": True})
+    assert (await hand.engine.items(id_, "job"))[0]["status"] == "retrying"
+    await hand.clock.advance(5)
+    await hand.settle_down()
+    again = await hand.lease_one()
+    assert (again.item, again.spec["args"]["last"]) == (0, {"done": False, "page": 7})
+    await hand.succeed(again, {"done": True, "page": 8})
+    assert (await hand.engine.get(id_))["result"] == {"job": [{"done": True, "page": 8}, {"done": True}]}
+    assert await decisions_made_again(hand, id_) > 0
 
 
-def test_a_lost_worker_between_polls_does_not_lose_them(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(polling())
-        await poll_once(hand, {"done": False, "page": 1})
-        await hand.lease_one()
-        await hand.pass_time(31)
-        await hand.settle_down()
-        await hand.pass_time(1)
-        again = await hand.lease_one("w2")
-        assert again.spec["args"]["last"] == {"done": False, "page": 1}
-        await hand.succeed(again, {"done": True})
-        step = (await hand.engine.get(id_))["steps"]["job"]
-        assert (step["counted"], step["polls"]) == (1, 1), "the lost attempt is forgiven"
-        assert await check_decisions(hand, id_) == 3
-
-    play(scene)
+async def test_a_lost_worker_between_polls_does_not_lose_them(hand):
+    id_ = await hand.submit(polling())
+    await poll_once(hand, {"done": False, "page": 1})
+    await hand.lease_one()
+    await hand.wait(31)
+    await hand.pass_time(1)
+    again = await hand.lease_one("w2")
+    assert again.spec["args"]["last"] == {"done": False, "page": 1}
+    await hand.succeed(again, {"done": True})
+    step = (await hand.engine.get(id_))["steps"]["job"]
+    assert (step["counted"], step["polls"]) == (1, 1), "the lost attempt is forgiven"
+    assert await decisions_made_again(hand, id_) == 3
 
 
 # -- vary
@@ -318,9 +250,7 @@ async def inputs_of(hand: Hand, id_: int, outcomes: str) -> list[Any]:
             case "l":
                 await hand.pass_time(31)
             case "r":
-                await hand.engine.release(
-                    [Release(a.execution_id, a.item_id, a.attempt, a.token, "draining")]
-                )
+                await hand.hand_back(a)
             case "s":
                 await hand.report(a, Outcome("snoozed", after=0))
             case _:
@@ -329,146 +259,112 @@ async def inputs_of(hand: Hand, id_: int, outcomes: str) -> list[Any]:
     return seen
 
 
-def test_each_counted_attempt_has_its_entry_and_the_last_goes_on(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(varying("[{}, {args: {model: b}}, {args: {model: c}}]"))
-        seen = await inputs_of(hand, id_, "ffff+")
-        assert [spec["args"]["model"] for spec in seen] == ["a", "b", "c", "c", "c"]
-        started = [d.get("vary") for d in await data_of(hand, id_, "action_started")]
-        assert started == [
-            None,
-            {"entry": 2, "override": {"args": {"model": "b"}}},
-            *[{"entry": 3, "override": {"args": {"model": "c"}}}] * 3,
-        ]
-        shown = (await hand.engine.get(id_))["steps"]["ask"]["attempts"]
-        assert [one["vary"] for one in shown] == started
-        assert await hand.status(id_) == "completed"
-
-    play(scene)
+async def test_each_counted_attempt_has_its_entry_and_the_last_goes_on(hand):
+    id_ = await hand.submit(varying("[{}, {args: {model: b}}, {args: {model: c}}]"))
+    seen = await inputs_of(hand, id_, "ffff+")
+    assert [spec["args"]["model"] for spec in seen] == ["a", "b", "c", "c", "c"]
+    started = [d.get("vary") for d in await hand.data_of(id_, "action_started")]
+    assert started == [
+        None,
+        {"entry": 2, "override": {"args": {"model": "b"}}},
+        *[{"entry": 3, "override": {"args": {"model": "c"}}}] * 3,
+    ]
+    shown = (await hand.engine.get(id_))["steps"]["ask"]["attempts"]
+    assert [one["vary"] for one in shown] == started
+    assert await hand.status(id_) == "completed"
 
 
-def test_the_first_entry_is_for_the_first_attempt(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(varying("[{args: {model: x}}, {args: {model: y}}]"))
-        seen = await inputs_of(hand, id_, "f+")
-        assert [spec["args"]["model"] for spec in seen] == ["x", "y"]
-        first = (await data_of(hand, id_, "action_started"))[0]
-        assert first["vary"] == {"entry": 1, "override": {"args": {"model": "x"}}}
-
-    play(scene)
+async def test_the_first_entry_is_for_the_first_attempt(hand):
+    id_ = await hand.submit(varying("[{args: {model: x}}, {args: {model: y}}]"))
+    seen = await inputs_of(hand, id_, "f+")
+    assert [spec["args"]["model"] for spec in seen] == ["x", "y"]
+    first = (await hand.data_of(id_, "action_started"))[0]
+    assert first["vary"] == {"entry": 1, "override": {"args": {"model": "x"}}}
 
 
 @pytest.mark.parametrize("retry", ["", ", infra_attempts: 2"])
 @pytest.mark.parametrize("uncounted", ["l", "r", "s", "lrs"])
-def test_what_is_lost_handed_back_or_snoozed_does_not_move_it_on(play, uncounted, retry):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(varying("[{}, {args: {model: b}}, {args: {model: c}}]", retry=retry))
-        seen = await inputs_of(hand, id_, f"{uncounted}f{uncounted}f+")
-        n = len(uncounted)
-        assert [s["args"]["model"] for s in seen] == ["a"] * (n + 1) + ["b"] * (n + 1) + ["c"]
-        assert await hand.status(id_) == "completed"
-
-    play(scene)
+async def test_what_is_lost_handed_back_or_snoozed_does_not_move_it_on(hand, uncounted, retry):
+    id_ = await hand.submit(varying("[{}, {args: {model: b}}, {args: {model: c}}]", retry=retry))
+    seen = await inputs_of(hand, id_, f"{uncounted}f{uncounted}f+")
+    n = len(uncounted)
+    assert [s["args"]["model"] for s in seen] == ["a"] * (n + 1) + ["b"] * (n + 1) + ["c"]
+    assert await hand.status(id_) == "completed"
 
 
-def test_mappings_are_merged_at_every_depth_and_lists_are_replaced(play):
+async def test_mappings_are_merged_at_every_depth_and_lists_are_replaced(hand):
     spec = (
         "type: http, url: 'http://x.test/', method: POST, headers: {a: one, b: two},"
         " json: {deep: {x: 1, y: 2}, list: [1, 2]}"
     )
     vary = "[{}, {headers: {b: three}, json: {deep: {y: 3}, list: [9]}}, {url: 'http://y.test/'}]"
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(varying(vary, spec=spec))
-        first, second, third = await inputs_of(hand, id_, "ff+")
-        assert second["headers"] == {"a": "one", "b": "three"}
-        assert second["json"] == {"deep": {"x": 1, "y": 3}, "list": [9]}
-        assert (second["url"], second["method"]) == ("http://x.test/", "POST")
-        assert third == {**first, "url": "http://y.test/"}, "entries do not add up"
-
-    play(scene)
+    id_ = await hand.submit(varying(vary, spec=spec))
+    first, second, third = await inputs_of(hand, id_, "ff+")
+    assert second["headers"] == {"a": "one", "b": "three"}
+    assert second["json"] == {"deep": {"x": 1, "y": 3}, "list": [9]}
+    assert (second["url"], second["method"]) == ("http://x.test/", "POST")
+    assert third == {**first, "url": "http://y.test/"}, "entries do not add up"
 
 
-def test_overrides_may_hold_templates(play):
-    async def scene(hand: Hand):
-        id_ = await hand.submit(varying("[{}, {args: {model: '{{ input.m }}-{{ attempt }}'}}]"))
-        seen = await inputs_of(hand, id_, "f+")
-        assert seen[1]["args"] == {"model": "best-2"}
-
-    play(scene)
+async def test_overrides_may_hold_templates(hand):
+    id_ = await hand.submit(varying("[{}, {args: {model: '{{ input.m }}-{{ attempt }}'}}]"))
+    seen = await inputs_of(hand, id_, "f+")
+    assert seen[1]["args"] == {"model": "best-2"}
 
 
-def test_the_items_of_a_fan_out_vary_each_for_themselves(play):
+async def test_the_items_of_a_fan_out_vary_each_for_themselves(hand):
     source = varying(
         "[{}, {args: {model: 'b-{{ item }}'}}]", spec=PYTHON + ", for_each: [x, y], parallelism: 2"
     )
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(source)
-        work = {a.item: a for a in await hand.lease()}
-        await hand.fail(work[1])
-        await hand.settle_down()
-        again = await hand.lease_one()
-        assert (again.item, again.spec["args"]) == (1, {"model": "b-y"})
-        await hand.succeed(again)
-        await hand.succeed(work[0])
-        started = [
-            (e["item"], e["data"].get("vary"))
-            for e in await hand.engine.events(id_)
-            if e["type"] == "action_started"
-        ]
-        assert sorted(started, key=str)[:2] == [(0, None), (1, None)]
-        assert started[-1] == (1, {"entry": 2, "override": {"args": {"model": "b-{{ item }}"}}})
-
-    play(scene)
+    id_ = await hand.submit(source)
+    work = {a.item: a for a in await hand.lease()}
+    await hand.fail(work[1])
+    await hand.settle_down()
+    again = await hand.lease_one()
+    assert (again.item, again.spec["args"]) == (1, {"model": "b-y"})
+    await hand.succeed(again)
+    await hand.succeed(work[0])
+    started = [
+        (e["item"], e["data"].get("vary"))
+        for e in await hand.engine.events(id_)
+        if e["type"] == "action_started"
+    ]
+    assert sorted(started, key=str)[:2] == [(0, None), (1, None)]
+    assert started[-1] == (1, {"entry": 2, "override": {"args": {"model": "b-{{ item }}"}}})
 
 
-def test_a_poll_does_not_move_it_on_and_a_restart_does_not_lose_it(play):
+async def test_a_poll_does_not_move_it_on_and_a_restart_does_not_lose_it(hand):
     source = varying("[{}, {args: {model: b}}]", spec=PYTHON + POLLED)
-
-    async def scene(hand: Hand):
-        await hand.submit(source)
-        assert (await poll_once(hand, 0, 1)).spec["args"] == {"model": "a"}
-        await hand.fail(await hand.lease_one())
-        later = await hand.restarted()
-        assert (await poll_once(later, 0, 1)).spec["args"] == {"model": "b"}
-        last = await later.lease_one()
-        assert last.spec["args"] == {"model": "b"}
-        assert (await later.succeed(last, 1)).verdict == "complete"
-
-    play(scene)
+    await hand.submit(source)
+    assert (await poll_once(hand, 0, 1)).spec["args"] == {"model": "a"}
+    await hand.fail(await hand.lease_one())
+    later = await hand.restarted()
+    assert (await poll_once(later, 0, 1)).spec["args"] == {"model": "b"}
+    last = await later.lease_one()
+    assert last.spec["args"] == {"model": "b"}
+    assert (await later.succeed(last, 1)).verdict == "complete"
 
 
 @pytest.mark.parametrize("lost", ["item", "none"])
-def test_a_rebuilt_item_still_knows_its_entry_and_what_it_polled(play, lost):
+async def test_a_rebuilt_item_still_knows_its_entry_and_what_it_polled(hand, lost):
     source = varying("[{}, {args: {model: 'b-{{ previous }}'}}]", spec=PYTHON + POLLED)
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(source)
-        await poll_once(hand, 7, 1)
-        await hand.fail(await hand.lease_one())
-        if lost == "item":
-            await hand.sql("delete from tenax.item")
-            assert await hand.engine.recover() == [id_]
-        again = await hand.lease_one()
-        assert (again.attempt, again.spec["args"]) == (3, {"model": "b-7"})
-        assert (await hand.engine.events(id_))[-1]["data"]["vary"]["entry"] == 2
-
-    play(scene)
+    id_ = await hand.submit(source)
+    await poll_once(hand, 7, 1)
+    await hand.fail(await hand.lease_one())
+    if lost == "item":
+        await hand.sql("delete from tenax.item")
+        assert await hand.engine.recover() == [id_]
+    again = await hand.lease_one()
+    assert (again.attempt, again.spec["args"]) == (3, {"model": "b-7"})
+    assert (await hand.engine.events(id_))[-1]["data"]["vary"]["entry"] == 2
 
 
-def test_failures_stay_failures_of_the_step_that_varies(play):
+async def test_failures_stay_failures_of_the_step_that_varies(hand):
     """With every entry tried and failed, the record says which one each attempt had."""
-
-    async def scene(hand: Hand):
-        id_ = await hand.submit(
-            varying("[{}, {args: {model: b}}]").replace("max_attempts: 5", "max_attempts: 2")
-        )
-        await hand.fail(await hand.lease_one(), status_code=500)
-        await hand.settle_down()
-        await hand.report(await hand.lease_one(), Outcome("failed", facts=Facts(status_code=502)))
-        execution = await hand.engine.get(id_)
-        assert (execution["status"], execution["failure"]["reason"]) == ("failed", "http_502")
-        assert [bool(a["vary"]) for a in execution["steps"]["ask"]["attempts"]] == [False, True]
-
-    play(scene)
+    id_ = await hand.submit(varying("[{}, {args: {model: b}}]").replace("max_attempts: 5", "max_attempts: 2"))
+    await hand.fail(await hand.lease_one(), status_code=500)
+    await hand.settle_down()
+    await hand.report(await hand.lease_one(), Outcome("failed", facts=Facts(status_code=502)))
+    execution = await hand.engine.get(id_)
+    assert (execution["status"], execution["failure"]["reason"]) == ("failed", "http_502")
+    assert [bool(a["vary"]) for a in execution["steps"]["ask"]["attempts"]] == [False, True]

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hand import Hand
+from hand import Hand, embedded_only
 from nights import CHILD, PARENT, Night, begin_to_undo
 from verifying import laws_broken, verify
 
@@ -28,23 +28,21 @@ MEMORY = 8 * 2**20
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_random_night_breaks_no_law_at_any_moment(play, seed):
-    async def scene(hand: Hand):
-        await hand.engine.store_workflow(CHILD)
-        await begin_to_undo(hand, 3)
-        night = Night(hand, seed)
-        for _ in range(3):
-            await hand.submit(PARENT)
-        for _ in range(12):
-            await night.play(10)
-            assert (await verify(night.hand))["violations"] == []
-        await night.dawn()
-        report = await verify(night.hand)
-        assert report["violations"] == []
-        assert report["decisions"] > 10
-        assert report["events"] > 100
-
-    play(scene, callback_url="http://tenax.test")
+@pytest.mark.settings(callback_url="http://tenax.test")
+async def test_a_random_night_breaks_no_law_at_any_moment(hand, seed):
+    await hand.engine.store_workflow(CHILD)
+    await begin_to_undo(hand, 3)
+    night = Night(hand, seed)
+    for _ in range(3):
+        await hand.submit(PARENT)
+    for _ in range(12):
+        await night.play(10)
+        assert (await verify(night.hand))["violations"] == []
+    await night.dawn()
+    report = await verify(night.hand)
+    assert report["violations"] == []
+    assert report["decisions"] > 10
+    assert report["events"] > 100
 
 
 async def some_history(hand: Hand) -> dict[str, int]:
@@ -95,17 +93,15 @@ CHANGES: list[tuple[str, str, str]] = [
 ]  # fmt: skip
 
 
+@embedded_only
 @pytest.mark.parametrize(("law", "where", "statement"), CHANGES)
-def test_a_row_changed_by_hand_is_found(play_once, law, where, statement):
-    async def scene(hand: Hand):
-        found = await some_history(hand)
-        assert await laws_broken(hand) == set()
-        await hand.sql(statement, found[where])
-        report = await verify(hand)
-        assert law in {violation["law"] for violation in report["violations"]}
-        assert {violation["execution"] for violation in report["violations"]} == {found[where]}
-
-    play_once(scene)
+async def test_a_row_changed_by_hand_is_found(hand, law, where, statement):
+    found = await some_history(hand)
+    assert await laws_broken(hand) == set()
+    await hand.sql(statement, found[where])
+    report = await verify(hand)
+    assert law in {violation["law"] for violation in report["violations"]}
+    assert {violation["execution"] for violation in report["violations"]} == {found[where]}
 
 
 WITHOUT = """
@@ -128,16 +124,14 @@ REMOVED = {
 }
 
 
+@embedded_only
 @pytest.mark.parametrize("kind", REMOVED)
-def test_a_removed_event_is_found(play_once, kind):
-    async def scene(hand: Hand):
-        found = await some_history(hand)
-        await hand.sql(WITHOUT, found["done"], kind)
-        await hand.sql(GONE, found["done"], kind)
-        broken = await laws_broken(hand)
-        assert REMOVED[kind] in broken, broken
-
-    play_once(scene)
+async def test_a_removed_event_is_found(hand, kind):
+    found = await some_history(hand)
+    await hand.sql(WITHOUT, found["done"], kind)
+    await hand.sql(GONE, found["done"], kind)
+    broken = await laws_broken(hand)
+    assert REMOVED[kind] in broken, broken
 
 
 REPLACED: list[Any] = [
@@ -155,127 +149,104 @@ REPLACED: list[Any] = [
 ]  # fmt: skip
 
 
+@embedded_only
 @pytest.mark.parametrize(("law", "before", "after"), REPLACED)
-def test_a_changed_decision_or_event_is_found(play_once, law, before, after):
-    async def scene(hand: Hand):
-        found = await some_history(hand)
-        changed = await hand.sql(
-            "update tenax.log set events = replace(events, $2, $3) where execution_id = $1 and events like '%' || $2 || '%' returning id",
-            found["done"], before, after,
-        )  # fmt: skip
-        assert changed
-        report = await verify(hand)
-        [first, *_] = [one for one in report["violations"] if one["law"] == law]
-        assert first["execution"] == found["done"]
-        assert first["step"] == "only"
-        assert first["events"]
-
-    play_once(scene)
+async def test_a_changed_decision_or_event_is_found(hand, law, before, after):
+    found = await some_history(hand)
+    changed = await hand.sql(
+        "update tenax.log set events = replace(events, $2, $3) where execution_id = $1 and events like '%' || $2 || '%' returning id",
+        found["done"], before, after,
+    )  # fmt: skip
+    assert changed
+    report = await verify(hand)
+    [first, *_] = [one for one in report["violations"] if one["law"] == law]
+    assert first["execution"] == found["done"]
+    assert first["step"] == "only"
+    assert first["events"]
 
 
-def test_a_token_of_another_attempt_is_found(play):
-    async def scene(hand: Hand):
-        found = await some_history(hand)
-        tokens = await hand.sql(
-            'select substring(events from \'"token":"([^"]+)"\') as token from tenax.log'
-            " where execution_id = $1 and events like '%token%' order by id",
-            found["done"],
-        )
-        first, second = (row["token"] for row in tokens)
-        await hand.sql(
-            "update tenax.log set events = replace(events, $2, $3) where execution_id = $1",
-            found["done"], second, first,
-        )  # fmt: skip
-        assert await laws_broken(hand) == {"report-names-current-token"}
-
-    play(scene)
+async def test_a_token_of_another_attempt_is_found(hand):
+    found = await some_history(hand)
+    tokens = await hand.sql(
+        'select substring(events from \'"token":"([^"]+)"\') as token from tenax.log'
+        " where execution_id = $1 and events like '%token%' order by id",
+        found["done"],
+    )
+    first, second = (row["token"] for row in tokens)
+    await hand.sql(
+        "update tenax.log set events = replace(events, $2, $3) where execution_id = $1",
+        found["done"], second, first,
+    )  # fmt: skip
+    assert await laws_broken(hand) == {"report-names-current-token"}
 
 
-def test_an_item_that_nothing_will_wake_is_found(play):
-    async def scene(hand: Hand):
-        await hand.engine.store_workflow("name: child\nworkflow: [{step: a, type: python, task: 't:t'}]\n")
-        parent = await hand.submit("name: p\nworkflow: [{step: call, type: workflow, workflow: child}]\n")
-        await hand.settle_down()
-        [row] = await hand.sql("select id from tenax.execution where parent_id = $1", parent)
-        await hand.succeed(await hand.lease_one())
-        assert await laws_broken(hand) == set()  # the end of the child is in the inbox
-        await hand.sql("delete from tenax.inbox")
-        [violation] = (await verify(hand))["violations"]
-        assert violation["law"] == "unfinished-item-has-a-wake-up"
-        assert f"child {row['id']}" in violation["message"]
-        assert violation["execution"] == parent
-
-    play(scene)
+async def test_an_item_that_nothing_will_wake_is_found(hand):
+    await hand.engine.store_workflow("name: child\nworkflow: [{step: a, type: python, task: 't:t'}]\n")
+    parent = await hand.submit("name: p\nworkflow: [{step: call, type: workflow, workflow: child}]\n")
+    await hand.settle_down()
+    [row] = await hand.sql("select id from tenax.execution where parent_id = $1", parent)
+    await hand.succeed(await hand.lease_one())
+    assert await laws_broken(hand) == set()  # the end of the child is in the inbox
+    await hand.sql("delete from tenax.inbox")
+    [violation] = (await verify(hand))["violations"]
+    assert violation["law"] == "unfinished-item-has-a-wake-up"
+    assert f"child {row['id']}" in violation["message"]
+    assert violation["execution"] == parent
 
 
-def test_decisions_of_another_version_are_counted_apart(play):
-    async def scene(hand: Hand):
-        found = await some_history(hand)
-        await hand.sql(
-            "update tenax.log set events = replace(events, $2, '\"version\":2') where execution_id = $1",
-            found["done"], f'"version":{DECIDER_VERSION}',
-        )  # fmt: skip
-        report = await verify(hand)
-        assert report["violations"] == []
-        assert report["other_versions"] == {"2": 2}
-
-    play(scene)
+async def test_decisions_of_another_version_are_counted_apart(hand):
+    found = await some_history(hand)
+    await hand.sql(
+        "update tenax.log set events = replace(events, $2, '\"version\":2') where execution_id = $1",
+        found["done"], f'"version":{DECIDER_VERSION}',
+    )  # fmt: skip
+    report = await verify(hand)
+    assert report["violations"] == []
+    assert report["other_versions"] == {"2": 2}
 
 
-def test_a_plan_that_cannot_be_read_is_a_violation(play):
-    async def scene(hand: Hand):
+async def test_a_plan_that_cannot_be_read_is_a_violation(hand):
+    await hand.submit()
+    await hand.sql("update tenax.plan set policies = '{}'")
+    assert await laws_broken(await hand.restarted()) == {"plan-is-readable"}
+
+
+async def test_one_execution_or_those_open_since_a_time(hand):
+    old = await hand.submit()
+    await hand.succeed(await hand.lease_one())
+    await hand.pass_time(100)
+    still_open, new = await hand.submit(), await hand.submit()
+    for a in await hand.lease():
+        if a.execution_id == new:
+            await hand.succeed(a)
+    now = (await hand.sql("select tenax.now() as now"))[0]["now"]
+    assert (await verify(hand))["executions"] == 3
+    assert (await verify(hand, since=now - timedelta(seconds=50)))["executions"] == 2
+    assert (await verify(hand, since=now + timedelta(seconds=50)))["executions"] == 1
+    for id_ in (old, still_open, new):
+        assert (await verify(hand, only=id_))["executions"] == 1
+    with pytest.raises(NotFound, match="there is no execution 999"):
+        await verify(hand, only=999)
+
+
+async def test_pages_follow_each_other(hand, monkeypatch):
+    for _ in range(7):
         await hand.submit()
-        await hand.sql("update tenax.plan set policies = '{}'")
-        assert await laws_broken(await hand.restarted()) == {"plan-is-readable"}
-
-    play(scene)
-
-
-def test_one_execution_or_those_open_since_a_time(play):
-    async def scene(hand: Hand):
-        old = await hand.submit()
-        await hand.succeed(await hand.lease_one())
-        await hand.pass_time(100)
-        still_open, new = await hand.submit(), await hand.submit()
-        for a in await hand.lease():
-            if a.execution_id == new:
-                await hand.succeed(a)
-        now = (await hand.sql("select tenax.now() as now"))[0]["now"]
-        assert (await verify(hand))["executions"] == 3
-        assert (await verify(hand, since=now - timedelta(seconds=50)))["executions"] == 2
-        assert (await verify(hand, since=now + timedelta(seconds=50)))["executions"] == 1
-        for id_ in (old, still_open, new):
-            assert (await verify(hand, only=id_))["executions"] == 1
-        with pytest.raises(NotFound, match="there is no execution 999"):
-            await verify(hand, only=999)
-
-    play(scene)
+    monkeypatch.setattr(verifying, "EXECUTIONS_AT_ONCE", 3)
+    page = await hand.engine.verify()
+    assert page["checked"]["executions"] == 3
+    assert (await verify(hand))["executions"] == 7
+    monkeypatch.setattr(verifying, "PAGE_SECONDS", -1.0)  # a page ends with the first of them
+    assert (await hand.engine.verify())["checked"]["executions"] == 1
+    assert (await verify(hand))["executions"] == 7
 
 
-def test_pages_follow_each_other(play, monkeypatch):
-    async def scene(hand: Hand):
-        for _ in range(7):
-            await hand.submit()
-        monkeypatch.setattr(verifying, "EXECUTIONS_AT_ONCE", 3)
-        page = await hand.engine.verify()
-        assert page["checked"]["executions"] == 3
-        assert (await verify(hand))["executions"] == 7
-        monkeypatch.setattr(verifying, "PAGE_SECONDS", -1.0)  # a page ends with the first of them
-        assert (await hand.engine.verify())["checked"]["executions"] == 1
-        assert (await verify(hand))["executions"] == 7
-
-    play(scene)
-
-
-def test_it_writes_nothing_and_waits_for_nobody(play):
-    async def scene(hand: Hand):
-        found = await some_history(hand)
-        async with hand.engine.core.transaction() as tx:
-            await tx.execute("select from tenax.execution where id = $1 for update", found["waiting"])
-            await tx.execute("select from tenax.item for update")
-            assert await laws_broken(hand) == set()
-
-    play(scene)
+async def test_it_writes_nothing_and_waits_for_nobody(hand):
+    found = await some_history(hand)
+    async with hand.engine.core.transaction() as tx:
+        await tx.execute("select from tenax.execution where id = $1 for update", found["waiting"])
+        await tx.execute("select from tenax.item for update")
+        assert await laws_broken(hand) == set()
 
 
 LIKE_THE_FIRST = (
@@ -294,31 +265,26 @@ LIKE_THE_FIRST = (
 """The items of a fan-out, up to this one, end as the first of them did."""
 
 
-def test_memory_is_bounded_however_many_items_there_are(play_once):
-    async def scene(hand: Hand):
-        count = 20_000
-        execution_id = await hand.submit(FAN_OUT, input={"rows": [0] * count})
-        await hand.succeed(await hand.lease_one())
-        await hand.succeed(await hand.lease_one(slots=1), {"text": "x" * 200})
-        for statement in LIKE_THE_FIRST:
-            await hand.sql(statement, execution_id, count - 2)
-        tracemalloc.start()
-        try:
-            report = await verify(hand)
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert report["violations"] == []
-        assert report["events"] > 2 * count
-        assert peak < MEMORY
-
-    play_once(scene)
+@embedded_only
+async def test_memory_is_bounded_however_many_items_there_are(hand):
+    count = 20_000
+    execution_id = await hand.submit(FAN_OUT, input={"rows": [0] * count})
+    await hand.succeed(await hand.lease_one())
+    await hand.succeed(await hand.lease_one(slots=1), {"text": "x" * 200})
+    for statement in LIKE_THE_FIRST:
+        await hand.sql(statement, execution_id, count - 2)
+    tracemalloc.start()
+    try:
+        report = await verify(hand)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert report["violations"] == []
+    assert report["events"] > 2 * count
+    assert peak < MEMORY
 
 
-def test_nothing_is_checked_where_there_is_nothing(play):
-    async def scene(hand: Hand):
-        assert await verify(hand) == {
-            "executions": 0, "events": 0, "decisions": 0, "violations": [], "other_versions": {}
-        }  # fmt: skip
-
-    play(scene)
+async def test_nothing_is_checked_where_there_is_nothing(hand):
+    assert await verify(hand) == {
+        "executions": 0, "events": 0, "decisions": 0, "violations": [], "other_versions": {}
+    }  # fmt: skip

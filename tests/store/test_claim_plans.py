@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from connected import connected
 from plans import Explaining, analyze, fill_items, rows_read
 
 from tenax.policy.claim_plan import Share
 from tenax.store import claims
 from tenax.store.claims import Terms, WorkerGroup
-from tenax.store.connect import connect
 
 SLOTS = 10
 LEVELS = [("default", priority) for priority in range(9, -1, -1)]
@@ -51,11 +50,7 @@ STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
         {"item_pkey"},
         100,
     ),
-    "find_unrestricted": (
-        lambda tx: claims.find_unrestricted(tx, GROUP, MOST, SLOTS),
-        {"item_ready"},
-        100,
-    ),
+    "find_unrestricted": (lambda tx: claims.find_unrestricted(tx, GROUP, MOST, SLOTS), {"item_ready"}, 100),
     "find_restricted": (
         lambda tx: claims.find_restricted(tx, GROUP, MOST, 1000, 7, **RESTRICTED),
         {"item_restricted"},
@@ -84,24 +79,17 @@ STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
 }
 
 
-def test_claims_read_indexes_and_not_more_than_they_need(database_url):
-    async def explain() -> dict[str, list[dict[str, Any]]]:
-        connection = await connect(database_url)
-        found = {}
-        try:
-            await fill_items(connection)
-            await analyze(connection)
-            for name, (call, _, _) in STATEMENTS.items():
-                explaining = Explaining(connection)
-                await call(explaining)
-                found[name] = explaining.reading("item")
-            return found
-        finally:
-            await connection.close()
-
-    for name, nodes in asyncio.run(explain()).items():
+async def test_claims_read_indexes_and_not_more_than_they_need(database_url):
+    found = {}
+    async with connected(database_url) as connection:
+        await fill_items(connection)
+        await analyze(connection)
+        for name, (call, _, _) in STATEMENTS.items():
+            found[name] = Explaining(connection)
+            await call(found[name])
+    for name, explained in found.items():
         _, indexes, most = STATEMENTS[name]
-        reading = [node for node in nodes if node["Actual Loops"]]
+        reading = [node for node in explained.reading("item") if node["Actual Loops"]]
         assert reading, name
         assert {n["Node Type"] for n in reading} <= {"Index Scan", "Index Only Scan", "Tid Scan"}, name
         assert {n["Index Name"] for n in reading if n["Node Type"] != "Tid Scan"} <= indexes, name

@@ -241,25 +241,21 @@ def test_kill_9_of_postgresql_is_mended_by_whoever_asks_again(home):
         assert server.ensure_running() == url
 
 
-def test_a_backend_that_outlives_its_postmaster_does_not_stop_the_next_one(home):
+async def test_a_backend_that_outlives_its_postmaster_does_not_stop_the_next_one(home):
     with EmbeddedPostgres(home, options=QUICK) as server:
-
-        async def busy() -> None:
-            connection = await asyncpg.connect(server.ensure_running())
-            # Busy computing, so that it does not notice the death of its parent.
-            task = asyncio.ensure_future(
-                connection.fetchval("select count(*) from generate_series(1, 10000000000) g")
-            )
-            await asyncio.to_thread(eventually, lambda: len(running(home)) > 5)
-            data = server.status().data
-            os.kill(server.status().pid, signal.SIGKILL)
-            await asyncio.to_thread(eventually, lambda: not postmaster.postmaster_of(data))
-            url = await asyncio.to_thread(server.ensure_running)
-            assert await asyncio.to_thread(query, url, "select 1") == 1
-            with pytest.raises((*GONE, asyncpg.InterfaceError, Unreachable)):
-                await task
-
-        asyncio.run(busy())
+        connection = await asyncpg.connect(server.ensure_running())
+        # Busy computing, so that it does not notice the death of its parent.
+        task = asyncio.ensure_future(
+            connection.fetchval("select count(*) from generate_series(1, 10000000000) g")
+        )
+        await asyncio.to_thread(eventually, lambda: len(running(home)) > 5)
+        data = server.status().data
+        os.kill(server.status().pid, signal.SIGKILL)
+        await asyncio.to_thread(eventually, lambda: not postmaster.postmaster_of(data))
+        url = await asyncio.to_thread(server.ensure_running)
+        assert await asyncio.to_thread(query, url, "select 1") == 1
+        with pytest.raises((*GONE, asyncpg.InterfaceError, Unreachable)):
+            await task
 
 
 def test_kill_9_of_the_watcher_leaves_nothing_behind(home):

@@ -3,11 +3,11 @@ before anyone knows how large a batch is."""
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from connected import connected
 from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.model.changes import ItemAgain, StepRow
@@ -15,7 +15,6 @@ from tenax.policy.claim_plan import Share
 from tenax.policy.queued_action import QueuedAction
 from tenax.store import claims, fans, queue
 from tenax.store.claims import Terms, WorkerGroup
-from tenax.store.connect import connect
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
 from tenax.store.new_executions import insert_executions
@@ -137,12 +136,10 @@ async def explain_all(
     *,
     planned_while_empty: bool = False,
 ) -> dict[tuple[str, int], Explaining]:
-    filling = await connect(database_url)
-    connection = await connect(database_url, session=settings)
     prepared: dict[str, str] = {}
     nobody = {"id": 1, "token": str(uuid.uuid4()), "execution_id": 1}
     found = {}
-    try:
+    async with connected(database_url) as filling, connected(database_url, session=settings) as connection:
         now = await connection.fetchval("select tenax.now()")
         for call in calls.values() if planned_while_empty else ():
             await call(Explaining(connection, prepared), [nobody], now)
@@ -154,10 +151,7 @@ async def explain_all(
             for batch in BATCHES:
                 found[name, batch] = Explaining(connection, prepared)
                 await call(found[name, batch], await connection.fetch(LEASED, batch), now)
-        return found
-    finally:
-        await connection.close()
-        await filling.close()
+    return found
 
 
 def check(found: dict[tuple[str, int], Explaining]) -> None:
@@ -169,13 +163,13 @@ def check(found: dict[tuple[str, int], Explaining]) -> None:
         assert batch <= rows_read(explaining.nodes) <= AT_LEAST + PER_ROW * batch, place
 
 
-def test_statements_that_are_planned_once_read_in_proportion_to_their_batch(database_url):
-    check(asyncio.run(explain_all(database_url, STRAIGHTLY, STRAIGHT)))
+async def test_statements_that_are_planned_once_read_in_proportion_to_their_batch(database_url):
+    check(await explain_all(database_url, STRAIGHTLY, STRAIGHT))
 
 
-def test_so_do_those_that_were_planned_before_there_was_anything(database_url):
-    check(asyncio.run(explain_all(database_url, STRAIGHTLY, STRAIGHT, planned_while_empty=True)))
+async def test_so_do_those_that_were_planned_before_there_was_anything(database_url):
+    check(await explain_all(database_url, STRAIGHTLY, STRAIGHT, planned_while_empty=True))
 
 
-def test_statements_that_are_planned_each_time_read_in_proportion_to_their_batch(database_url):
-    check(asyncio.run(explain_all(database_url, EACH_TIME, {})))
+async def test_statements_that_are_planned_each_time_read_in_proportion_to_their_batch(database_url):
+    check(await explain_all(database_url, EACH_TIME, {}))

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 import pytest
+from connected import connected
 
 from tenax.errors import SchemaOutdated, Unreachable
 from tenax.store import migrate as migrate_module
 from tenax.store.migrate import load_migrations, migrate, require_current, status
 
 
-def on(url: str, work: Callable[[asyncpg.Connection], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
-        connection = await asyncpg.connect(url)
-        try:
-            return await work(connection)
-        finally:
-            await connection.close()
+@pytest.fixture
+def connection(empty_database_url: str) -> AbstractAsyncContextManager[asyncpg.Connection]:
+    return connected(empty_database_url, asyncpg.connect)
 
-    return asyncio.run(run())
+
+@pytest.fixture
+def migrated(any_database_url: str) -> AbstractAsyncContextManager[asyncpg.Connection]:
+    return connected(any_database_url, asyncpg.connect)
 
 
 @pytest.fixture
@@ -36,139 +35,105 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_migrations_are_applied_in_order_and_once(empty_database_url, folder):
-    async def work(connection):
-        assert await migrate(connection, folder) == ["0001_first", "0002_second"]
-        assert await migrate(connection, folder) == []
-        assert await connection.fetchval("select count(*) from tenax.first") == 1
-        rows = await connection.fetch(
-            "select version, name, length(checksum) as size, applied_at from tenax.schema_migration order by 1"
-        )
-        assert [(row["version"], row["name"], row["size"]) for row in rows] == [
-            (1, "0001_first", 64),
-            (2, "0002_second", 64),
-        ]
-
-    on(empty_database_url, work)
+async def test_migrations_are_applied_in_order_and_once(connection, folder):
+    assert await migrate(connection, folder) == ["0001_first", "0002_second"]
+    assert await migrate(connection, folder) == []
+    assert await connection.fetchval("select count(*) from tenax.first") == 1
+    rows = await connection.fetch(
+        "select version, name, length(checksum) as size, applied_at from tenax.schema_migration order by 1"
+    )
+    assert [(row["version"], row["name"], row["size"]) for row in rows] == [
+        (1, "0001_first", 64),
+        (2, "0002_second", 64),
+    ]
 
 
-def test_status_changes_nothing(empty_database_url, folder):
-    async def work(connection):
-        before = await status(connection, folder)
-        assert (before.current, before.latest, before.pending) == (0, 2, ("0001_first", "0002_second"))
-        assert await connection.fetchval("select to_regnamespace('tenax')") is None
-        await migrate(connection, folder)
-        after = await status(connection, folder)
-        assert (after.current, after.latest, after.pending, after.unknown, after.edited) == (2, 2, (), (), ())
-
-    on(empty_database_url, work)
+async def test_status_changes_nothing(connection, folder):
+    before = await status(connection, folder)
+    assert (before.current, before.latest, before.pending) == (0, 2, ("0001_first", "0002_second"))
+    assert await connection.fetchval("select to_regnamespace('tenax')") is None
+    await migrate(connection, folder)
+    after = await status(connection, folder)
+    assert (after.current, after.latest, after.pending, after.unknown, after.edited) == (2, 2, (), (), ())
 
 
-def test_an_edited_migration_is_refused(empty_database_url, folder):
-    async def work(connection):
-        await migrate(connection, folder)
-        (folder / "0001_first.sql").write_text("create table tenax.first (id bigint);")
-        (folder / "0003_third.sql").write_text("create table tenax.third ();")
-        for call in (migrate, require_current):
-            with pytest.raises(SchemaOutdated, match="has 0001_first with another content"):
-                await call(connection, folder)
-        assert await connection.fetchval("select to_regclass('tenax.third')") is None
-
-    on(empty_database_url, work)
+async def test_an_edited_migration_is_refused(connection, folder):
+    await migrate(connection, folder)
+    (folder / "0001_first.sql").write_text("create table tenax.first (id bigint);")
+    (folder / "0003_third.sql").write_text("create table tenax.third ();")
+    for call in (migrate, require_current):
+        with pytest.raises(SchemaOutdated, match="has 0001_first with another content"):
+            await call(connection, folder)
+    assert await connection.fetchval("select to_regclass('tenax.third')") is None
 
 
-def test_a_database_newer_than_the_code_is_refused(empty_database_url, folder):
-    async def work(connection):
-        await migrate(connection, folder)
-        (folder / "0002_second.sql").unlink()
-        for call in (migrate, require_current):
-            with pytest.raises(SchemaOutdated, match="newer than this version of Tenax: it has 0002_second"):
-                await call(connection, folder)
-
-    on(empty_database_url, work)
+async def test_a_database_newer_than_the_code_is_refused(connection, folder):
+    await migrate(connection, folder)
+    (folder / "0002_second.sql").unlink()
+    for call in (migrate, require_current):
+        with pytest.raises(SchemaOutdated, match="newer than this version of Tenax: it has 0002_second"):
+            await call(connection, folder)
 
 
-def test_an_old_schema_says_what_to_run(empty_database_url, folder):
-    async def work(connection):
-        with pytest.raises(
-            SchemaOutdated, match="schema is empty, and this version of Tenax needs version 2"
-        ) as caught:
-            await require_current(connection, folder)
-        assert (caught.value.remedy, caught.value.exit_code) == ("run: tenax db migrate", 3)
-        await migrate(connection, folder)
+async def test_an_old_schema_says_what_to_run(connection, folder):
+    with pytest.raises(
+        SchemaOutdated, match="schema is empty, and this version of Tenax needs version 2"
+    ) as caught:
         await require_current(connection, folder)
-        (folder / "0003_third.sql").write_text("select 1;")
-        with pytest.raises(SchemaOutdated, match="at version 2, and this version of Tenax needs version 3"):
-            await require_current(connection, folder)
-
-    on(empty_database_url, work)
-
-
-def test_a_failing_migration_leaves_nothing_of_itself(empty_database_url, folder):
-    async def work(connection):
-        (folder / "0002_second.sql").write_text("create table tenax.second (); select 1 / 0;")
-        with pytest.raises(
-            SchemaOutdated, match="0002_second failed, and nothing of it was kept: division by zero"
-        ):
-            await migrate(connection, folder)
-        assert await connection.fetchval("select to_regclass('tenax.second')") is None
-        assert (await status(connection, folder)).current == 1
-        (folder / "0002_second.sql").write_text("create table tenax.second ();")
-        assert await migrate(connection, folder) == ["0002_second"]
-
-    on(empty_database_url, work)
+    assert (caught.value.remedy, caught.value.exit_code) == ("run: tenax db migrate", 3)
+    await migrate(connection, folder)
+    await require_current(connection, folder)
+    (folder / "0003_third.sql").write_text("select 1;")
+    with pytest.raises(SchemaOutdated, match="at version 2, and this version of Tenax needs version 3"):
+        await require_current(connection, folder)
 
 
-def test_many_at_once_apply_each_migration_once(empty_database_url, folder):
+async def test_a_failing_migration_leaves_nothing_of_itself(connection, folder):
+    (folder / "0002_second.sql").write_text("create table tenax.second (); select 1 / 0;")
+    with pytest.raises(
+        SchemaOutdated, match="0002_second failed, and nothing of it was kept: division by zero"
+    ):
+        await migrate(connection, folder)
+    assert await connection.fetchval("select to_regclass('tenax.second')") is None
+    assert (await status(connection, folder)).current == 1
+    (folder / "0002_second.sql").write_text("create table tenax.second ();")
+    assert await migrate(connection, folder) == ["0002_second"]
+
+
+async def test_many_at_once_apply_each_migration_once(empty_database_url, folder):
     async def one() -> list[str]:
-        connection = await asyncpg.connect(empty_database_url)
-        try:
+        async with connected(empty_database_url, asyncpg.connect) as connection:
             return await migrate(connection, folder)
-        finally:
-            await connection.close()
 
-    async def all_at_once() -> list[list[str]]:
-        return await asyncio.gather(*(one() for _ in range(5)))
-
-    applied = asyncio.run(all_at_once())
+    applied = await asyncio.gather(*(one() for _ in range(5)))
     assert sorted(applied) == [[], [], [], [], ["0001_first", "0002_second"]]
 
 
 @pytest.mark.parametrize("limits", [{}, {"statement_timeout": "600ms", "lock_timeout": "300ms"}])
-def test_one_that_waits_too_long_for_another_says_so(empty_database_url, folder, monkeypatch, limits):
+async def test_one_that_waits_too_long_for_another_says_so(
+    connection, empty_database_url, folder, monkeypatch, limits
+):
     # Longer than the session's own limits: they must not cut the wait short. They are no tighter, or a busy machine would pass them.
     monkeypatch.setattr(migrate_module, "_LOCK_WAIT", "900ms")
-
-    async def work(other):
-        await other.execute("select pg_advisory_lock($1)", migrate_module._ADVISORY_LOCK)
-        connection = await asyncpg.connect(empty_database_url, server_settings=limits)
-        try:
-            with pytest.raises(
-                Unreachable, match="another process has been migrating this database for 900ms"
-            ):
-                await migrate(connection, folder)
-            for name, value in limits.items():
-                assert await connection.fetchval("select current_setting($1)", name) == value
-            await other.execute("select pg_advisory_unlock_all()")
-            assert await migrate(connection, folder) == ["0001_first", "0002_second"]
-        finally:
-            await connection.close()
-
-    on(empty_database_url, work)
+    await connection.execute("select pg_advisory_lock($1)", migrate_module._ADVISORY_LOCK)
+    async with connected(empty_database_url, asyncpg.connect, server_settings=limits) as waiting:
+        with pytest.raises(Unreachable, match="another process has been migrating this database for 900ms"):
+            await migrate(waiting, folder)
+        for name, value in limits.items():
+            assert await waiting.fetchval("select current_setting($1)", name) == value
+        await connection.execute("select pg_advisory_unlock_all()")
+        assert await migrate(waiting, folder) == ["0001_first", "0002_second"]
 
 
-def test_a_role_that_may_not_create_is_told_what_to_grant(empty_database_url, folder):
-    async def work(connection):
-        role = f"weak_{await connection.fetchval('select current_database()')}"
-        await connection.execute(f"create role {role}")
-        try:
-            await connection.execute(f"set role {role}")
-            with pytest.raises(Unreachable, match=f"role {role} may not do what 0001_first needs"):
-                await migrate(connection, folder)
-        finally:
-            await connection.execute(f"reset role; drop role {role}")
-
-    on(empty_database_url, work)
+async def test_a_role_that_may_not_create_is_told_what_to_grant(connection, folder):
+    role = f"weak_{await connection.fetchval('select current_database()')}"
+    await connection.execute(f"create role {role}")
+    try:
+        await connection.execute(f"set role {role}")
+        with pytest.raises(Unreachable, match=f"role {role} may not do what 0001_first needs"):
+            await migrate(connection, folder)
+    finally:
+        await connection.execute(f"reset role; drop role {role}")
 
 
 @pytest.mark.parametrize(
@@ -214,23 +179,17 @@ async def described(connection: asyncpg.Connection) -> dict[str, list[str]]:
     return {"schemas": sorted(row["nspname"] for row in names), **found}
 
 
-def test_schema_sql_is_where_the_migrations_lead(empty_database_url, any_database_url):
-    async def by_schema_file(connection):
-        await connection.execute(files("tenax").joinpath("sql", "schema.sql").read_text("utf-8"))
-        return await described(connection)
-
-    by_file, by_migrations = on(empty_database_url, by_schema_file), on(any_database_url, described)
+async def test_schema_sql_is_where_the_migrations_lead(connection, migrated):
+    await connection.execute(files("tenax").joinpath("sql", "schema.sql").read_text("utf-8"))
+    by_file, by_migrations = await described(connection), await described(migrated)
     assert "tenax" in by_file["schemas"]
     assert by_file["columns"]
     for what in by_file:
         assert by_file[what] == by_migrations[what], what
 
 
-def test_the_comparison_sees_a_difference(any_database_url):
-    async def changed(connection):
-        before = await described(connection)
-        await connection.execute("create index sneaky on tenax.execution (id) where id > 7")
-        return before, await described(connection)
-
-    before, after = on(any_database_url, changed)
+async def test_the_comparison_sees_a_difference(migrated):
+    before = await described(migrated)
+    await migrated.execute("create index sneaky on tenax.execution (id) where id > 7")
+    after = await described(migrated)
     assert len(after["indexes"]) == len(before["indexes"]) + 1

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
+from connected import connected
 
 from tenax.policy.claim_plan import Share
 from tenax.store.claims import Terms, WorkerGroup, lease_ready
-from tenax.store.connect import Connection, connect
+from tenax.store.connect import Connection
 
 GROUP = WorkerGroup(("q",), ("python",), '{"zone": "a"}', ("w1",), 10)
 LANE = 7
@@ -33,11 +34,19 @@ def fan_out(most: int, skip: int = 0, lane: int = LANE) -> Share:
     return Share("q", 5, "", lane, skip, most)
 
 
-async def fill(connection: Connection) -> None:
+@asynccontextmanager
+async def filled(database_url: str) -> AsyncIterator[Connection]:
     """New items 10 to 14, retries 20 to 24, and a fan-out: 30 to 34, of which 33 is a retry. The lower number has waited longer."""
     rows = [(n, "queued", 0) for n in range(10, 15)] + [(n, "retrying", 0) for n in range(20, 25)]
     rows += [(n, "retrying" if n == 33 else "queued", LANE) for n in range(30, 35)]
-    await connection.execute(_INSERT, *map(list, zip(*rows, strict=True)))
+    async with connected(database_url) as connection:
+        await connection.execute(_INSERT, *map(list, zip(*rows, strict=True)))
+        yield connection
+
+
+@pytest.fixture
+def connection(database_url: str) -> AbstractAsyncContextManager[Connection]:
+    return filled(database_url)
 
 
 async def lease(connection: Connection, shares: Sequence[Share], slots: int) -> list[int]:
@@ -46,18 +55,6 @@ async def lease(connection: Connection, shares: Sequence[Share], slots: int) -> 
     items = await lease_ready(connection, GROUP, shares, given, Terms(30.0, 1.0))
     assert [item.grant for item in items] == [given[item.slot - 1][1] for item in items]
     return [item.id for item in sorted(items, key=lambda item: item.slot)]
-
-
-def on_items(database_url: str, scene: Callable[[Connection], Awaitable[None]]) -> None:
-    async def run() -> None:
-        connection = await connect(database_url)
-        try:
-            await fill(connection)
-            await scene(connection)
-        finally:
-            await connection.close()
-
-    asyncio.run(run())
 
 
 @pytest.mark.parametrize(
@@ -75,15 +72,12 @@ def on_items(database_url: str, scene: Callable[[Connection], Awaitable[None]]) 
         ([fan_out(10, lane=8), new(1)], 8, [10]),
     ],
 )
-def test_items_are_leased_share_by_share_and_each_of_them_once(database_url, shares, slots, leased):
-    async def scene(connection: Connection) -> None:
-        assert await lease(connection, shares, slots) == leased
-        left = await connection.fetch(
-            "select id from tenax.item where standing in ('ready', 'restricted') and id = any($1)", leased
-        )
-        assert left == []
-
-    on_items(database_url, scene)
+async def test_items_are_leased_share_by_share_and_each_of_them_once(connection, shares, slots, leased):
+    assert await lease(connection, shares, slots) == leased
+    left = await connection.fetch(
+        "select id from tenax.item where standing in ('ready', 'restricted') and id = any($1)", leased
+    )
+    assert left == []
 
 
 @pytest.mark.parametrize(
@@ -99,12 +93,9 @@ def test_items_are_leased_share_by_share_and_each_of_them_once(database_url, sha
         "stopped_by = 'limit', limits = row('a', 1, null, null)::tenax.limits",
     ],
 )
-def test_what_is_not_due_or_not_for_this_group_is_passed_over(database_url, change):
-    async def scene(connection: Connection) -> None:
-        await connection.execute(f"update tenax.item set {change} where id in (10, 30)")
-        assert await lease(connection, [fan_out(2), new(2), fan_out(9, 2)], 6) == [31, 32, 11, 12, 33, 34]
-
-    on_items(database_url, scene)
+async def test_what_is_not_due_or_not_for_this_group_is_passed_over(connection, change):
+    await connection.execute(f"update tenax.item set {change} where id in (10, 30)")
+    assert await lease(connection, [fan_out(2), new(2), fan_out(9, 2)], 6) == [31, 32, 11, 12, 33, 34]
 
 
 @pytest.mark.parametrize(
@@ -116,31 +107,20 @@ def test_what_is_not_due_or_not_for_this_group_is_passed_over(database_url, chan
         "limits = row(null, null, 'k', 1)::tenax.limits",
     ],
 )
-def test_nothing_is_leased_where_the_fan_out_needs_the_full_claim(database_url, change):
-    async def scene(connection: Connection) -> None:
-        await connection.execute(f"update tenax.item set {change} where id = 31")
-        assert await lease(connection, [fan_out(1), new(1)], 2) == [30, 10], "it did not come up"
-        assert await lease(connection, [fan_out(1), new(2)], 3) == []
-        assert await lease(connection, [new(2)], 2) == [11, 12]
-
-    on_items(database_url, scene)
+async def test_nothing_is_leased_where_the_fan_out_needs_the_full_claim(connection, change):
+    await connection.execute(f"update tenax.item set {change} where id = 31")
+    assert await lease(connection, [fan_out(1), new(1)], 2) == [30, 10], "it did not come up"
+    assert await lease(connection, [fan_out(1), new(2)], 3) == []
+    assert await lease(connection, [new(2)], 2) == [11, 12]
 
 
-def test_unrestricted_items_are_not_those_that_someone_has_refused(database_url):
-    async def scene(connection: Connection) -> None:
-        await connection.execute("update tenax.item set refused_by = '{w2}' where id in (10, 20)")
-        assert await lease(connection, [new(1), retries(1)], 2) == [11, 21]
-
-    on_items(database_url, scene)
+async def test_unrestricted_items_are_not_those_that_someone_has_refused(connection):
+    await connection.execute("update tenax.item set refused_by = '{w2}' where id in (10, 20)")
+    assert await lease(connection, [new(1), retries(1)], 2) == [11, 21]
 
 
-def test_what_another_server_has_locked_is_passed_over(database_url):
-    async def scene(connection: Connection) -> None:
-        other = await connect(database_url)
-        async with other.transaction():
-            await other.fetch("select id from tenax.item where id in (10, 30) for update")
-            assert await lease(connection, [fan_out(2), new(2), fan_out(9, 2)], 5) == [31, 32, 11, 12, 33]
-        await other.close()
-        assert await lease(connection, [fan_out(1), new(1)], 2) == [30, 10]
-
-    on_items(database_url, scene)
+async def test_what_another_server_has_locked_is_passed_over(connection, database_url):
+    async with connected(database_url) as other, other.transaction():
+        await other.fetch("select id from tenax.item where id in (10, 30) for update")
+        assert await lease(connection, [fan_out(2), new(2), fan_out(9, 2)], 5) == [31, 32, 11, 12, 33]
+    assert await lease(connection, [fan_out(1), new(1)], 2) == [30, 10]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import asyncpg
 import pytest
 
@@ -41,14 +39,11 @@ async def called_wrongly(database: Database) -> None:
         (called_wrongly, asyncpg.InterfaceError, "expects 1 argument"),
     ],
 )
-def test_what_a_failure_means_and_that_the_next_transaction_works(
+async def test_what_a_failure_means_and_that_the_next_transaction_works(
     any_database_url, tmp_path, scene, error, words
 ):
-    async def play() -> None:
-        async with Database.open(Settings(home=tmp_path, database_url=any_database_url)) as database:
-            with pytest.raises(error, match=words):
-                await scene(database)
-            async with transaction(database) as tx:
-                assert await tx.fetchval("select 1") == 1
-
-    asyncio.run(play())
+    async with Database.open(Settings(home=tmp_path, database_url=any_database_url)) as database:
+        with pytest.raises(error, match=words):
+            await scene(database)
+        async with transaction(database) as tx:
+            assert await tx.fetchval("select 1") == 1
