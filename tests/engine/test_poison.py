@@ -45,7 +45,7 @@ async def item_row(hand: Hand, columns: str = "state, attempt, timeout_at, ledge
 
 
 async def losses(hand: Hand, *workers: str) -> list[int]:
-    return [(await hand.engine.worker(name))["losses"] for name in workers]
+    return [(await hand.engine.worker(name)).losses for name in workers]
 
 
 def test_an_item_that_costs_three_different_workers_their_lease_is_quarantined(play):
@@ -540,15 +540,15 @@ def test_a_worker_that_is_lost_again_and_again_is_drained_and_others_are_not(pla
     async def scene(hand: Hand):
         await arrive(hand, "good", "bad")
         await dying(hand, 4)
-        assert (await hand.engine.worker("bad"))["state"] == "active"
+        assert (await hand.engine.worker("bad")).state == "active"
         await dying(hand, 1)
         told = await hand.engine.worker("bad")
-        assert (told["state"], told["state_actor"]) == ("draining", "tenax:server")
-        assert told["state_reason"] == "it was lost 5 times with work in its hands within 5m"
+        assert (told.state, told.state_actor) == ("draining", "tenax:server")
+        assert told.state_reason == "it was lost 5 times with work in its hands within 5m"
         assert await fleet_events(hand, "worker_drained", "bad") == [
-            {"worker": "bad", "reason": told["state_reason"], "losses": 5}
+            {"worker": "bad", "reason": told.state_reason, "losses": 5}
         ]
-        assert (await hand.engine.worker("good"))["state"] == "active"
+        assert (await hand.engine.worker("good")).state == "active"
         await hand.submit(PATIENT)
         assert await hand.lease("bad") == []
         answer = await hand.beat(worker="bad")
@@ -556,12 +556,12 @@ def test_a_worker_that_is_lost_again_and_again_is_drained_and_others_are_not(pla
         await live(hand, 600, "good", "bad")
         assert await hand.lease("bad") == [], "no probe either"
         await arrive(hand, "bad")
-        assert (await hand.engine.worker("bad"))["state"] == "draining", "nor does a restart help"
+        assert (await hand.engine.worker("bad")).state == "draining", "nor does a restart help"
 
         assert await hand.engine.resume_worker("bad", actor="ann") is True
         await hand.look()
         told = await hand.engine.worker("bad")
-        assert (told["state"], told["losses"]) == ("active", 0)
+        assert (told.state, told.losses) == ("active", 0)
         assert len(await hand.lease("bad", slots=1)) == 1
         assert len(await fleet_events(hand, "worker_drained", "bad")) == 1
 
@@ -572,11 +572,11 @@ def test_another_version_of_a_drained_worker_is_active(play):
     async def scene(hand: Hand):
         await arrive(hand, "good", "bad")
         await dying(hand)
-        assert (await hand.engine.worker("bad"))["state"] == "draining"
+        assert (await hand.engine.worker("bad")).state == "draining"
         await arrive(hand, "bad", version="mended")
         await hand.submit(PATIENT)
         told = await hand.engine.worker("bad")
-        assert (told["state"], told["state_actor"], told["state_reason"], told["losses"]) == (
+        assert (told.state, told.state_actor, told.state_reason, told.losses) == (
             "active",
             None,
             None,
@@ -592,9 +592,9 @@ def test_the_last_able_worker_is_not_drained_until_another_comes(play):
         await arrive(hand, "other", queues=("mail",))
         await arrive(hand, "bad")
         await dying(hand, 6)
-        assert (await hand.engine.worker("bad"))["state"] == "active"
+        assert (await hand.engine.worker("bad")).state == "active"
         await arrive(hand, "good")
-        assert (await hand.engine.worker("bad"))["state"] == "draining"
+        assert (await hand.engine.worker("bad")).state == "draining"
 
     play(scene)
 
@@ -606,7 +606,7 @@ def test_losses_out_of_the_window_do_not_count(play):
         await live(hand, 300, "good", "bad")
         await dying(hand, 1)
         told = await hand.engine.worker("bad")
-        assert (told["state"], told["losses"]) == ("active", 1)
+        assert (told.state, told.losses) == ("active", 1)
 
     play(scene)
 
@@ -615,6 +615,6 @@ def test_with_draining_switched_off_it_stays(play):
     async def scene(hand: Hand):
         await arrive(hand, "good", "bad")
         await dying(hand, 6)
-        assert (await hand.engine.worker("bad"))["state"] == "active"
+        assert (await hand.engine.worker("bad")).state == "active"
 
     play(scene, drain_after=0)
