@@ -84,7 +84,7 @@ async def fail_often(hand: Hand, worker: str, times: int, **facts: Any) -> None:
 async def health(hand: Hand, worker: str) -> tuple[str, str | None]:
     """How it stands, and the column that decided."""
     told = await hand.engine.worker(worker)
-    return told["health"], told["health_column"]
+    return told.health, told.health_column
 
 
 async def fleet_events(hand: Hand, kind: str, worker: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ async def end(hand: Hand, worker: str, life: str) -> int:
 
 async def losses(hand: Hand, worker: str) -> int:
     await hand.look()
-    return (await hand.engine.worker(worker))["losses"]
+    return (await hand.engine.worker(worker)).losses
 
 
 async def test_the_leases_of_a_life_that_has_ended_are_lost_at_once(hand):

@@ -51,10 +51,10 @@ async def test_a_worker_that_crashes_ten_times_in_a_row_gets_nothing_but_its_pro
     for _ in range(10):
         await crash(hand, "bad")
     assert await health(hand, "bad") == ("unhealthy", "consecutive_failures")
-    assert (await hand.engine.worker("bad"))["consecutive_failures"] == 10
+    assert (await hand.engine.worker("bad")).consecutive_failures == 10
 
     await live(hand, 59, "good", "bad")  # what the lost lives held runs out meanwhile
-    assert (await hand.engine.worker("bad"))["consecutive_failures"] == 10, "each crash counts once"
+    assert (await hand.engine.worker("bad")).consecutive_failures == 10, "each crash counts once"
     assert await hand.lease("bad") == []
     await live(hand, 1, "good", "bad")
     assert len(await hand.lease("bad", slots=5)) == 1
@@ -100,7 +100,7 @@ async def test_each_change_is_told_with_what_it_rests_on(hand):
     assert set(second["columns"]) == {
         "heartbeat_age", "consecutive_failures", "queue_depth", "failure_rate", "reported_status", "recovering",
     }  # fmt: skip
-    assert second["probe_at"] == (await hand.engine.worker("bad"))["probe_at"]
+    assert second["probe_at"] == (await hand.engine.worker("bad")).probe_at
     await hand.look()
     assert len(await changes(hand, "bad")) == 2, "nothing has changed"
     assert await changes(hand, "good") == []
@@ -166,7 +166,7 @@ async def test_the_probe_goes_before_all_others(hand):
 @pytest.mark.settings(probing=False)
 async def test_without_probing_only_a_person_brings_it_back(hand):
     await a_sick_worker(hand)
-    assert (await hand.engine.worker("bad"))["probe_at"] is None
+    assert (await hand.engine.worker("bad")).probe_at is None
     await live(hand, 600, "good", "bad")
     assert await hand.lease("bad") == []
     assert await hand.engine.resume_worker("bad", actor="ann", reason="mended") is True
@@ -209,11 +209,11 @@ async def test_ten_slots_lost_in_one_crash_are_one_failure(hand):
     assert len(await hand.lease("falls_silent")) == 10
     await hand.clock.advance(1)
     await arrive(hand, "crashes")
-    assert (await hand.engine.worker("crashes"))["consecutive_failures"] == 1
+    assert (await hand.engine.worker("crashes")).consecutive_failures == 1
     await live(hand, 30, "good", "crashes")
     for name in ("crashes", "falls_silent"):
         told = await hand.engine.worker(name)
-        assert (told["consecutive_failures"], told["losses"], told["runs"]) == (1, 1, 1)
+        assert (told.consecutive_failures, told.losses, told.runs) == (1, 1, 1)
 
 
 async def test_a_crash_is_counted_once_however_often_the_worker_starts_again(hand):
@@ -223,7 +223,7 @@ async def test_a_crash_is_counted_once_however_often_the_worker_starts_again(han
     await hand.clock.advance(1)
     await arrive(hand, "bad")  # with nothing in its hands
     await live(hand, 30, "bad")  # and only now the lease of its first life is over
-    assert (await hand.engine.worker("bad"))["losses"] == 1
+    assert (await hand.engine.worker("bad")).losses == 1
 
 
 @pytest.mark.parametrize(
@@ -249,8 +249,8 @@ async def test_only_failures_that_speak_of_the_worker_count(hand, facts, counted
         await hand.submit()
     await fail_often(hand, "w1", 10, **facts)
     told = await hand.engine.worker("w1")
-    assert (told["consecutive_failures"], told["runs"], told["failures"]) == (counted, 10, counted)
-    assert told["health"] == ("unhealthy" if counted else "healthy")
+    assert (told.consecutive_failures, told.runs, told.failures) == (counted, 10, counted)
+    assert told.health == ("unhealthy" if counted else "healthy")
 
 
 async def test_an_hour_of_503_leaves_a_worker_healthy(hand):
@@ -261,7 +261,7 @@ async def test_an_hour_of_503_leaves_a_worker_healthy(hand):
         await live(hand, 60, "w1", "w2")
     assert await changes(hand, "w1") == []
     assert await health(hand, "w1") == ("healthy", None)
-    assert (await hand.engine.worker("w1"))["runs"] > 3
+    assert (await hand.engine.worker("w1")).runs > 3
 
 
 async def test_a_timeout_that_only_the_server_sees_counts(hand):
@@ -301,13 +301,13 @@ async def test_the_failure_rate_is_that_of_a_window_with_enough_runs_in_it(hand)
     await arrive(hand, "good", "bad")
     await run_mixed(hand, "bad", "FFsFFsFFsFFsFFsFFsF")
     assert await health(hand, "bad") == ("healthy", None)
-    assert (await hand.engine.worker("bad"))["failure_rate"] is None, "19 runs are too few"
+    assert (await hand.engine.worker("bad")).failure_rate is None, "19 runs are too few"
     await run_mixed(hand, "bad", "F")
     assert await health(hand, "bad") == ("unhealthy", "failure_rate")
-    assert (await hand.engine.worker("bad"))["failure_rate"] == 0.7
+    assert (await hand.engine.worker("bad")).failure_rate == 0.7
     await live(hand, 330, "good", "bad")
     assert await health(hand, "bad") == ("healthy", None), "the window has moved on"
-    assert (await hand.engine.worker("bad"))["runs"] == 0
+    assert (await hand.engine.worker("bad")).runs == 0
 
 
 async def test_a_third_of_failures_degrades(hand):
@@ -324,7 +324,7 @@ async def test_a_probe_that_succeeds_clears_the_window_too(hand):
     await hand.submit(PATIENT)
     await live(hand, 60, "good", "bad")
     await pass_probe(hand, "bad")
-    assert (await hand.engine.worker("bad"))["runs"] == 0
+    assert (await hand.engine.worker("bad")).runs == 0
 
 
 async def test_a_few_failures_are_forgotten_after_the_window_and_many_are_not(hand):
@@ -345,14 +345,14 @@ async def test_a_streak_ends_together_with_its_verdict(hand, streak, times):
     await arrive(hand, "a", "b", "few")
     await hand.submit(PATIENT)
     await streak(hand, "few", times)
-    assert (await hand.engine.worker("few"))["consecutive_failures"] == times
+    assert (await hand.engine.worker("few")).consecutive_failures == times
     assert await health(hand, "few") == ("degraded", "consecutive_failures")
     await live(hand, 310, "a", "b", "few")
     assert await health(hand, "few") == ("healthy", None)
-    assert (await hand.engine.worker("few"))["consecutive_failures"] == 0
+    assert (await hand.engine.worker("few")).consecutive_failures == 0
     await fail_often(hand, "few", 1)
     assert await health(hand, "few") == ("healthy", None)
-    assert (await hand.engine.worker("few"))["consecutive_failures"] == 1
+    assert (await hand.engine.worker("few")).consecutive_failures == 1
 
 
 # -- the floor
@@ -391,7 +391,7 @@ async def a_drained_worker(hand: Hand) -> None:
     """`bad` was lost five times, and `good` is there beside it."""
     await arrive(hand, "good", "bad")
     await crash_often(hand, "bad")
-    assert (await hand.engine.worker("bad"))["state"] == "draining"
+    assert (await hand.engine.worker("bad")).state == "draining"
 
 
 @pytest.mark.parametrize("how", ["leaves", "paused", "silent"])
@@ -407,12 +407,12 @@ async def test_a_worker_that_the_server_drained_works_again_when_nobody_else_is_
             await live(hand, 30, "bad")
     await hand.look()
     told = await hand.engine.worker("bad")
-    assert (told["state"], told["state_actor"]) == ("active", "tenax:server")
+    assert (told.state, told.state_actor) == ("active", "tenax:server")
     resumed = (await fleet_events(hand, "operator_action", "bad"))[-1]
     assert (resumed["action"], resumed["actor"]) == ("worker_resume", "tenax:server")
     assert len(await hand.lease("bad", slots=1)) == 1
     await hand.look()
-    assert (await hand.engine.worker("bad"))["state"] == "active", "it cannot be spared"
+    assert (await hand.engine.worker("bad")).state == "active", "it cannot be spared"
 
 
 async def test_a_drained_worker_that_is_silent_is_not_called_back(hand):
@@ -420,10 +420,10 @@ async def test_a_drained_worker_that_is_silent_is_not_called_back(hand):
     await live(hand, 30, "good")
     await hand.beat(worker="good", leaving=True)
     await hand.look()
-    assert (await hand.engine.worker("bad"))["state"] == "draining"
+    assert (await hand.engine.worker("bad")).state == "draining"
     await hand.beat(worker="bad")
     await hand.look()
-    assert (await hand.engine.worker("bad"))["state"] == "active"
+    assert (await hand.engine.worker("bad")).state == "active"
 
 
 async def test_a_worker_of_one_execution_stands_in_for_nobody_else(hand):
@@ -462,7 +462,7 @@ async def test_a_worker_is_overloaded_by_what_it_has_above_its_slots(hand):
     stands = {1: "healthy", 2: "degraded", 4: "unhealthy"}
     for depth in range(1, 5):
         await take(hand, "narrow")
-        assert (await hand.engine.worker("narrow"))["queue_depth"] == depth
+        assert (await hand.engine.worker("narrow")).queue_depth == depth
         await hand.look()
         if depth in stands:
             assert (await health(hand, "narrow"))[0] == stands[depth]
@@ -489,7 +489,7 @@ async def test_what_a_worker_says_of_itself_is_heard(hand):
     await hand.beat(worker="w1")  # without a report, the last one stands
     await hand.look()
     assert await health(hand, "w1") == ("healthy", None)
-    assert (await hand.engine.worker("w1"))["reported"]["status"] == "healthy"
+    assert (await hand.engine.worker("w1")).reported["status"] == "healthy"
     assert len(await hand.lease("w1")) == 1
 
 

@@ -34,7 +34,7 @@ async def taken_over(hand: Hand) -> None:
 
 
 async def state(hand: Hand, worker: str) -> str:
-    return (await hand.engine.worker(worker))["state"]
+    return (await hand.engine.worker(worker)).state
 
 
 async def test_a_later_life_gets_the_work_and_the_earlier_one_finishes_its_own(hand):
@@ -67,8 +67,8 @@ async def test_an_earlier_life_does_not_speak_for_a_later_one(hand):
     await live(hand, 20)
     await hand.beat(life=OLD, health=HealthReport(status="unhealthy"))
     told = await hand.engine.worker("w1")
-    assert told["heartbeat_age"] == 20
-    assert told["reported"] is None
+    assert told.heartbeat_age == 20
+    assert told.reported is None
     await hand.beat(life=NEW, leaving=True)
     assert await state(hand, "w1") == "gone"
 
@@ -81,7 +81,7 @@ async def test_a_worker_without_a_life_does_not_speak_for_one_that_has_one(hand)
     answer = await hand.beat(life=None, leaving=True, health=HealthReport(status="unhealthy"))
     assert (answer.known, answer.superseded) == (True, True)
     told = await hand.engine.worker("w1")
-    assert (told["state"], told["heartbeat_age"], told["reported"]) == ("active", 20, None)
+    assert (told.state, told.heartbeat_age, told.reported) == ("active", 20, None)
 
 
 async def test_a_sick_worker_is_as_sick_when_it_has_left_and_starts_again(hand):
@@ -112,7 +112,7 @@ async def test_a_life_that_was_lost_with_work_in_its_hands_counts_as_one_loss(
     if leaves:
         await hand.beat(life=OLD, leaving=True)
     await hand.register("w1", life=NEW)
-    assert (await hand.engine.worker("w1"))["losses"] == losses
+    assert (await hand.engine.worker("w1")).losses == losses
     told = await fleet_events(hand, "worker_registered", "w1")
     assert [e["took_over"] for e in told] == [False, took_over]
 
@@ -125,11 +125,9 @@ async def test_the_same_life_that_registers_again_takes_nothing_over(hand):
     await hand.register("w1", life=OLD)
     await hand.look()
     assert (await hand.beat(running, life=OLD)).superseded is False
-    assert (await hand.engine.worker("w1"))["losses"] == 0
+    assert (await hand.engine.worker("w1")).losses == 0
     await live(hand, 30)
-    assert (await hand.engine.worker("w1"))["losses"] == 1, (
-        "what it had before it did so is lost all the same"
-    )
+    assert (await hand.engine.worker("w1")).losses == 1, "what it had before it did so is lost all the same"
 
 
 async def test_a_restart_clears_nothing_and_another_version_does(hand):
@@ -146,8 +144,8 @@ async def test_a_restart_clears_nothing_and_another_version_does(hand):
     assert await health(hand, "w1") == ("healthy", None)
     assert (await changes(hand, "w1"))[-1] == ("unhealthy", "healthy", None)
     told = await hand.engine.worker("w1")
-    assert (told["consecutive_failures"], told["runs"], told["losses"], told["version"]) == (0, 0, 0, "2")
-    assert told["probe_at"] is None
+    assert (told.consecutive_failures, told.runs, told.losses, told.version) == (0, 0, 0, "2")
+    assert told.probe_at is None
 
 
 async def test_what_an_earlier_version_lost_is_not_held_against_the_next(hand):
@@ -157,7 +155,7 @@ async def test_what_an_earlier_version_lost_is_not_held_against_the_next(hand):
     await hand.clock.advance(1)
     await arrive(hand, "w1", version="2")
     await live(hand, 40, "w1")
-    assert (await hand.engine.worker("w1"))["losses"] == 0
+    assert (await hand.engine.worker("w1")).losses == 0
     assert len(await hand.lease("w1")) == 1, "the lease of the earlier one is over"
 
 
@@ -179,7 +177,7 @@ async def test_a_pause_gives_nothing_new_and_outlives_a_restart(hand):
     await hand.register("w1", life=NEW, version="other")
     await hand.look()
     told = await hand.engine.worker("w1")
-    assert (told["state"], told["state_actor"], told["state_reason"]) == ("paused", "ann", "disk full")
+    assert (told.state, told.state_actor, told.state_reason) == ("paused", "ann", "disk full")
     assert await hand.lease("w1") == []
     assert await hand.engine.resume_worker("w1", actor="bob") is True
     await hand.look()
@@ -209,7 +207,7 @@ async def test_a_drained_worker_is_told_to_leave_and_the_next_life_is_active(han
     await hand.register("w1", life=NEW)
     await hand.look()
     told = await hand.engine.worker("w1")
-    assert (told["state"], told["state_actor"], told["state_reason"]) == ("active", None, None)
+    assert (told.state, told.state_actor, told.state_reason) == ("active", None, None)
     assert (await hand.beat(life=NEW)).leave is False
     assert len(await hand.lease("w1")) == 1
 
@@ -270,8 +268,8 @@ async def test_a_silent_worker_is_gone_after_three_leases_and_comes_back_as_it_w
     await hand.engine.sweep()
     assert await state(hand, "w1") == "gone"
     assert len(await fleet_events(hand, "worker_lost", "w1")) == 1
-    assert [w["name"] for w in await hand.engine.workers()] == ["w2"]
-    assert [w["name"] for w in await hand.engine.workers(all=True)] == ["w1", "w2"]
+    assert [w.name for w in await hand.engine.workers()] == ["w2"]
+    assert [w.name for w in await hand.engine.workers(all=True)] == ["w1", "w2"]
     assert (await hand.beat(worker="w1")).state == "paused"
     assert await state(hand, "w1") == "paused"
 
@@ -300,13 +298,13 @@ async def test_all_that_is_known_of_a_worker(hand):
     id_ = await hand.submit()
     assignment = await take(hand, "w1")
     told = await hand.engine.worker("w1")
-    assert {k: told[k] for k in ("version", "queues", "labels", "slots", "runtimes")} == {
+    assert {k: getattr(told, k) for k in ("version", "queues", "labels", "slots", "runtimes")} == {
         "version": "7", "queues": ["default", "mail"], "labels": {"zone": "a"}, "slots": 4, "runtimes": ["python"],
     }  # fmt: skip
-    [lease] = told["leases"]
-    assert (lease["execution_id"], lease["step"], lease["item"], lease["attempt"]) == (id_, "only", None, 1)
-    assert told["leases_total"] == told["queue_depth"] == 1
-    assert [c["column"] for c in told["columns"]][:2] == ["heartbeat_age", "consecutive_failures"]
-    assert [e["type"] for e in told["events"]] == ["worker_registered"]
+    [lease] = told.leases
+    assert (lease.execution_id, lease.step, lease.item, lease.attempt) == (id_, "only", None, 1)
+    assert told.leases_total == told.queue_depth == 1
+    assert [c.column for c in told.columns][:2] == ["heartbeat_age", "consecutive_failures"]
+    assert [e.type for e in told.events] == ["worker_registered"]
     await hand.succeed(assignment)
-    assert (await hand.engine.worker("w1"))["leases"] == []
+    assert (await hand.engine.worker("w1")).leases == []

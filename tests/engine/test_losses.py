@@ -29,7 +29,7 @@ workflow:
 async def told(hand: Hand, worker: str) -> tuple[int, int]:
     """How often it was lost, and its failures and losses in a row."""
     one = await hand.engine.worker(worker)
-    return one["losses"], one["consecutive_failures"]
+    return one.losses, one.consecutive_failures
 
 
 async def lost_by(hand: Hand) -> list[tuple[str, list[str]]]:
@@ -55,7 +55,7 @@ async def test_a_worker_whose_callee_accepts_has_done_its_part(hand):
     await accept(hand, await take(hand, "w1"))
     await hand.look()
     assert await told(hand, "w1") == (0, 0)
-    assert (await hand.engine.worker("w1"))["runs"] == 10
+    assert (await hand.engine.worker("w1")).runs == 10
     assert await health(hand, "w1") == ("healthy", None)
 
 
@@ -85,7 +85,7 @@ async def test_ten_timeouts_on_a_worker_that_died_are_one_loss_and_no_failures(h
     await live(hand, 20, "good")
     assert await told(hand, "w1") == (1, 1)
     assert await lost_by(hand) == [("retrying", ["w1"])] * 10
-    assert (await hand.engine.worker("w1"))["runs"] == 1
+    assert (await hand.engine.worker("w1")).runs == 1
     assert await health(hand, "w1") == ("healthy", None)
 
 
@@ -127,11 +127,11 @@ async def test_what_an_earlier_life_ends_after_all_was_not_lost(hand, end):
     for _ in range(5):
         await hand.submit(ASYNC)
         running = await crash(hand, "w1")
-        assert (await hand.engine.worker("w1"))["losses"] == 1, "it is not known yet"
+        assert (await hand.engine.worker("w1")).losses == 1, "it is not known yet"
         await end(hand, running)
         await hand.look()
     assert await told(hand, "w1") == (0, 0)
-    assert (await hand.engine.worker("w1"))["state"] == "active"
+    assert (await hand.engine.worker("w1")).state == "active"
     assert await hand.sql("select from tenax.worker_loss") == []
 
 

@@ -207,7 +207,7 @@ async def test_a_paused_worker_may_yet_run_what_others_refuse(hand):
 async def test_a_worker_that_the_server_drained_may_yet_run_what_others_refuse(hand):
     await arrive(hand, "good", "bad")
     await crash_often(hand, "bad")
-    assert (await hand.engine.worker("bad"))["state"] == "draining"
+    assert (await hand.engine.worker("bad")).state == "draining"
     id_ = await hand.submit()
     await refuse(hand, await take(hand, "good"))
     assert await hand.status(id_) == "running"
@@ -242,7 +242,7 @@ async def test_a_worker_of_one_execution_is_there_for_that_and_its_children(hand
     await arrive(hand, "own", execution_id=parent)
     assert await unserved(hand, child) is None, "whatever its queue"
     assert (await unserved(hand, other))["reason"] == "no worker is live"
-    assert (await hand.engine.worker("own"))["serves"] == parent
+    assert (await hand.engine.worker("own")).serves == parent
     await live(hand, 70, "own")
     assert (await hand.types(child))[-1] == "step_enqueued"
     assert "queue_expired" in await hand.types(other)
@@ -366,7 +366,7 @@ async def test_what_any_server_sees_of_a_worker_reaches_the_leader(hand):
     await hand.submit(PATIENT)
     await fail_often(other, "bad", 5)
     await fail_often(hand, "bad", 5)
-    assert (await hand.engine.worker("bad"))["health"] == "unhealthy"
+    assert (await hand.engine.worker("bad")).health == "unhealthy"
     await other.look()
     assert await other.lease("bad") == []
     assert [await leads(one) for one in (hand, other)] == [True, False]

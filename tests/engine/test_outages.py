@@ -65,7 +65,7 @@ async def test_workers_are_sound_until_they_could_have_been_heard_again(hand, ba
     await live(hand, 30, "w1")
     assert await health(hand, "w1") == ("healthy", None)
     assert await health(hand, "w2") == ("unhealthy", "heartbeat_age"), "this one is silent indeed"
-    assert (await hand.engine.worker("w2"))["heartbeat_age"] == 30
+    assert (await hand.engine.worker("w2")).heartbeat_age == 30
 
 
 async def test_nobody_is_gone_who_could_not_be_heard(hand, back):
@@ -73,10 +73,10 @@ async def test_nobody_is_gone_who_could_not_be_heard(hand, back):
     await hand.clock.advance(300)
     hand = await back(hand)
     await hand.engine.sweep()
-    assert [w["state"] for w in await hand.engine.workers()] == ["active", "active"]
+    assert [w.state for w in await hand.engine.workers()] == ["active", "active"]
     await live(hand, 30, "w1")
     await hand.engine.sweep()
-    assert [w["name"] for w in await hand.engine.workers()] == ["w1"]
+    assert [w.name for w in await hand.engine.workers()] == ["w1"]
     assert await fleet_events(hand, "worker_lost", "w1") == []
     assert len(await fleet_events(hand, "worker_lost", "w2")) == 1
 

@@ -46,7 +46,7 @@ async def item_row(hand: Hand) -> dict:
 
 
 async def losses(hand: Hand, *workers: str) -> list[int]:
-    return [(await hand.engine.worker(name))["losses"] for name in workers]
+    return [(await hand.engine.worker(name)).losses for name in workers]
 
 
 async def test_an_item_that_costs_three_different_workers_their_lease_is_quarantined(hand):
@@ -428,15 +428,15 @@ async def test_a_lost_row_of_a_held_compensation_comes_back_held(hand):
 async def test_a_worker_that_is_lost_again_and_again_is_drained_and_others_are_not(hand):
     await arrive(hand, "good", "bad")
     await crash_often(hand, "bad", 4)
-    assert (await hand.engine.worker("bad"))["state"] == "active"
+    assert (await hand.engine.worker("bad")).state == "active"
     await crash_often(hand, "bad", 1)
     told = await hand.engine.worker("bad")
-    assert (told["state"], told["state_actor"]) == ("draining", "tenax:server")
-    assert told["state_reason"] == "it was lost 5 times with work in its hands within 5m"
+    assert (told.state, told.state_actor) == ("draining", "tenax:server")
+    assert told.state_reason == "it was lost 5 times with work in its hands within 5m"
     assert await fleet_events(hand, "worker_drained", "bad") == [
-        {"worker": "bad", "reason": told["state_reason"], "losses": 5}
+        {"worker": "bad", "reason": told.state_reason, "losses": 5}
     ]
-    assert (await hand.engine.worker("good"))["state"] == "active"
+    assert (await hand.engine.worker("good")).state == "active"
     await hand.submit(PATIENT)
     assert await hand.lease("bad") == []
     answer = await hand.beat(worker="bad")
@@ -444,12 +444,12 @@ async def test_a_worker_that_is_lost_again_and_again_is_drained_and_others_are_n
     await live(hand, 600, "good", "bad")
     assert await hand.lease("bad") == [], "no probe either"
     await arrive(hand, "bad")
-    assert (await hand.engine.worker("bad"))["state"] == "draining", "nor does a restart help"
+    assert (await hand.engine.worker("bad")).state == "draining", "nor does a restart help"
 
     assert await hand.engine.resume_worker("bad", actor="ann") is True
     await hand.look()
     told = await hand.engine.worker("bad")
-    assert (told["state"], told["losses"]) == ("active", 0)
+    assert (told.state, told.losses) == ("active", 0)
     assert len(await hand.lease("bad", slots=1)) == 1
     assert len(await fleet_events(hand, "worker_drained", "bad")) == 1
 
@@ -457,11 +457,11 @@ async def test_a_worker_that_is_lost_again_and_again_is_drained_and_others_are_n
 async def test_another_version_of_a_drained_worker_is_active(hand):
     await arrive(hand, "good", "bad")
     await crash_often(hand, "bad")
-    assert (await hand.engine.worker("bad"))["state"] == "draining"
+    assert (await hand.engine.worker("bad")).state == "draining"
     await arrive(hand, "bad", version="mended")
     await hand.submit(PATIENT)
     told = await hand.engine.worker("bad")
-    assert (told["state"], told["state_actor"], told["state_reason"], told["losses"]) == (
+    assert (told.state, told.state_actor, told.state_reason, told.losses) == (
         "active",
         None,
         None,
@@ -474,9 +474,9 @@ async def test_the_last_able_worker_is_not_drained_until_another_comes(hand):
     await arrive(hand, "other", queues=("mail",))
     await arrive(hand, "bad")
     await crash_often(hand, "bad", 6)
-    assert (await hand.engine.worker("bad"))["state"] == "active"
+    assert (await hand.engine.worker("bad")).state == "active"
     await arrive(hand, "good")
-    assert (await hand.engine.worker("bad"))["state"] == "draining"
+    assert (await hand.engine.worker("bad")).state == "draining"
 
 
 async def test_losses_out_of_the_window_do_not_count(hand):
@@ -485,11 +485,11 @@ async def test_losses_out_of_the_window_do_not_count(hand):
     await live(hand, 300, "good", "bad")
     await crash_often(hand, "bad", 1)
     told = await hand.engine.worker("bad")
-    assert (told["state"], told["losses"]) == ("active", 1)
+    assert (told.state, told.losses) == ("active", 1)
 
 
 @pytest.mark.settings(drain_after=0)
 async def test_with_draining_switched_off_it_stays(hand):
     await arrive(hand, "good", "bad")
     await crash_often(hand, "bad", 6)
-    assert (await hand.engine.worker("bad"))["state"] == "active"
+    assert (await hand.engine.worker("bad")).state == "active"

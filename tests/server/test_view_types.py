@@ -17,7 +17,13 @@ def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():
 
 
 @pytest.mark.parametrize(
-    ("adapter", "view"), [(fleet_answers.QUEUES, views.Queue), (fleet_answers.LIMITED, views.LimitAnswer)]
+    ("adapter", "view"),
+    [
+        (fleet_answers.QUEUES, views.Queue),
+        (fleet_answers.LIMITED, views.LimitAnswer),
+        (fleet_answers.WORKERS, views.Worker),
+        (fleet_answers.WORKER, views.WorkerInFull),
+    ],
 )
 def test_a_view_is_described_by_its_own_fields(adapter, view):
     schema = adapter.json_schema(mode="serialization")

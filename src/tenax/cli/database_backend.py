@@ -109,10 +109,10 @@ class DatabaseBackend:
         return await self._engine.workflows(name)
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
-        return await self._engine.workers(all=all)
+        return [to_builtins(worker) for worker in await self._engine.workers(all=all)]
 
     async def worker(self, name: str) -> dict[str, Any]:
-        return await self._engine.worker(name)
+        return dict(to_builtins(await self._engine.worker(name)))
 
     async def pause_worker(self, name: str, *, reason: str | None) -> bool:
         async with self._writing():

@@ -29,7 +29,7 @@ from tenax.errors import UsageError
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
-from tenax.model.views import LimitAnswer, Queue, Tree
+from tenax.model.views import LimitAnswer, Queue, Tree, Worker, WorkerInFull
 from tenax.model.wire import (
     Assignment,
     EndedLife,
@@ -299,11 +299,11 @@ class Engine:
         """Ends the leases of a worker whose process has died, without waiting for them to run out."""
         return EndedLifeAnswer(await lives.end_life(self.core, ended))
 
-    async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the word of the command
+    async def workers(self, *, all: bool = False) -> Sequence[Worker]:  # noqa: A002 -- the word of the command
         """Those that are here; with `all`, also those that are gone and not forgotten."""
         return await workers.list_workers(self.core, gone=all)
 
-    async def worker(self, name: str) -> dict[str, Any]:
+    async def worker(self, name: str) -> WorkerInFull:
         return await workers.get_worker(self.core, name)
 
     async def pause_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:

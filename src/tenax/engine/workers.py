@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
+
+from msgspec import structs
 
 from tenax.engine.core import Core
 from tenax.engine.watch import seen_of, terms_of
@@ -13,6 +15,7 @@ from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.findings import suggest
 from tenax.model.health import SERVER_ACTOR, WorkerState
+from tenax.model.views import Column, HealthColumn, Lease, Worker, WorkerEvent, WorkerInFull
 from tenax.model.wire import Heartbeat, HeartbeatAnswer, Registration, RegistrationAnswer
 from tenax.policy.health import columns
 from tenax.policy.transitions import check
@@ -82,13 +85,13 @@ def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: Heard | None
     )
 
 
-async def list_workers(core: Core, *, gone: bool) -> list[dict[str, Any]]:
+async def list_workers(core: Core, *, gone: bool) -> list[Worker]:
     async with core.transaction() as tx:
         rows = await workers.load_workers(tx, core.settings.health_window, core.settings.lease, gone=gone)
     return [_shown(core, row) for row in rows]
 
 
-async def get_worker(core: Core, name: str) -> dict[str, Any]:
+async def get_worker(core: Core, name: str) -> WorkerInFull:
     async with core.transaction() as tx:
         rows = await workers.load_workers(
             tx, core.settings.health_window, core.settings.lease, name=name, gone=True
@@ -99,66 +102,66 @@ async def get_worker(core: Core, name: str) -> dict[str, Any]:
         events = await workers.list_worker_events(tx, name, EVENTS_SHOWN)
     terms = terms_of(core.settings)
     table = columns(seen_of(rows[0], terms), terms)
-    return {
-        **_shown(core, rows[0]),
-        "columns": [
-            {
-                "column": column.name,
-                "value": column.value,
-                "degraded_at": column.degraded_at,
-                "unhealthy_at": column.unhealthy_at,
-                "health": column.health,
-            }
+    return WorkerInFull(
+        **structs.asdict(_shown(core, rows[0])),
+        columns=[
+            Column(
+                column=cast("HealthColumn", column.name),
+                value=column.value,
+                degraded_at=column.degraded_at,
+                unhealthy_at=column.unhealthy_at,
+                health=column.health,
+            )
             for column in table
         ],
-        "leases": [
-            {
-                "execution_id": lease["execution_id"],
-                "step": lease["step"],
-                "item": lease["item_no"],
-                "attempt": lease["attempt"],
-                "started_at": timestamp(lease["started_at"]),
-                "lease_until": timestamp(lease["lease_until"]),
-            }
+        leases=[
+            Lease(
+                execution_id=lease["execution_id"],
+                step=lease["step"],
+                item=lease["item_no"],
+                attempt=lease["attempt"],
+                started_at=timestamp(lease["started_at"]),
+                lease_until=timestamp(lease["lease_until"]),
+            )
             for lease in leases
         ],
-        "leases_total": leases[0]["total"] if leases else 0,
-        "events": [{**one, "at": timestamp(one["at"])} for one in events],
-    }
+        leases_total=leases[0]["total"] if leases else 0,
+        events=[WorkerEvent(at=timestamp(one["at"]), type=one["type"], data=one["data"]) for one in events],
+    )
 
 
-def _shown(core: Core, row: WorkerRow) -> dict[str, Any]:
+def _shown(core: Core, row: WorkerRow) -> Worker:
     terms = terms_of(core.settings)
     seen = seen_of(row, terms)
-    values = {column.name: column.value for column in columns(seen, terms)}
+    values: dict[str, Any] = {column.name: column.value for column in columns(seen, terms)}
     gone = row.state == "gone"
-    return {
-        "name": row.name,
-        "state": row.state,
-        "state_reason": row.state_reason,
-        "state_actor": row.state_actor,
-        "state_since": timestamp(row.state_since),
-        "health": row.health,
-        "health_column": row.health_column,
-        "health_since": timestamp(row.health_since),
-        "version": row.version,
-        "runtimes": row.runtimes,
-        "queues": row.queues,
-        "labels": row.labels,
-        "slots": row.slots,
-        "serves": row.serves,
-        "queue_depth": row.depth if gone else seen.queue_depth,
-        "consecutive_failures": values["consecutive_failures"],
-        "failure_rate": values["failure_rate"],
-        "runs": row.runs,
-        "failures": row.failures,
-        "losses": row.losses,
-        "probe_at": timestamp(row.probe_at),
-        "registered_at": timestamp(row.registered_at),
-        "last_heartbeat": timestamp(row.last_heartbeat),
-        "heartbeat_age": round(seen.heartbeat_age, 3),
-        "reported": row.reported,
-    }
+    return Worker(
+        name=row.name,
+        state=row.state,
+        state_reason=row.state_reason,
+        state_actor=row.state_actor,
+        state_since=timestamp(row.state_since),
+        health=row.health,
+        health_column=cast("HealthColumn | None", row.health_column),
+        health_since=timestamp(row.health_since),
+        version=row.version,
+        runtimes=row.runtimes,
+        queues=row.queues,
+        labels=row.labels,
+        slots=row.slots,
+        serves=row.serves,
+        queue_depth=row.depth if gone else seen.queue_depth,
+        consecutive_failures=values["consecutive_failures"],
+        failure_rate=values["failure_rate"],
+        runs=row.runs,
+        failures=row.failures,
+        losses=row.losses,
+        probe_at=timestamp(row.probe_at),
+        registered_at=timestamp(row.registered_at),
+        last_heartbeat=timestamp(row.last_heartbeat),
+        heartbeat_age=round(seen.heartbeat_age, 3),
+        reported=row.reported,
+    )
 
 
 async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason: str | None) -> bool:

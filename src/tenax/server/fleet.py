@@ -25,13 +25,13 @@ async def list_workers(
     all: Annotated[bool, Query(description="those that are gone too")] = False,  # noqa: A002, FBT002 -- the parameter's name
 ) -> Response:
     """The live workers, and how healthy the server finds them."""
-    return answer(await engine(request).workers(all=all))
+    return answer_view(await engine(request).workers(all=all))
 
 
 @router.get("/workers/{name:path}", **described(fleet_answers.WORKER))
 async def get_worker(request: Request, name: WorkerName) -> Response:
     """One worker, with the columns of its health, what it holds, and what happened to it."""
-    return answer(await engine(request).worker(name))
+    return answer_view(await engine(request).worker(name))
 
 
 _CHANGE = described(fleet_answers.WORKER_CHANGED, body=bodies.REASON, optional=True)
