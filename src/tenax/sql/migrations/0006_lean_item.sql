@@ -74,7 +74,8 @@ create table tenax.item (
     base_dir     text,
     constraint item_lease check ((state = 'leased') = (lease_token is not null)),
     constraint item_wait check ((state = 'accepted') = (awaiting is not null)),
-    constraint item_end check (expires_at is not null or state not in ('leased', 'held') and coalesce(awaiting, '') not in ('sleep', 'callback')),
+    constraint item_end check (expires_at is not null
+                               or state not in ('leased', 'held') and coalesce(awaiting, '') not in ('sleep', 'callback')),
     constraint item_limit check (stopped_by is distinct from 'limit' or not (limits is null))
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 

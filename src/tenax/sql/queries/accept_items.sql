@@ -1,6 +1,7 @@
 -- Items that run on without a worker: a callee, a child, a signal or the clock will end them.
 update tenax.item i
-   set state = 'accepted', attempt = x.attempt, awaiting = x.awaiting, expires_at = x.until, started_at = coalesce(i.started_at, $5::timestamptz),
+   set state = 'accepted', attempt = x.attempt, awaiting = x.awaiting, expires_at = x.until,
+       started_at = coalesce(i.started_at, $5::timestamptz),
        lease_grant = null, lease_token = null
   from unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[]) as x (id, attempt, awaiting, until)
  where i.id = x.id

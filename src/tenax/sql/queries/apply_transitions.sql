@@ -8,9 +8,9 @@
 -- Whatever is not as expected, or is locked by another transaction, is left out entirely: it is not in the answer, and its caller
 -- decides on it anew under lock. No lock of an execution is waited for here, so their order cannot clash.
 --
--- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects `last_step` completes the execution with the result `whole`; one
--- that expects `more_steps` queues the action of this number (`next`). The lists `new_*`, `step_*`, `execution_*` and `log_*`
--- belong to executions that are locked, and are always written.
+-- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects `last_step`
+-- completes the execution with the result `whole`. A change that expects `more_steps` queues the action of this number (`next`).
+-- The lists `new_*`, `step_*`, `execution_*` and `log_*` belong to executions that are locked, and are always written.
 with told as materialized (
     select u.*
       from unnest(:change_item::text::bigint[], string_to_array(:change_token::text, E'\n', '')::uuid[],
@@ -23,8 +23,8 @@ with told as materialized (
                   string_to_array(:change_vary::text, E'\n', '')::jsonb[], :change_keeps_step::text::boolean[],
                   string_to_array(:change_result::text, E'\n', '')::jsonb[], string_to_array(:change_whole::text, E'\n', '')::jsonb[],
                   string_to_array(:change_events::text, E'\n', ''), :change_next::text::bigint[])
-        as u (item_id, token, execution_id, expects, state, available_at, expires_at, attempt, ledger, last_error, refused_by, placed, previous,
-              vary, keeps_step, result, whole, events, next)
+        as u (item_id, token, execution_id, expects, state, available_at, expires_at, attempt, ledger, last_error, refused_by,
+              placed, previous, vary, keeps_step, result, whole, events, next)
      cross join lateral (
         -- One by one, by the index: a join of what is locked with what is told would be quadratic.
         select

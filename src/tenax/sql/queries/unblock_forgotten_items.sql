@@ -38,7 +38,8 @@ with recursive actions as (
           where i.standing = 'blocked' and (i.limits).action = a.name and (i.limits).action_most > a.running
             and ((i.limits).key is null
                  or (i.limits).key not in (select k.name from full_keys k)
-                    and (i.limits).key_most > (select count(*) from tenax.item r where (r.limits).key = (i.limits).key and r.standing = 'running'))
+                    and (i.limits).key_most > (select count(*) from tenax.item r
+                                               where (r.limits).key = (i.limits).key and r.standing = 'running'))
           order by i.available_at limit 10 for update skip locked)) as b
     union
     select b.id

@@ -20,7 +20,8 @@ with freed as materialized (
           where b.standing = 'blocked' and (b.limits).action = f.name and (b.limits).action_most > f.running
             and ((b.limits).key is null
                  or (b.limits).key not in (select k.name from full_keys k)
-                    and (b.limits).key_most > (select count(*) from tenax.item r where (r.limits).key = (b.limits).key and r.standing = 'running'))
+                    and (b.limits).key_most > (select count(*) from tenax.item r
+                                               where (r.limits).key = (b.limits).key and r.standing = 'running'))
           order by b.available_at limit f.n for update skip locked)
      ) as i
     union
@@ -30,7 +31,8 @@ with freed as materialized (
         (select b.id from tenax.item b
           where b.standing = 'blocked' and (b.limits).key = f.name and (b.limits).key_most > f.running
             and ((b.limits).action is null
-                 or (b.limits).action_most > (select count(*) from tenax.item r where (r.limits).action = (b.limits).action and r.standing = 'running'))
+                 or (b.limits).action_most > (select count(*) from tenax.item r
+                                               where (r.limits).action = (b.limits).action and r.standing = 'running'))
           order by b.available_at limit f.n for update skip locked)
      ) as i
 )

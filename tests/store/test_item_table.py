@@ -1,16 +1,18 @@
-"""Each index of the work items serves a statement: this table says which."""
+"""The table of work items: which statement each of its indexes serves, and what its constraints refuse."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import asyncpg
+import pytest
+from connected import connected
 from plans import Explaining, analyze, fill_executions, fill_items
 
 from tenax.store import claims, compensations, fans, queue, workers
 from tenax.store.claims import WorkerGroup
-from tenax.store.connect import Connection, connect
+from tenax.store.connect import Connection
 
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
 LEVELS = {("default", 5): 10}
@@ -57,38 +59,47 @@ async def fill(connection: Connection) -> None:
     await analyze(connection)
 
 
-def test_each_index_has_a_statement_that_reads_it(database_url):
-    async def look() -> tuple[set[str], dict[str, set[str]]]:
-        connection = await connect(database_url)
-        try:
-            await fill(connection)
-            rows = await connection.fetch(
-                "select indexname from pg_indexes where schemaname = 'tenax' and tablename = 'item'"
-            )
-            read = {}
-            for index, call in SERVES.items():
-                explaining = Explaining(connection)
-                await call(explaining)
-                read[index] = {str(node["Index Name"]) for node in explaining.nodes if "Index Name" in node}
-            return {row["indexname"] for row in rows}, read
-        finally:
-            await connection.close()
-
-    there, read = asyncio.run(look())
+async def test_each_index_has_a_statement_that_reads_it(database_url):
+    read = {}
+    async with connected(database_url) as connection:
+        await fill(connection)
+        rows = await connection.fetch(
+            "select indexname from pg_indexes where schemaname = 'tenax' and tablename = 'item'"
+        )
+        for index, call in SERVES.items():
+            explaining = Explaining(connection)
+            await call(explaining)
+            read[index] = {str(node["Index Name"]) for node in explaining.nodes if "Index Name" in node}
+    there = {row["indexname"] for row in rows}
     assert there == set(SERVES)
     assert {index: names for index, names in read.items() if index not in names} == {}
     assert len(there) <= 14, "13 besides the key"
 
 
-def test_the_row_has_few_columns(database_url):
-    async def count() -> int:
-        connection = await connect(database_url)
-        try:
-            found: int = await connection.fetchval(
-                "select count(*) from information_schema.columns where table_schema = 'tenax' and table_name = 'item'"
-            )
-            return found
-        finally:
-            await connection.close()
+async def test_the_row_has_few_columns(database_url):
+    async with connected(database_url) as connection:
+        columns = await connection.fetch(
+            "select from information_schema.columns where table_schema = 'tenax' and table_name = 'item'"
+        )
+    assert len(columns) <= 34
 
-    assert asyncio.run(count()) <= 34
+
+@pytest.mark.parametrize(
+    ("broken", "constraint"),
+    [
+        ("state = 'leased', expires_at = tenax.now()", "item_lease"),
+        ("state = 'leased', lease_token = gen_random_uuid()", "item_end"),
+        ("lease_token = gen_random_uuid()", "item_lease"),
+        ("state = 'held'", "item_end"),
+        ("state = 'accepted', expires_at = tenax.now()", "item_wait"),
+        ("state = 'accepted', awaiting = 'sleep'", "item_end"),
+        ("state = 'accepted', awaiting = 'callback'", "item_end"),
+        ("stopped_by = 'limit'", "item_limit"),
+    ],
+)
+async def test_an_item_that_nothing_would_wake_cannot_be_stored(database_url, broken, constraint):
+    async with connected(database_url) as connection:
+        await connection.execute(_WAITING, True)
+        await connection.execute("update tenax.item set state = 'queued'")
+        with pytest.raises(asyncpg.CheckViolationError, match=f'"{constraint}"'):
+            await connection.execute(f"update tenax.item set {broken}")
