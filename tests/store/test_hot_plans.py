@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import pytest
 from connected import connected
 from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
@@ -129,23 +130,35 @@ PER_ROW, AT_LEAST = 25, 120
 """Rows that pass through all the nodes of a plan, for each of the batch; look_at_queues has ten levels to each queue."""
 
 
+BELIEVED_EMPTY = """
+update pg_class set reltuples = 0, relpages = 500
+ where relnamespace = 'tenax'::regnamespace and relname in ('item', 'step', 'execution', 'fan')
+"""
+"""What a vacuum leaves that comes while the queue is empty, and cannot give its pages back: until the next one, every plan is made
+for no rows at all."""
+
+
 async def explain_all(
     database_url: str,
     calls: dict[str, Call],
     settings: Mapping[str, str],
     *,
     planned_while_empty: bool = False,
+    believed_empty: bool = False,
 ) -> dict[tuple[str, int], Explaining]:
     prepared: dict[str, str] = {}
     nobody = {"id": 1, "token": str(uuid.uuid4()), "execution_id": 1}
     found = {}
     async with connected(database_url) as filling, connected(database_url, session=settings) as connection:
         now = await connection.fetchval("select tenax.now()")
+        if believed_empty:
+            await analyze(filling)
+            await filling.execute(BELIEVED_EMPTY)
         for call in calls.values() if planned_while_empty else ():
             await call(Explaining(connection, prepared), [nobody], now)
         await fill_items(filling)
         await fill_executions(filling)
-        if not planned_while_empty:
+        if not planned_while_empty and not believed_empty:
             await analyze(filling)
         for name, call in calls.items():
             for batch in BATCHES:
@@ -158,7 +171,7 @@ def check(found: dict[tuple[str, int], Explaining]) -> None:
     for (name, batch), explaining in found.items():
         place = f"{name}, a batch of {batch}"
         kinds = {n["Node Type"] for n in explaining.reading(*TABLES)}
-        assert kinds <= {"Index Scan", "Index Only Scan", "Bitmap Heap Scan", "Tid Scan"}, place
+        assert kinds <= {"Index Scan", "Index Only Scan", "Tid Scan"}, place
         assert kinds or name == "insert_executions", place
         assert batch <= rows_read(explaining.nodes) <= AT_LEAST + PER_ROW * batch, place
 
@@ -169,6 +182,16 @@ async def test_statements_that_are_planned_once_read_in_proportion_to_their_batc
 
 async def test_so_do_those_that_were_planned_before_there_was_anything(database_url):
     check(await explain_all(database_url, STRAIGHTLY, STRAIGHT, planned_while_empty=True))
+
+
+@pytest.mark.parametrize("planned_while_empty", [False, True])
+async def test_so_do_those_that_are_planned_while_statistics_say_that_there_is_nothing(
+    database_url, planned_while_empty
+):
+    found = await explain_all(
+        database_url, STRAIGHTLY, STRAIGHT, planned_while_empty=planned_while_empty, believed_empty=True
+    )
+    check(found)
 
 
 async def test_statements_that_are_planned_each_time_read_in_proportion_to_their_batch(database_url):

@@ -19,6 +19,7 @@ Connection: TypeAlias = asyncpg.Connection
 STRAIGHT = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }

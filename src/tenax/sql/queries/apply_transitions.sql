@@ -11,6 +11,9 @@
 -- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects `last_step`
 -- completes the execution with the result `whole`. A change that expects `more_steps` queues the action of this number (`next`).
 -- The lists `new_*`, `step_*`, `execution_*` and `log_*` belong to executions that are locked, and are always written.
+--
+-- Items and executions are joined by `between`, which no plan can turn around: as long as statistics say that the queue is empty, a
+-- join by `=` would read the whole table for each batch.
 with told as materialized (
     select u.*
       from unnest(:change_item::text::bigint[], string_to_array(:change_token::text, E'\n', '')::uuid[],
@@ -43,7 +46,7 @@ with told as materialized (
 ), gone as (
     delete from tenax.item i
      using told t
-     where t.state is null and i.id = t.item_id and (t.token is null or i.lease_token = t.token)
+     where t.state is null and i.id between t.item_id and t.item_id and (t.token is null or i.lease_token = t.token)
     returning i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.base_dir, i.lane,
               t.expects, t.keeps_step, t.result, t.whole, t.events, t.next
 ), again as (
@@ -58,7 +61,7 @@ with told as materialized (
            worker = null, lease_grant = null, lease_token = null, started_at = null, awaiting = null,
            previous = coalesce(t.previous, i.previous), vary = coalesce(t.vary, i.vary)
       from told t
-     where t.state is not null and i.id = t.item_id and (t.token is null or i.lease_token = t.token)
+     where t.state is not null and i.id between t.item_id and t.item_id and (t.token is null or i.lease_token = t.token)
     returning i.id, i.execution_id, t.events
 ), fresh as (
     insert into tenax.item
@@ -111,7 +114,7 @@ with told as materialized (
               from unnest(:execution_id::text::bigint[], :execution_state::text[], :execution_open_steps::text::integer[],
                           :execution_result::jsonb[], :execution_failure::jsonb[], :execution_compensation::text[])
                 as u (id, state, open_steps, result, failure, compensation)) as x
-     where e.id = x.id
+     where e.id between x.id and x.id
 ), logged as (
     insert into tenax.log (execution_id, at, events)
     select g.execution_id, :now, g.events from gone g where g.events is not null
