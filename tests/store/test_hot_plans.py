@@ -14,7 +14,7 @@ from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 from tenax.model.changes import ItemAgain, StepRow
 from tenax.policy.claim_plan import Share
 from tenax.policy.queued_action import QueuedAction
-from tenax.store import claims, fans, queue
+from tenax.store import claims, compensations, fans, queue
 from tenax.store.claims import Terms, WorkerGroup
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
@@ -196,3 +196,41 @@ async def test_so_do_those_that_are_planned_while_statistics_say_that_there_is_n
 
 async def test_statements_that_are_planned_each_time_read_in_proportion_to_their_batch(database_url):
     check(await explain_all(database_url, EACH_TIME, {}))
+
+
+MANY = 3_000
+_UNDOABLE = """
+insert into tenax.log (execution_id, at, events)
+select 1, tenax.now(), format('[{"type":"%s","step":"s","item":%s,"attempt":1,"data":{"result":1}}]', kind, n)
+  from generate_series(0, $1 - 1) as n, unnest(array['action_completed', 'compensation_completed']) as kind
+"""
+_RESULTS = """
+insert into tenax.item_result (execution_id, step, item_no, state, attempts, result, element)
+select 1, 's', n, 'succeeded', 1, '1', '1' from generate_series(0, $1 - 1) as n
+"""
+
+
+class Carrying(Explaining):
+    """Carries out what is asked for without rows, and keeps it: settings of the transaction must hold for the next statement."""
+
+    async def execute(self, statement: str, *arguments: Any) -> list[Any]:
+        await self._connection.execute(statement, *arguments)
+        return []
+
+
+@pytest.mark.odd_log
+async def test_the_compensations_that_a_large_fan_out_lacks_are_found_in_proportion_to_it(database_url):
+    """Sessions that plan once forbid hash joins: the statement is planned freely there, or it would join row by row."""
+    action = NewItem(1, 1, "s", "default", "python", 5, None, 3, 300.0, None)
+    async with connected(database_url, session=STRAIGHT) as connection, connection.transaction():
+        await connection.execute(_UNDOABLE, MANY)
+        await connection.execute(_RESULTS, MANY)
+        explaining = Carrying(connection)
+        await compensations.insert(
+            explaining, [action], await connection.fetchval("select tenax.now()"), 60.0
+        )
+        kept = await connection.fetchrow(
+            "select current_setting('enable_hashjoin'), current_setting('enable_nestloop')"
+        )
+    assert MANY <= rows_read(explaining.nodes) <= 100 * MANY
+    assert tuple(kept) == ("off", "on"), "later statements of the transaction are planned as usual"

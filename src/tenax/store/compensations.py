@@ -53,6 +53,7 @@ async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_
     }
     statement = named("insert_compensations")
     made = await tx.fetch(statement.text, *statement.arguments(values))
+    await tx.execute(sql("plan_as_usual"))
     return [Begun(*row) for row in made]
 
 

@@ -1,3 +1,5 @@
--- For the rest of the transaction statements are planned for their arguments, with every kind of join. Sessions that plan once forbid
--- hash joins: a statement that joins two large sets without an index would be quadratic there.
-select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_hashjoin', 'on', true)
+-- Until `plan_as_usual`, statements of this transaction are planned for their arguments, and join by hashing. Sessions that plan once join
+-- row by row, and elsewhere too a plan made without statistics may: for two large sets without an index that is quadratic.
+set local plan_cache_mode to force_custom_plan;
+set local enable_hashjoin to on;
+set local enable_nestloop to off
