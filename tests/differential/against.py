@@ -132,13 +132,16 @@ def compare(now: str, before: str, source: Path, folder: Path, *, examples: int,
         )
         @given(scenario=scenarios())
         def both_lead_to_the_same(scenario: dict[str, Any]) -> None:
-            try:
-                mine = play_both(scenario)
-            except AssertionError:
-                # Items that run out at one time are found in no certain order, in either engine. What differs for another reason
-                # differs again.
-                seen["played twice"] += 1
-                mine = play_both(scenario)
+            # Items that run out at one time, and messages that come at one time, are found in no certain order, in either engine. What
+            # differs for another reason differs every time.
+            for last in (False, False, False, False, True):
+                try:
+                    mine = play_both(scenario)
+                    break
+                except AssertionError:
+                    if last:
+                        raise
+                    seen["played again"] += 1
             seen["examples"] += 1
             seen.update(event["type"] for told in mine[-1]["events"].values() for _, event in told)
             if seen["examples"] % 50 == 0:
@@ -169,7 +172,7 @@ def main() -> None:
         with databases(folder / "postgres") as (now, before):
             seen = compare(now, before, source, folder, examples=chosen.examples, start=chosen.seed)
     print(
-        f"equal in {seen.pop('examples')} examples, {seen.pop('played twice', 0)} of them when they were played again; events compared at their ends: {dict(seen.most_common())}"
+        f"equal in {seen.pop('examples')} examples, played again {seen.pop('played again', 0)} times; events compared at their ends: {dict(seen.most_common())}"
     )
 
 
