@@ -79,17 +79,17 @@ workflow: [{step: each, type: wait, signal: "{{ item }}", deadline: 1h, for_each
 async def test_items_say_what_they_wait_for(hand):
     id_ = await begun(hand, SIGNALS)
     first, second = await hand.engine.items(id_, "each")
-    assert (first["status"], first["waiting"]["for"], first["waiting"]["signal"]) == (
+    assert (first.status, first.waiting.kind, first.waiting.signal) == (
         "accepted",
         "signal",
         "a",
     )
-    assert first["waiting"]["deadline_at"].endswith("Z")
-    assert (second["status"], second["waiting"]) == ("waiting", None)
+    assert first.waiting.deadline_at.endswith("Z")
+    assert (second.status, second.waiting) == ("waiting", None)
 
 
 async def standing(hand: Any, id_: int, **how: Any) -> list[tuple[int, str]]:
-    return [(item["item"], item["status"]) for item in await hand.engine.items(id_, "each", **how)]
+    return [(item.item, item.status) for item in await hand.engine.items(id_, "each", **how)]
 
 
 async def test_items_that_were_cancelled_are_listed_in_their_place(hand):

@@ -99,6 +99,6 @@ async def test_a_held_item_is_named_with_the_workers_it_has_cost(hand):
     held = (await hand.engine.get(id_))["steps"]["only"]["held"]
     assert (held["item"], held["lost_by"]) == (0, ["a", "b", "c"])
     [item] = await hand.engine.items(id_, "only", states=["held"])
-    assert item["lost_by"] == ["a", "b", "c"]
+    assert item.lost_by == ["a", "b", "c"]
     [listed] = await hand.engine.list()
     assert (listed["waiting"]["item"], listed["waiting"]["lost_by"]) == (0, ["a", "b", "c"])

@@ -19,6 +19,7 @@ def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():
 @pytest.mark.parametrize(
     ("adapter", "view"),
     [
+        (answers.ITEMS, views.ItemInfo),
         (fleet_answers.QUEUES, views.Queue),
         (fleet_answers.LIMITED, views.LimitAnswer),
         (fleet_answers.WORKERS, views.Worker),

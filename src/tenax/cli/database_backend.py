@@ -59,9 +59,10 @@ class DatabaseBackend:
     async def items(
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:
-        return await self._engine.items(
+        found = await self._engine.items(
             check_id(execution_id), step, states=list(states) or None, after=after, limit=limit
         )
+        return [to_builtins(item) for item in found]
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
         only = None if execution_id is None else check_id(execution_id)

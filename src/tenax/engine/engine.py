@@ -29,7 +29,7 @@ from tenax.errors import UsageError
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
-from tenax.model.views import LimitAnswer, Queue, Tree, Worker, WorkerInFull
+from tenax.model.views import ItemInfo, LimitAnswer, Queue, Tree, Worker, WorkerInFull
 from tenax.model.wire import (
     Assignment,
     EndedLife,
@@ -201,7 +201,7 @@ class Engine:
         states: Sequence[str] | None = None,
         after: int = -1,
         limit: int = 100,
-    ) -> Sequence[dict[str, Any]]:
+    ) -> Sequence[ItemInfo]:
         """The items of a fan-out, by their place in the list, after this one."""
         return await views.items(self.core, execution_id, step, states=states, after=after, limit=limit)
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec import to_builtins
+
 from tenax.engine.core import Core, no_execution
 from tenax.engine.nets import held_steps
 from tenax.engine.waiting_at import NOTHING, Standing, items_waiting_at, steps_waiting_at
@@ -16,7 +18,7 @@ from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
 from tenax.model.findings import suggest
 from tenax.model.state import fold
-from tenax.model.views import Tree
+from tenax.model.views import Awaited, ItemInfo, Tree
 from tenax.policy.explain import explain_decision
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store import executions
@@ -147,8 +149,8 @@ async def items(
     states: Sequence[str] | None,
     after: int,
     limit: int,
-) -> list[dict[str, Any]]:
-    """The items of a fan-out, live and ended."""
+) -> list[ItemInfo]:
+    """Returns the items of a fan-out, live and ended."""
     async with core.transaction() as tx:
         row = await executions.get_execution(tx, execution_id)
         if row is None:
@@ -161,37 +163,37 @@ async def items(
         stored = None if states is None else ["leased" if name == "running" else name for name in states]
         found = await list_items(tx, execution_id, step, states=stored, after=after, limit=limit)
     return [
-        {
-            "item": item["item_no"],
-            "status": "running" if item["state"] == "leased" else item["state"],
-            "attempt": item["attempt"],
-            "max_attempts": item["max_attempts"] or plan.steps[step].policy.policy.max_attempts,
-            "result": item["result"],
-            "failure": item["failure"],
-            "available_at": timestamp(item["available_at"]),
-            "last_error": item["last_error"],
-            "lost_by": item["lost_by"],
-            "worker": item["worker"],
-            "waiting": _waiting_for(item["awaiting"], item["child"], timestamp(item["until"])),
-        }
+        ItemInfo(
+            item=item["item_no"],
+            status="running" if item["state"] == "leased" else item["state"],
+            attempt=item["attempt"],
+            max_attempts=item["max_attempts"] or plan.steps[step].policy.policy.max_attempts,
+            result=item["result"],
+            failure=item["failure"],
+            available_at=timestamp(item["available_at"]),
+            last_error=item["last_error"],
+            lost_by=item["lost_by"],
+            worker=item["worker"],
+            waiting=_waiting_for(item["awaiting"], item["child"], timestamp(item["until"])),
+        )
         for item in found
     ]
 
 
-def _waiting_for(awaiting: str | None, child: int | None, until: str | None) -> dict[str, Any] | None:
-    """What an item waits for that nobody works on, in the words of `action_started`."""
+def _waiting_for(awaiting: str | None, child: int | None, until: str | None) -> Awaited | None:
+    """Returns what an item waits for that nobody works on. None, if it waits for nothing or for a worker."""
     if awaiting is None:
         return None
     kind, _, name = awaiting.partition(":")
     match kind:
         case "sleep":
-            return {"for": kind, "until": until}
+            return Awaited(kind=kind, until=until)
         case "signal":
-            return {"for": kind, "signal": name, "deadline_at": until}
+            return Awaited(kind=kind, signal=name, deadline_at=until)
         case "child":
-            return {"for": kind, "child": child, "deadline_at": until}
+            return Awaited(kind=kind, child=child, deadline_at=until)
         case _:
-            return {"for": kind, "deadline_at": until}
+            return Awaited(kind=kind, deadline_at=until)
 
 
 async def tree(core: Core, execution_id: int) -> Tree:
@@ -280,7 +282,8 @@ def _telling(item: dict[str, Any] | None, waits_at: Standing) -> dict[str, Any] 
     if item is None:
         return None
     told = {name: value for name, value in item.items() if name not in ("id", "child", "until")}
-    return {**told, "awaiting": _waiting_for(item["awaiting"], item["child"], item["until"]), **waits_at}
+    awaited = _waiting_for(item["awaiting"], item["child"], item["until"])
+    return {**told, "awaiting": to_builtins(awaited), **waits_at}
 
 
 async def plan_id(core: Core, execution_id: int) -> int:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from msgspec import UNSET, UnsetType, field
+
 from tenax.model.health import Health, WorkerState
 from tenax.model.values import Value
 
 ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
-
+ItemStatus = Literal[
+    "waiting", "queued", "running", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"
+]
 
 HealthColumn = Literal[
     "heartbeat_age",
@@ -28,6 +32,41 @@ HealthValue = bool | int | float | str | None
 
 class View(Value):
     """A view, or a part of one. All its fields are always there."""
+
+
+class OpenPart(Value):
+    """A part of a view that the API describes as an open object: fields may be absent, and more may come."""
+
+
+class Awaited(OpenPart):
+    """What an item waits for that nobody works on, in the words of `action_started`."""
+
+    kind: str = field(name="for")
+    """`sleep`, `signal`, `approval`, `callback` or `child`."""
+    signal: str | UnsetType = UNSET
+    child: int | UnsetType | None = UNSET
+    until: str | UnsetType | None = UNSET
+    """Of a sleep; of the others it is `deadline_at`."""
+    deadline_at: str | UnsetType | None = UNSET
+
+
+class ItemInfo(View):
+    """One element of a fan-out. `item` is its place in the list, from 0."""
+
+    item: int
+    status: ItemStatus
+    attempt: int | None
+    """None of an item that was cancelled."""
+    max_attempts: int | None
+    result: Any
+    failure: dict[str, Any] | None
+    available_at: str | None
+    last_error: str | None
+    lost_by: list[str]
+    """The workers that it has cost their lease."""
+    worker: str | None
+    waiting: Awaited | None
+    """What it waits for that nobody works on: a sleep, a signal, an approval, a callback, a child."""
 
 
 class Tree(View):

@@ -11,7 +11,7 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from tenax.model.views import ExecutionStatus, View
+from tenax.model.views import ExecutionStatus, ItemInfo, View
 from tenax.model.wire import (
     Assignments,
     EndedLifeAnswer,
@@ -20,14 +20,12 @@ from tenax.model.wire import (
     ReportAnswers,
     Submitted,
 )
+from tenax.server.view_types import list_adapter
 from tenax.store.tokens import Role
 
 _encode_view = msgspec.json.Encoder().encode
 
 Compensation = Literal["running", "completed", "failed", "cancelled"]
-ItemStatus = Literal[
-    "waiting", "queued", "running", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,26 +167,6 @@ class ApprovalAnswer:
     step: str
     item: int | None
     approved: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ItemInfo:
-    """One element of a fan-out. `item` is its place in the list, from 0."""
-
-    item: int
-    status: ItemStatus
-    attempt: int | None
-    """None of an item that was cancelled."""
-    max_attempts: int | None
-    result: Any
-    failure: dict[str, Any] | None
-    available_at: str | None
-    last_error: str | None
-    lost_by: list[str]
-    """The workers that it has cost their lease."""
-    worker: str | None
-    waiting: dict[str, Any] | None
-    """What it waits for that nobody works on: a sleep, a signal, an approval, a callback, a child."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +314,7 @@ RETRIED = TypeAdapter(RetryAnswer)
 PAUSED = TypeAdapter(PauseAnswer)
 SIGNALLED = TypeAdapter(SignalAnswer)
 APPROVAL = TypeAdapter(ApprovalAnswer)
-ITEMS = TypeAdapter(list[ItemInfo])
+ITEMS = list_adapter(ItemInfo)
 TREE = TypeAdapter(Tree)
 STORED_WORKFLOW = TypeAdapter(StoredWorkflow)
 WORKFLOWS = TypeAdapter(list[WorkflowInfo])

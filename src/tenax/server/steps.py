@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.views import ItemStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import ItemStatus, answer
+from tenax.server.answers import answer, answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, StepName, one_of, refuse_unknown_parameters
@@ -38,7 +39,7 @@ async def items(
     found = await engine(request).items(
         execution_id, step, states=one_of(ITEM_STATUSES, status), after=after, limit=limit
     )
-    return answer(found)
+    return answer_view(found)
 
 
 @router.post("/approve", **described(answers.APPROVAL, body=bodies.APPROVAL, optional=True))

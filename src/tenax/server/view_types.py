@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
-from tenax.model.views import View
+from tenax.model.views import OpenPart, View
 
 
 def view_adapter(view: type[View]) -> TypeAdapter[Any]:
@@ -31,10 +31,16 @@ def _described(view: type[View]) -> type:
 
 
 def _plain(hint: Any) -> Any:
-    """Puts dataclasses in the place of the views that a type names."""
+    """Puts dataclasses in the place of the views that a type names, and open objects in that of open parts."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None:
-        return _described(hint) if isinstance(hint, type) and issubclass(hint, View) else hint
+        return _plain_class(hint) if isinstance(hint, type) else hint
     if origin in (Union, UnionType):
         return reduce(or_, (_plain(one) for one in arguments))
     return hint if origin is not list else list[_plain(arguments[0])]  # type: ignore[misc]  # the same
+
+
+def _plain_class(hint: type) -> Any:
+    if issubclass(hint, View):
+        return _described(hint)
+    return dict[str, Any] if issubclass(hint, OpenPart) else hint
