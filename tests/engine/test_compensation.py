@@ -115,7 +115,7 @@ async def test_one_that_fails_for_good_is_told_and_the_rest_still_run(hand):
     assert execution["failure"]["step"] == "d", "why it failed is not why it could not be undone"
     assert execution["steps"]["b"]["status"] == "completed"
     [listed] = await hand.engine.list()
-    assert listed["compensation"] == "failed"
+    assert listed.compensation == "failed"
 
 
 async def test_one_whose_attempts_are_used_up_fails(hand):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from inspect import getdoc
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():
 @pytest.mark.parametrize(
     ("adapter", "view"),
     [
+        (answers.EXECUTIONS, views.ExecutionSummary),
         (answers.ITEMS, views.ItemInfo),
         (fleet_answers.QUEUES, views.Queue),
         (fleet_answers.LIMITED, views.LimitAnswer),
@@ -30,4 +32,4 @@ def test_a_view_is_described_by_its_own_fields(adapter, view):
     schema = adapter.json_schema(mode="serialization")
     described = schema.get("$defs", {}).get(view.__name__, schema)
     assert list(described["properties"]) == [field.encode_name for field in msgspec.structs.fields(view)]
-    assert described["description"] == view.__doc__
+    assert described["description"] == getdoc(view)

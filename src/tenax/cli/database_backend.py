@@ -33,7 +33,7 @@ class DatabaseBackend:
         return await self._engine.get(check_id(execution_id))
 
     async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
-        return await self._engine.list(
+        found = await self._engine.list(
             states=list(wanted.states) or None,
             workflow=wanted.workflow,
             since=wanted.since,
@@ -42,6 +42,7 @@ class DatabaseBackend:
             top=wanted.top,
             compensation=wanted.compensation,
         )
+        return [to_builtins(one) for one in found]
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
         return await self._engine.events(check_id(execution_id), after=after)

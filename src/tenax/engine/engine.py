@@ -29,7 +29,7 @@ from tenax.errors import UsageError
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
-from tenax.model.views import ItemInfo, LimitAnswer, Queue, Tree, Worker, WorkerInFull
+from tenax.model.views import ExecutionSummary, ItemInfo, LimitAnswer, Queue, Tree, Worker, WorkerInFull
 from tenax.model.wire import (
     Assignment,
     EndedLife,
@@ -155,7 +155,7 @@ class Engine:
         limit: int = 50,
         top: bool = False,
         compensation: str | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> list[ExecutionSummary]:
         """The newest first; `top`: without those that others started; `compensation`: only where they stand so."""
         return await views.list_(
             self.core,

@@ -12,13 +12,13 @@ from msgspec import to_builtins
 
 from tenax.engine.core import Core, no_execution
 from tenax.engine.nets import held_steps
-from tenax.engine.waiting_at import NOTHING, Standing, items_waiting_at, steps_waiting_at
+from tenax.engine.waiting_at import NOTHING, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
 from tenax.model.findings import suggest
 from tenax.model.state import fold
-from tenax.model.views import Awaited, ItemInfo, Tree
+from tenax.model.views import Awaited, Compensation, ExecutionSummary, ItemInfo, Standing, Tree, WaitingItem
 from tenax.policy.explain import explain_decision
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store import executions
@@ -63,7 +63,7 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
     steps = {name: step.as_dict() for name, step in state.steps.items()}
     for name, planned in plan.steps.items():
         steps[name] |= _of_plan(plan, planned) | {"children": _children_of(children, name)}
-        steps[name] |= {**waiting_at.get(name, NOTHING), "held": held.get(name)}
+        steps[name] |= {**to_builtins(waiting_at.get(name, NOTHING)), "held": held.get(name)}
         if steps[name]["max_attempts"] is None:
             steps[name]["max_attempts"] = planned.policy.policy.max_attempts
     for (_, name), ended in results.items():
@@ -136,7 +136,7 @@ def _parent(row: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _compensation(row: dict[str, Any]) -> str | None:
+def _compensation(row: dict[str, Any]) -> Compensation | None:
     """While what still runs is waited for, it is under way as well."""
     return "running" if row["compensation"] == "waiting" else row["compensation"]
 
@@ -245,7 +245,7 @@ async def list_(
     limit: int = 50,
     top: bool = False,
     compensation: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[ExecutionSummary]:
     async with core.transaction() as tx:
         rows = await executions.list_executions(
             tx,
@@ -260,30 +260,41 @@ async def list_(
         telling = [row["waiting"]["id"] for row in rows if row["waiting"] is not None]
         waiting_at = await items_waiting_at(tx, core, telling)
     return [
-        {
-            "id": row["id"],
-            "workflow": row["workflow"],
-            "version": row["version"],
-            "status": row["state"],
-            "failure": row["failure"],
-            "created_at": timestamp(row["created_at"]),
-            "finished_at": timestamp(row["finished_at"]),
-            "retry_of": row["retry_of"],
-            "parent": row["parent_id"],
-            "compensation": _compensation(row),
-            "waiting": _telling(row["waiting"], waiting_at.get(row["id"], NOTHING)),
-        }
+        ExecutionSummary(
+            id=row["id"],
+            workflow=row["workflow"],
+            version=row["version"],
+            status=row["state"],
+            failure=row["failure"],
+            created_at=timestamp(row["created_at"]),
+            finished_at=timestamp(row["finished_at"]),
+            retry_of=row["retry_of"],
+            parent=row["parent_id"],
+            compensation=_compensation(row),
+            waiting=_telling(row["waiting"], waiting_at.get(row["id"], NOTHING)),
+        )
         for row in rows
     ]
 
 
-def _telling(item: dict[str, Any] | None, waits_at: Standing) -> dict[str, Any] | None:
-    """The work item that tells most of its execution."""
+def _telling(item: dict[str, Any] | None, waits_at: Standing) -> WaitingItem | None:
     if item is None:
         return None
-    told = {name: value for name, value in item.items() if name not in ("id", "child", "until")}
-    awaited = _waiting_for(item["awaiting"], item["child"], item["until"])
-    return {**told, "awaiting": to_builtins(awaited), **waits_at}
+    return WaitingItem(
+        item=item["item"],
+        step=item["step"],
+        state=item["state"],
+        attempt=item["attempt"],
+        counted=item["counted"],
+        lost_by=item["lost_by"],
+        awaiting=_waiting_for(item["awaiting"], item["child"], item["until"]),
+        last_error=item["last_error"],
+        compensates=item["compensates"],
+        available_at=item["available_at"],
+        max_attempts=item["max_attempts"],
+        unserved=waits_at.unserved,
+        limited=waits_at.limited,
+    )
 
 
 async def plan_id(core: Core, execution_id: int) -> int:

@@ -13,6 +13,7 @@ from tenax.model.health import Health, WorkerState
 from tenax.model.values import Value
 
 ExecutionStatus = Literal["running", "paused", "completed", "failed", "cancelled"]
+Compensation = Literal["running", "completed", "failed", "cancelled"]
 ItemStatus = Literal[
     "waiting", "queued", "running", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"
 ]
@@ -48,6 +49,78 @@ class Awaited(OpenPart):
     until: str | UnsetType | None = UNSET
     """Of a sleep; of the others it is `deadline_at`."""
     deadline_at: str | UnsetType | None = UNSET
+
+
+class IdleWorker(OpenPart):
+    """A worker that is able to run an item and is kept from it."""
+
+    name: str
+    state: WorkerState
+    state_actor: str | None
+    health: Health
+
+
+class Unserved(OpenPart):
+    """Why no worker takes work that is ready, and what that work asks for."""
+
+    reason: str
+    since: str
+    queue: str
+    labels: dict[str, str]
+    idle: list[IdleWorker]
+    """At most so many as people are told the names of."""
+
+
+class Limited(OpenPart):
+    """Which limit keeps work that is ready from starting."""
+
+    reason: str
+    since: str
+
+
+class Standing(OpenPart):
+    """What ready work waits at; each null where it is not so."""
+
+    unserved: Unserved | None = None
+    limited: Limited | None = None
+
+
+class WaitingItem(OpenPart):
+    """The work item that tells most of its execution."""
+
+    item: int | None
+    step: str
+    state: str
+    """In the words of steps."""
+    attempt: int
+    counted: int
+    lost_by: list[str]
+    awaiting: Awaited | None
+    last_error: str | None
+    compensates: bool
+    available_at: str
+    max_attempts: int | None
+    unserved: Unserved | None
+    limited: Limited | None
+
+
+class ExecutionSummary(View):
+    """An execution in a list. `waiting` is the work item that tells most, where there is one: with what it is `awaiting`, and
+    why it is ready and does not run (`unserved`, `limited`).
+    """
+
+    id: int
+    workflow: str
+    version: str | None
+    status: ExecutionStatus
+    failure: dict[str, Any] | None
+    created_at: str
+    finished_at: str | None
+    retry_of: int | None
+    parent: int | None
+    """The execution that started it, where it is a child."""
+    compensation: Compensation | None
+    waiting: WaitingItem | None
 
 
 class ItemInfo(View):

@@ -11,7 +11,7 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from tenax.model.views import ExecutionStatus, ItemInfo, View
+from tenax.model.views import Compensation, ExecutionStatus, ExecutionSummary, ItemInfo, View
 from tenax.model.wire import (
     Assignments,
     EndedLifeAnswer,
@@ -24,8 +24,6 @@ from tenax.server.view_types import list_adapter
 from tenax.store.tokens import Role
 
 _encode_view = msgspec.json.Encoder().encode
-
-Compensation = Literal["running", "completed", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +61,6 @@ class Execution:
     last_seq: int
     """The sequence number of the last event in it: where to go on with `/events?after=`."""
     steps: dict[str, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionSummary:
-    """An execution in a list. `waiting` is the work item that tells most, where there is one: with what it is `awaiting`, and
-    why it is ready and does not run (`unserved`, `limited`).
-    """
-
-    id: int
-    workflow: str
-    version: str | None
-    status: ExecutionStatus
-    failure: dict[str, Any] | None
-    created_at: str
-    finished_at: str | None
-    retry_of: int | None
-    parent: int | None
-    """The execution that started it, where it is a child."""
-    compensation: Compensation | None
-    waiting: dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +281,7 @@ class Problem:
 
 
 EXECUTION = TypeAdapter(Execution)
-EXECUTIONS = TypeAdapter(list[ExecutionSummary])
+EXECUTIONS = list_adapter(ExecutionSummary)
 EVENTS = TypeAdapter(list[Event])
 NEWS = TypeAdapter(News)
 EXPLANATIONS = TypeAdapter(list[Explanation])

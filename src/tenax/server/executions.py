@@ -9,9 +9,9 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.model.views import ExecutionStatus
+from tenax.model.views import Compensation, ExecutionStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import Compensation, answer, answer_view
+from tenax.server.answers import answer, answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
@@ -67,7 +67,7 @@ async def list_executions(
         top=top,
         compensation=compensation,
     )
-    return answer(found)
+    return answer_view(found)
 
 
 @router.get("/{execution_id}", **described(answers.EXECUTION))
