@@ -55,7 +55,8 @@ class DatabaseBackend:
     async def explain(
         self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
     ) -> Sequence[dict[str, Any]]:
-        return await self._engine.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
+        found = await self._engine.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
+        return [to_builtins(one) for one in found]
 
     async def items(
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
@@ -84,17 +85,19 @@ class DatabaseBackend:
 
     async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
         async with self._writing():
-            return await self._engine.signal(
+            done = await self._engine.signal(
                 check_id(execution_id), name, data=data, key=key, actor=self._actor
             )
+        return dict(to_builtins(done))
 
     async def decide_approval(
         self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
     ) -> dict[str, Any]:
         async with self._writing():
-            return await self._engine.decide_approval(
+            done = await self._engine.decide_approval(
                 check_id(execution_id), step, approved=approved, item=item, actor=self._actor, reason=reason
             )
+        return dict(to_builtins(done))
 
     async def pause(self, execution_id: int, *, reason: str | None) -> bool:
         async with self._writing():
@@ -105,10 +108,11 @@ class DatabaseBackend:
             return await self._engine.resume(check_id(execution_id), actor=self._actor, reason=reason)
 
     async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
-        return await self._engine.store_workflow(source, filename=filename, files=dict(files))
+        stored = await self._engine.store_workflow(source, filename=filename, files=dict(files))
+        return dict(to_builtins(stored))
 
     async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
-        return await self._engine.workflows(name)
+        return [to_builtins(one) for one in await self._engine.workflows(name)]
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
         return [to_builtins(worker) for worker in await self._engine.workers(all=all)]

@@ -29,7 +29,20 @@ from tenax.errors import UsageError
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
-from tenax.model.views import ExecutionSummary, ItemInfo, LimitAnswer, Queue, Tree, Worker, WorkerInFull
+from tenax.model.views import (
+    ApprovalAnswer,
+    ExecutionSummary,
+    Explanation,
+    ItemInfo,
+    LimitAnswer,
+    Queue,
+    SignalAnswer,
+    StoredWorkflow,
+    Tree,
+    Worker,
+    WorkerInFull,
+    WorkflowInfo,
+)
 from tenax.model.wire import (
     Assignment,
     EndedLife,
@@ -131,7 +144,7 @@ class Engine:
 
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
+    ) -> StoredWorkflow:
         """Stores a definition without running it: `workflow: NAME` finds it then."""
         return await definitions.store_workflow(self.core, source, filename, files)
 
@@ -139,7 +152,7 @@ class Engine:
         """Whether it has async steps, or its children have."""
         return await definitions.is_called_back(self.core, await views.plan_id(self.core, execution_id))
 
-    async def workflows(self, name: str | None = None) -> Sequence[dict[str, Any]]:
+    async def workflows(self, name: str | None = None) -> Sequence[WorkflowInfo]:
         return await definitions.list_workflows(self.core, name)
 
     async def get(self, execution_id: int) -> dict[str, Any]:
@@ -184,7 +197,7 @@ class Engine:
         step: str | None = None,
         attempt: int | None = None,
         item: int | None = None,
-    ) -> Sequence[dict[str, Any]]:
+    ) -> Sequence[Explanation]:
         return await views.explain(self.core, execution_id, step=step, attempt=attempt, item=item)
 
     async def verify(
@@ -220,7 +233,7 @@ class Engine:
 
     async def signal(
         self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
-    ) -> dict[str, Any]:
+    ) -> SignalAnswer:
         """Told to the step that waits for it; kept, where none does yet."""
         return await waiting.signal(self.core, execution_id, name, data=data, key=key, actor=actor)
 
@@ -233,7 +246,7 @@ class Engine:
         actor: str,
         item: int | None = None,
         reason: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ApprovalAnswer:
         return await waiting.decide_approval(
             self.core, execution_id, step, approved=approved, item=item, actor=actor, reason=reason
         )

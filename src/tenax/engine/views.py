@@ -18,7 +18,16 @@ from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
 from tenax.model.findings import suggest
 from tenax.model.state import fold
-from tenax.model.views import Awaited, Compensation, ExecutionSummary, ItemInfo, Standing, Tree, WaitingItem
+from tenax.model.views import (
+    Awaited,
+    Compensation,
+    ExecutionSummary,
+    Explanation,
+    ItemInfo,
+    Standing,
+    Tree,
+    WaitingItem,
+)
 from tenax.policy.explain import explain_decision
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store import executions
@@ -350,7 +359,7 @@ async def explain(
     step: str | None = None,
     attempt: int | None = None,
     item: int | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Explanation]:
     """Every decision on retries, in plain English; of one step, item or attempt where they are named."""
     found = await events(core, execution_id)
     known = {e["step"] for e in found if e["step"] is not None}
@@ -378,21 +387,21 @@ def _attempt_of(e: dict[str, Any]) -> tuple[Any, ...]:
     return (e["step"], e["item"], e["attempt"], e["type"].startswith("compensation_"))
 
 
-def _explained(decided: dict[str, Any], failure: dict[str, Any] | None) -> dict[str, Any]:
+def _explained(decided: dict[str, Any], failure: dict[str, Any] | None) -> Explanation:
     decision = decided["data"]["decision"]
-    return {
-        "step": decided["step"],
-        "item": decided["item"],
-        "attempt": decided["attempt"],
-        "compensation": decided["type"].startswith("compensation_"),
-        "at": decided["at"],
-        "verdict": decision["verdict"],
-        "rule": decision["rule"],
-        "reason": decision.get("reason"),
-        "failure": failure,
-        "decision": decision,
-        "text": _text(decided, decision, failure),
-    }
+    return Explanation(
+        step=decided["step"],
+        item=decided["item"],
+        attempt=decided["attempt"],
+        compensation=decided["type"].startswith("compensation_"),
+        at=decided["at"],
+        verdict=decision["verdict"],
+        rule=decision["rule"],
+        reason=decision.get("reason"),
+        failure=failure,
+        decision=decision,
+        text=_text(decided, decision, failure),
+    )
 
 
 def _text(decided: dict[str, Any], decision: dict[str, Any], failure: dict[str, Any] | None) -> str:

@@ -142,6 +142,67 @@ class ItemInfo(View):
     """What it waits for that nobody works on: a sleep, a signal, an approval, a callback, a child."""
 
 
+class Explanation(View):
+    """One decision on a retry: the rule that gave it, what it saw, and the same in plain English."""
+
+    step: str | None
+    item: int | None
+    attempt: int | None
+    compensation: bool
+    """The attempt was one of the step's `compensate`."""
+    at: str
+    verdict: str
+    rule: str
+    reason: str | None
+    failure: dict[str, Any] | None
+    decision: dict[str, Any]
+    text: str
+
+
+class Delivery(View):
+    """The wait that took a signal."""
+
+    step: str
+    item: int | None
+
+
+class SignalAnswer(View):
+    id: int
+    signal: str
+    delivered_to: Delivery | None
+    """None: nothing waits for it yet; it is kept for the wait that will."""
+    created: bool
+    """False where the key was known: it is the earlier signal."""
+    expected: bool
+    """False where no step of the definition waits for a signal of this name."""
+    names: list[str] | None
+    """The signals that its steps wait for; null where a template says it, so that it may be any."""
+
+
+class ApprovalAnswer(View):
+    id: int
+    step: str
+    item: int | None
+    approved: bool
+
+
+class StoredWorkflow(View):
+    name: str
+    version: str | None
+    hash: str
+    created: bool
+    """False where the very same definition was stored before."""
+
+
+class WorkflowInfo(View):
+    """A stored definition. Its hash is its identity."""
+
+    name: str
+    version: str | None
+    hash: str
+    created_at: str
+
+
 class Tree(View):
     """An execution and its children. `more` is how many children there are beyond those that are shown."""
 

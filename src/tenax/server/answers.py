@@ -11,7 +11,18 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from tenax.model.views import Compensation, ExecutionStatus, ExecutionSummary, ItemInfo, View
+from tenax.model.views import (
+    ApprovalAnswer,
+    Compensation,
+    ExecutionStatus,
+    ExecutionSummary,
+    Explanation,
+    ItemInfo,
+    SignalAnswer,
+    StoredWorkflow,
+    View,
+    WorkflowInfo,
+)
 from tenax.model.wire import (
     Assignments,
     EndedLifeAnswer,
@@ -20,7 +31,7 @@ from tenax.model.wire import (
     ReportAnswers,
     Submitted,
 )
-from tenax.server.view_types import list_adapter
+from tenax.server.view_types import list_adapter, view_adapter
 from tenax.store.tokens import Role
 
 _encode_view = msgspec.json.Encoder().encode
@@ -84,24 +95,6 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """One decision on a retry: the rule that gave it, what it saw, and the same in plain English."""
-
-    step: str | None
-    item: int | None
-    attempt: int | None
-    compensation: bool
-    """The attempt was one of the step's `compensate`."""
-    at: str
-    verdict: str
-    rule: str
-    reason: str | None
-    failure: dict[str, Any] | None
-    decision: dict[str, Any]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class CancelAnswer:
     id: int
     status: Literal["cancelled"]
@@ -115,36 +108,6 @@ class PauseAnswer:
     status: Literal["paused", "running"]
     changed: bool
     """False where it was so already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The wait that took a signal."""
-
-    step: str
-    item: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class SignalAnswer:
-    id: int
-    signal: str
-    delivered_to: Delivery | None
-    """None: nothing waits for it yet; it is kept for the wait that will."""
-    created: bool
-    """False where the key was known: it is the earlier signal."""
-    expected: bool
-    """False where no step of the definition waits for a signal of this name."""
-    names: list[str] | None
-    """The signals that its steps wait for; null where a template says it, so that it may be any."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalAnswer:
-    id: int
-    step: str
-    item: int | None
-    approved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,25 +126,6 @@ class Tree:
     finished_at: str | None
     children: list[Tree]
     more: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredWorkflow:
-    name: str
-    version: str | None
-    hash: str
-    created: bool
-    """False where the very same definition was stored before."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowInfo:
-    """A stored definition. Its hash is its identity."""
-
-    name: str
-    version: str | None
-    hash: str
-    created_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,18 +228,18 @@ EXECUTION = TypeAdapter(Execution)
 EXECUTIONS = list_adapter(ExecutionSummary)
 EVENTS = TypeAdapter(list[Event])
 NEWS = TypeAdapter(News)
-EXPLANATIONS = TypeAdapter(list[Explanation])
+EXPLANATIONS = list_adapter(Explanation)
 SUBMITTED = TypeAdapter(Submitted)
 SUBMITTED_MANY = TypeAdapter(list[Submitted])
 CANCELLED = TypeAdapter(CancelAnswer)
 RETRIED = TypeAdapter(RetryAnswer)
 PAUSED = TypeAdapter(PauseAnswer)
-SIGNALLED = TypeAdapter(SignalAnswer)
-APPROVAL = TypeAdapter(ApprovalAnswer)
+SIGNALLED = view_adapter(SignalAnswer)
+APPROVAL = view_adapter(ApprovalAnswer)
 ITEMS = list_adapter(ItemInfo)
 TREE = TypeAdapter(Tree)
-STORED_WORKFLOW = TypeAdapter(StoredWorkflow)
-WORKFLOWS = TypeAdapter(list[WorkflowInfo])
+STORED_WORKFLOW = view_adapter(StoredWorkflow)
+WORKFLOWS = list_adapter(WorkflowInfo)
 CALLED_BACK = TypeAdapter(CallbackAnswer)
 VERIFIED = TypeAdapter(Verified)
 TOKENS = TypeAdapter(list[TokenInfo])
@@ -315,8 +259,8 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status, media_type="application/json")
 
 
-def answer_view(view: View | Sequence[View]) -> Response:
-    return Response(_encode_view(view), media_type="application/json")
+def answer_view(view: View | Sequence[View], status: int = 200) -> Response:
+    return Response(_encode_view(view), status, media_type="application/json")
 
 
 def answer_bytes(body: bytes) -> Response:

@@ -112,7 +112,7 @@ async def explain(
 ) -> Response:
     """Why it was retried, or not: every decision, of one step, item or attempt where they are named."""
     found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
-    return answer(found)
+    return answer_view(found)
 
 
 @router.post("/{execution_id}/cancel", **described(answers.CANCELLED, body=bodies.REASON, optional=True))
@@ -146,7 +146,7 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
     done = await engine(request).signal(
         execution_id, body.name, data=body.data, key=body.key, actor=actor(request)
     )
-    return answer(done)
+    return answer_view(done)
 
 
 @router.get("/{execution_id}/tree", **described(answers.TREE))

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from tenax.model.views import ItemStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import answer, answer_view
+from tenax.server.answers import answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, StepName, one_of, refuse_unknown_parameters
@@ -59,4 +59,4 @@ async def _decide(request: Request, execution_id: int, step: str, *, approved: b
     done = await engine(request).decide_approval(
         execution_id, step, approved=approved, item=body.item, actor=actor(request), reason=body.reason
     )
-    return answer(done)
+    return answer_view(done)
