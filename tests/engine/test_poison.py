@@ -167,7 +167,7 @@ async def test_an_item_whose_attempts_are_used_up_fails_and_its_workers_are_pard
 
 async def test_a_person_releases_it_and_one_more_loss_quarantines_it_again(hand):
     id_ = await quarantined(hand)
-    assert (await hand.engine.retry(id_, actor="ann", reason="mended"))["steps"] == ["only"]
+    assert (await hand.engine.retry(id_, actor="ann", reason="mended")).steps == ["only"]
     assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
     step = (await hand.engine.get(id_))["steps"]["only"]
     assert (step["status"], step["held"]) == ("retrying", None)

@@ -373,7 +373,7 @@ async def test_an_execution_that_retries_another_is_decided_step_by_step_to_its_
     first = await hand.submit(chain(4))
     await hand.succeed(await hand.lease_one(), "kept")
     await hand.fail(await hand.lease_one(), status_code=404)
-    id_ = (await hand.engine.retry(first, actor="ann", from_failed=True))["id"]
+    id_ = (await hand.engine.retry(first, actor="ann", from_failed=True)).id
     for step in ("s1", "s2"):
         a = await hand.lease_one()
         assert a.step == step

@@ -79,9 +79,10 @@ class DatabaseBackend:
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
         async with self._writing():
-            return await self._engine.retry(
+            done = await self._engine.retry(
                 check_id(execution_id), actor=self._actor, reason=reason, from_failed=from_failed
             )
+        return {name: value for name, value in to_builtins(done).items() if value is not None}
 
     async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
         async with self._writing():

@@ -36,6 +36,7 @@ from tenax.model.views import (
     ItemInfo,
     LimitAnswer,
     Queue,
+    RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
     Tree,
@@ -269,7 +270,7 @@ class Engine:
 
     async def retry(
         self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
-    ) -> dict[str, Any]:
+    ) -> RetryAnswer:
         """Waiting: now. Finished: a new execution, linked to this one."""
         if await control.is_open(self.core, execution_id):
             if from_failed:
@@ -277,12 +278,12 @@ class Engine:
                     f"execution {execution_id} is still open: `--from-failed` is for a finished one"
                 )
             steps = await control.retry_now(self.core, execution_id, actor=actor, reason=reason)
-            return {"id": execution_id, "created": False, "steps": steps}
+            return RetryAnswer(id=execution_id, created=False, steps=steps)
         start = await control.retry_anew(
             self.core, execution_id, actor=actor, reason=reason, from_failed=from_failed
         )
         [submitted] = await self._submit([start])
-        return {"id": submitted.id, "created": True, "retry_of": execution_id}
+        return RetryAnswer(id=submitted.id, created=True, retry_of=execution_id)
 
     # -- workers
 

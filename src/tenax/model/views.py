@@ -186,6 +186,15 @@ class ApprovalAnswer(View):
     approved: bool
 
 
+class RetryAnswer(View):
+    """Waiting: the `steps` that now run at once. Finished: the new execution, linked to the old one by `retry_of`."""
+
+    id: int
+    created: bool
+    steps: list[str] | None = None
+    retry_of: int | None = None
+
+
 class StoredWorkflow(View):
     name: str
     version: str | None

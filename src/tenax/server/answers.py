@@ -18,6 +18,7 @@ from tenax.model.views import (
     ExecutionSummary,
     Explanation,
     ItemInfo,
+    RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
     View,
@@ -137,16 +138,6 @@ class CallbackAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryAnswer:
-    """Waiting: the `steps` that now run at once. Finished: the new execution, linked to the old one by `retry_of`."""
-
-    id: int
-    created: bool
-    steps: list[str] | None = None
-    retry_of: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Checked:
     """How much was checked. `decisions` are those that were made again."""
 
@@ -232,7 +223,7 @@ EXPLANATIONS = list_adapter(Explanation)
 SUBMITTED = TypeAdapter(Submitted)
 SUBMITTED_MANY = TypeAdapter(list[Submitted])
 CANCELLED = TypeAdapter(CancelAnswer)
-RETRIED = TypeAdapter(RetryAnswer)
+RETRIED = view_adapter(RetryAnswer)
 PAUSED = TypeAdapter(PauseAnswer)
 SIGNALLED = view_adapter(SignalAnswer)
 APPROVAL = view_adapter(ApprovalAnswer)

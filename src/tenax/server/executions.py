@@ -162,4 +162,4 @@ async def retry(request: Request, execution_id: ExecutionId) -> Response:
     done = await engine(request).retry(
         execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed
     )
-    return answer(answers.RetryAnswer(**done))
+    return answer_view(done)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import make_dataclass
 from functools import cache, reduce
 from operator import or_
 from types import UnionType
@@ -11,6 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter
 
 from tenax.model.views import OpenPart, View
+from tenax.server.struct_bodies import dataclass_like
 
 
 def view_adapter(view: type[View]) -> TypeAdapter[Any]:
@@ -25,9 +25,8 @@ def list_adapter(view: type[View]) -> TypeAdapter[Any]:
 @cache
 def _described(view: type[View]) -> type:
     """Makes a dataclass with the name, the fields and the docstring of a view."""
-    hints = get_type_hints(view)
-    fields = [(name, _plain(hints[name])) for name in view.__struct_fields__]
-    return make_dataclass(view.__name__, fields, frozen=True, namespace={"__doc__": view.__doc__})
+    hints = {name: _plain(hint) for name, hint in get_type_hints(view).items()}
+    return dataclass_like(view, view.__name__, hints, view.__doc__)
 
 
 def _plain(hint: Any) -> Any:
