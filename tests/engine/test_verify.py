@@ -234,10 +234,10 @@ async def test_pages_follow_each_other(hand, monkeypatch):
         await hand.submit()
     monkeypatch.setattr(verifying, "EXECUTIONS_AT_ONCE", 3)
     page = await hand.engine.verify()
-    assert page["checked"]["executions"] == 3
+    assert page.checked.executions == 3
     assert (await verify(hand))["executions"] == 7
     monkeypatch.setattr(verifying, "PAGE_SECONDS", -1.0)  # a page ends with the first of them
-    assert (await hand.engine.verify())["checked"]["executions"] == 1
+    assert (await hand.engine.verify()).checked.executions == 1
     assert (await verify(hand))["executions"] == 7
 
 

@@ -20,6 +20,7 @@ def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():
 @pytest.mark.parametrize(
     ("adapter", "view"),
     [
+        (answers.VERIFIED, views.Verified),
         (answers.RETRIED, views.RetryAnswer),
         (answers.SIGNALLED, views.SignalAnswer),
         (answers.APPROVAL, views.ApprovalAnswer),

@@ -68,7 +68,7 @@ class DatabaseBackend:
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
         only = None if execution_id is None else check_id(execution_id)
-        return await self._engine.verify(after=after, since=since, only=only)
+        return dict(to_builtins(await self._engine.verify(after=after, since=since, only=only)))
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.tree(check_id(execution_id))))

@@ -40,6 +40,7 @@ from tenax.model.views import (
     SignalAnswer,
     StoredWorkflow,
     Tree,
+    Verified,
     Worker,
     WorkerInFull,
     WorkflowInfo,
@@ -203,9 +204,9 @@ class Engine:
 
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None
-    ) -> dict[str, Any]:
+    ) -> Verified:
         """Checks the next executions after this one against all laws. `next` is where to go on, None at the end."""
-        return (await verify_page(self.core, after=after, since=since, only=only)).as_dict()
+        return await verify_page(self.core, after=after, since=since, only=only)
 
     async def items(
         self,

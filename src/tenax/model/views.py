@@ -212,6 +212,38 @@ class WorkflowInfo(View):
     created_at: str
 
 
+class Checked(View):
+    """How much was checked. `decisions` are those that were made again."""
+
+    executions: int
+    events: int
+    decisions: int
+
+
+class Violation(View):
+    """One law that an execution breaks, and the ids of the events concerned."""
+
+    law: str
+    execution: int
+    step: str | None
+    item: int | None
+    attempt: int | None
+    events: list[int]
+    message: str
+
+
+class Verified(View):
+    """What the check of some executions found. `other_versions`: decisions that were not made again, by the decider's version."""
+
+    checked: Checked
+    violations: list[Violation]
+    not_shown: int
+    """Violations beyond those that are listed."""
+    other_versions: dict[str, int]
+    next: int | None
+    """Go on with `after`; null: all have been checked."""
+
+
 class Tree(View):
     """An execution and its children. `more` is how many children there are beyond those that are shown."""
 

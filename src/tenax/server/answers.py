@@ -21,6 +21,7 @@ from tenax.model.views import (
     RetryAnswer,
     SignalAnswer,
     StoredWorkflow,
+    Verified,
     View,
     WorkflowInfo,
 )
@@ -138,41 +139,6 @@ class CallbackAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """How much was checked. `decisions` are those that were made again."""
-
-    executions: int
-    events: int
-    decisions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One law that an execution breaks, and the ids of the events concerned."""
-
-    law: str
-    execution: int
-    step: str | None
-    item: int | None
-    attempt: int | None
-    events: list[int]
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What the check of some executions found. `other_versions`: decisions that were not made again, by the decider's version."""
-
-    checked: Checked
-    violations: list[Violation]
-    not_shown: int
-    """Violations beyond those that are listed."""
-    other_versions: dict[str, int]
-    next: int | None
-    """Go on with `after`; null: all have been checked."""
-
-
-@dataclass(frozen=True, slots=True)
 class TokenInfo:
     """A token, all but its secret."""
 
@@ -232,7 +198,7 @@ TREE = TypeAdapter(Tree)
 STORED_WORKFLOW = view_adapter(StoredWorkflow)
 WORKFLOWS = list_adapter(WorkflowInfo)
 CALLED_BACK = TypeAdapter(CallbackAnswer)
-VERIFIED = TypeAdapter(Verified)
+VERIFIED = view_adapter(Verified)
 TOKENS = TypeAdapter(list[TokenInfo])
 NEW_TOKEN = TypeAdapter(NewToken)
 HEALTH = TypeAdapter(Health)
