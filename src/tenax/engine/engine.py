@@ -14,6 +14,7 @@ import structlog
 from tenax.engine import callbacks, control, definitions, family, lives, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
+from tenax.engine.explanations import explain
 from tenax.engine.hand_back import release, release_grants
 from tenax.engine.heartbeats import Heartbeats
 from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
@@ -200,7 +201,7 @@ class Engine:
         attempt: int | None = None,
         item: int | None = None,
     ) -> Sequence[Explanation]:
-        return await views.explain(self.core, execution_id, step=step, attempt=attempt, item=item)
+        return await explain(self.core, execution_id, step=step, attempt=attempt, item=item)
 
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None
