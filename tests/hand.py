@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +166,17 @@ class Hand:
 
 
 @asynccontextmanager
-async def hand_on(url: str, home: Path, **settings: Any) -> AsyncIterator[Hand]:
+async def hand_on(
+    url: str, home: Path, *, at: datetime | None = None, **settings: Any
+) -> AsyncIterator[Hand]:
+    """Opens an engine at this time, or now."""
     chosen = Settings(home=home, database_url=url, **settings)
     async with Database.open(chosen) as database:
         clock = FakeClock(database)
         await clock.install()
+        if at is not None:
+            async with transaction(database) as tx:
+                await tx.execute("update tenax.fake_clock set at = $1", at)
         engine = Engine(database, chosen, roll=lambda: 0.5)
         await engine.prepare()
         yield Hand(engine, clock)

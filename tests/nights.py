@@ -160,26 +160,26 @@ class Night:
 
     async def some(self, state: str, workflow: str | None = None) -> list[int]:
         found = await self.hand.engine.list(states=[state], workflow=workflow, limit=500)
-        return [self.dice.choice(found)["id"]] if found else []
+        return [self.dice.choice(found).id] if found else []
 
     async def dawn(self) -> None:
         """Everything that is open goes on, and nothing fails any more."""
         for _ in range(200):
             await self.hand.settle_down()
             for paused in await self.hand.engine.list(states=["paused"], limit=500):
-                await self.hand.engine.resume(paused["id"], actor="dawn")
+                await self.hand.engine.resume(paused.id, actor="dawn")
             open_ones = await self.hand.engine.list(states=["running"], limit=500)
             if not open_ones:
                 return
             for one in open_ones:
-                if one["workflow"] != "parent":
+                if one.workflow != "parent":
                     continue
                 with contextlib.suppress(Conflict):
-                    await self.hand.engine.decide_approval(one["id"], "allowed", approved=True, actor="dawn")
+                    await self.hand.engine.decide_approval(one.id, "allowed", approved=True, actor="dawn")
             for a in await self.hand.lease("w3", slots=50):
                 await self.hand.report(a, Outcome("succeeded", {"n": 1.0}))
             await self.hand.pass_time(20)
-        raise AssertionError(f"these never end: {[one['id'] for one in open_ones]}")
+        raise AssertionError(f"these never end: {[one.id for one in open_ones]}")
 
 
 async def begin_to_undo(hand: Hand, count: int) -> None:

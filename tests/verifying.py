@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from hand import Hand
+from msgspec import to_builtins
 
 
 async def verify(hand: Hand, only: int | None = None, since: datetime | None = None) -> dict[str, Any]:
@@ -19,7 +20,7 @@ async def verify(hand: Hand, only: int | None = None, since: datetime | None = N
         "other_versions": {},
     }
     while after is not None:
-        page = await hand.engine.verify(after=after, since=since, only=only)
+        page = to_builtins(await hand.engine.verify(after=after, since=since, only=only))
         for name, count in page["checked"].items():
             whole[name] += count
         for name, count in page["other_versions"].items():

@@ -46,7 +46,7 @@ def test_copies_of_a_finished_execution_have_its_events_and_are_older_each(datab
         original = await engine.events(model)
         for copy in copies:
             assert without_ids_and_times(await engine.events(copy)) == without_ids_and_times(original)
-            assert (await engine.explain(copy))[0]["step"] == (await engine.explain(model))[0]["step"]
+            assert (await engine.explain(copy))[0].step == (await engine.explain(model))[0].step
         ages = await connection.fetch(
             "select extract(epoch from m.created_at - e.created_at)::integer as age from tenax.execution e,"
             " tenax.execution m where m.id = $1 and e.id <> $1 order by e.id",

@@ -17,6 +17,7 @@ from generate import ROOT
 
 from tenax.demo.endpoint import flaky_service
 from tenax.engine.engine import Engine
+from tenax.model.views import ItemInfo
 from tenax.model.wire import Submission
 from tenax.policy.check import load_workflow
 from tenax.settings import Settings
@@ -109,15 +110,15 @@ def test_order_without_an_amount_fails_for_good(database_url: str, tmp_path: Pat
 
 
 def test_thumbnails(database_url: str, tmp_path: Path) -> None:
-    async def run() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    async def run() -> tuple[dict[str, Any], list[ItemInfo]]:
         async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
             execution = await bench.run(EXAMPLES / "thumbnails.yaml")
             return execution, list(await bench.engine.items(execution["id"], "shrink"))
 
     execution, items = asyncio.run(run())
     assert execution["status"] == "completed", execution["failure"]
-    assert [one["attempt"] for one in items] == [1, 2, 1, 1, 2, 1, 1], "the failed ones alone are tried again"
-    assert [one["item"] for one in items if one["status"] == "failed"] == [3]
+    assert [one.attempt for one in items] == [1, 2, 1, 1, 2, 1, 1], "the failed ones alone are tried again"
+    assert [one.item for one in items if one.status == "failed"] == [3]
     assert [page.split("-")[0] for page in execution["result"]["pages"]] == [
         "lake", "hill", "dog", "cat", "road", "sea",
     ]  # fmt: skip

@@ -161,7 +161,7 @@ class Beside:
             told = steps[part.name]["items"]
             assert {state: n for state, n in told.items() if n} == {"total": len(mine), **counts}
             listed = await self.hand.engine.items(self.id, part.name)
-            assert {i["item"]: (i["status"], i["attempt"]) for i in listed} == {
+            assert {i.item: (i.status, i.attempt) for i in listed} == {
                 n: (item.state, item.attempts if item.state != "cancelled" else None)
                 for n, item in mine.items()
             }

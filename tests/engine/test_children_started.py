@@ -16,7 +16,7 @@ async def test_names_are_resolved_at_submit_and_kept(hand):
     newer = LEAF.replace("steps.do.result }}", "steps.do.result }} of the newer")
     await hand.engine.store_workflow(LEAF)
     id_ = await hand.submit(calling())
-    assert (await hand.engine.store_workflow(newer))["created"]
+    assert (await hand.engine.store_workflow(newer)).created
     await hand.settle_down()
     await do(hand, "x")
     assert (await hand.engine.get(id_))["result"] == {"call": {"got": "x"}}
@@ -30,12 +30,12 @@ async def test_a_version_is_asked_for_by_its_label(hand):
         told = await hand.engine.store_workflow(
             LEAF.replace("name: leaf", f"name: leaf\nversion: {version}").replace("got", f"v{version}")
         )
-        assert (told["name"], told["version"], told["created"]) == ("leaf", version, True)
+        assert (told.name, told.version, told.created) == ("leaf", version, True)
     for name, key in (("leaf@1", "v1"), ("leaf@2", "v2"), ("leaf", "v2")):
         id_ = await begun(hand, calling(name=name))
         await do(hand, "x")
         assert (await hand.engine.get(id_))["result"] == {"call": {key: "x"}}
-    assert [w["version"] for w in await hand.engine.workflows("leaf")] == ["2", "1"]
+    assert [w.version for w in await hand.engine.workflows("leaf")] == ["2", "1"]
     with pytest.raises(NotFound, match="no workflow named 'leaf' with version '3'"):
         await hand.submit(calling(name="leaf@3"))
 
@@ -126,13 +126,13 @@ async def test_a_name_means_what_was_stored_last_and_no_submission_moves_it(hand
     first = await hand.engine.store_workflow(LEAF)
     await hand.submit(other)
     await hand.clock.advance(1)
-    assert [w["hash"] for w in await hand.engine.workflows("leaf")] == [first["hash"]]
+    assert [w.hash for w in await hand.engine.workflows("leaf")] == [first.hash]
     second = await hand.engine.store_workflow(other)
-    assert (first["created"], second["created"]) == (True, True)
+    assert (first.created, second.created) == (True, True)
     await hand.clock.advance(1)
     again = await hand.engine.store_workflow(LEAF)
-    assert (again["created"], again["hash"]) == (False, first["hash"]), "the way back"
-    assert [w["hash"] for w in await hand.engine.workflows("leaf")] == [first["hash"], second["hash"]]
+    assert (again.created, again.hash) == (False, first.hash), "the way back"
+    assert [w.hash for w in await hand.engine.workflows("leaf")] == [first.hash, second.hash]
     await hand.lease()
     await begun(hand, calling())
     assert [a.spec["args"]["n"] for a in await hand.lease()] == [0]

@@ -96,8 +96,8 @@ async def test_a_compensation_that_fails_once_is_retried_by_its_own_policy(hand)
     [retry] = await hand.data_of(id_, "compensation_retry")
     assert (retry["delay_seconds"], retry["decision"]["after"]["counted"]) == (5.0, 1)
     assert await standing(hand, id_) == ("failed", "completed")
-    explained = [e for e in await hand.engine.explain(id_, step="c") if e["compensation"]]
-    assert [e["verdict"] for e in explained] == ["retry", "complete"]
+    explained = [e for e in await hand.engine.explain(id_, step="c") if e.compensation]
+    assert [e.verdict for e in explained] == ["retry", "complete"]
 
 
 async def test_one_that_fails_for_good_is_told_and_the_rest_still_run(hand):
@@ -115,7 +115,7 @@ async def test_one_that_fails_for_good_is_told_and_the_rest_still_run(hand):
     assert execution["failure"]["step"] == "d", "why it failed is not why it could not be undone"
     assert execution["steps"]["b"]["status"] == "completed"
     [listed] = await hand.engine.list()
-    assert listed["compensation"] == "failed"
+    assert listed.compensation == "failed"
 
 
 async def test_one_whose_attempts_are_used_up_fails(hand):

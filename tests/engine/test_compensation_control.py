@@ -125,7 +125,7 @@ workflow:
     with pytest.raises(Conflict):
         await hand.engine.signal(id_, "any", actor="ann")
     assert await undo_all(hand) == ["book"]
-    new = (await hand.engine.retry(id_, actor="ann", from_failed=True))["id"]
+    new = (await hand.engine.retry(id_, actor="ann", from_failed=True)).id
     ran = []
     while found := await hand.lease():
         [a] = found
@@ -141,5 +141,5 @@ async def test_retry_now_starts_a_waiting_compensation_at_once(hand):
     id_ = await failed_at_d(hand)
     await hand.fail(await undo_next(hand, "c"))
     assert await hand.lease() == []
-    assert (await hand.engine.retry(id_, actor="ann"))["steps"] == ["c"]
+    assert (await hand.engine.retry(id_, actor="ann")).steps == ["c"]
     assert (await undo_next(hand, "c")).attempt == 2

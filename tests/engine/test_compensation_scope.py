@@ -230,7 +230,7 @@ workflow:
             await hand.succeed(undoing)
     execution = await hand.engine.get(id_)
     assert (execution["status"], execution["compensation"]) == ("failed", "failed")
-    assert [one["id"] for one in await hand.engine.list(compensation="failed")] == [id_]
+    assert [one.id for one in await hand.engine.list(compensation="failed")] == [id_]
     assert await hand.engine.list(compensation="completed") == []
     [failed] = execution["steps"]["book"]["compensation"]["failures"]
     assert (failed["item"], failed["failure"]["message"]) == (1, "still there")

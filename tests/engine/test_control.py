@@ -6,6 +6,7 @@ import pytest
 from hand import Hand
 
 from tenax.errors import Conflict, NotFound, UsageError
+from tenax.model.views import RetryAnswer
 
 CHAIN = """
 name: chain
@@ -41,7 +42,7 @@ async def test_retry_now_starts_a_waiting_retry_at_once_and_grants_nothing(hand)
     id_ = await waiting_in_b(hand)
     assert await hand.lease() == []
     told = await hand.engine.retry(id_, actor="ann")
-    assert told == {"id": id_, "created": False, "steps": ["b"]}
+    assert told == RetryAnswer(id=id_, created=False, steps=["b"])
     again = await hand.lease_one()
     assert again.attempt == 2
     assert (await hand.fail(again)).verdict == "retry"
@@ -55,21 +56,21 @@ async def test_a_finished_execution_is_run_anew_linked_to_the_first(hand):
     id_ = await waiting_in_b(hand)
     await hand.engine.cancel(id_, actor="ann")
     told = await hand.engine.retry(id_, actor="ann", reason="fixed it")
-    assert told["created"]
-    [who] = await hand.events_of(told["id"], "operator_action")
+    assert told.created
+    [who] = await hand.events_of(told.id, "operator_action")
     assert (who["data"]["actor"], who["data"]["reason"]) == ("ann", "fixed it")
-    second = await hand.engine.get(told["id"])
+    second = await hand.engine.get(told.id)
     assert (second["retry_of"], second["original_execution"]) == (id_, id_)
     assert (await hand.lease_one()).step == "a"
-    await hand.engine.cancel(told["id"], actor="ann")
-    third = await hand.engine.get((await hand.engine.retry(told["id"], actor="ann"))["id"])
-    assert (third["retry_of"], third["original_execution"]) == (told["id"], id_)
+    await hand.engine.cancel(told.id, actor="ann")
+    third = await hand.engine.get((await hand.engine.retry(told.id, actor="ann")).id)
+    assert (third["retry_of"], third["original_execution"]) == (told.id, id_)
 
 
 async def test_from_failed_keeps_the_finished_steps_results(hand):
     id_ = await waiting_in_b(hand)
     await hand.engine.cancel(id_, actor="ann")
-    new = (await hand.engine.retry(id_, actor="ann", from_failed=True))["id"]
+    new = (await hand.engine.retry(id_, actor="ann", from_failed=True)).id
     b = await hand.lease_one()
     assert b.step == "b"
     await hand.succeed(b, 1)

@@ -205,17 +205,15 @@ async def test_two_thousand_items_are_counted_in_the_tables(hand):
     }
     assert (await each_of(hand, id_))["status"] == "running"
     page = await hand.engine.items(id_, "each", limit=3)
-    assert [(i["item"], i["status"], i["attempt"], i["result"]) for i in page] == [
+    assert [(i.item, i.status, i.attempt, i.result) for i in page] == [
         (0, "failed", 1, None),
         (1, "retrying", 1, None),
         (2, "succeeded", 1, 2),
     ]
-    assert page[0]["failure"]["message"] == "no"
-    assert page[1]["last_error"] == "503 Service Unavailable"
+    assert page[0].failure["message"] == "no"
+    assert page[1].last_error == "503 Service Unavailable"
     running = await hand.engine.items(id_, "each", states=["running"], after=44, limit=100)
-    assert [(i["item"], i["worker"], i["max_attempts"]) for i in running] == [
-        (n, "w1", 3) for n in range(45, 50)
-    ]
+    assert [(i.item, i.worker, i.max_attempts) for i in running] == [(n, "w1", 3) for n in range(45, 50)]
     with pytest.raises(NotFound, match="eachh"):
         await hand.engine.items(id_, "eachh")
     await hand.engine.cancel(id_, actor="ann")

@@ -100,7 +100,7 @@ async def test_retry_now_starts_what_waits_as_far_as_there_are_places(hand):
     two, three = (await hand.lease())[:2]
     await hand.fail(two)
     told = await hand.engine.retry(id_, actor="ann")
-    assert told["steps"] == ["each"]
+    assert told.steps == ["each"]
     again = await hand.lease()
     assert [(a.item, a.attempt) for a in again] == [(0, 2)], "item 3 still has the other place"
     await hand.succeed(three)
@@ -127,7 +127,7 @@ async def test_from_failed_carries_a_fan_out_over_with_its_failures(hand):
     assert again.spec["args"]["all"] == ["zero", None]
     assert [(f["item"], f["message"]) for f in again.spec["args"]["failed"]] == [(1, "broken")]
     await hand.succeed(again, "ok")
-    execution = await hand.engine.get(told["id"])
+    execution = await hand.engine.get(told.id)
     each = execution["steps"]["each"]
     assert (execution["status"], execution["result"]) == ("completed", {"after": "ok"})
     assert (each["status"], each["carried_from"], each["result"]) == ("completed", id_, ["zero", None])
@@ -141,8 +141,8 @@ async def test_from_failed_runs_a_failed_fan_out_anew(hand):
     told = await hand.engine.retry(id_, actor="ann", from_failed=True)
     again = by_item(await hand.lease())
     assert {n: (a.execution_id, a.attempt) for n, a in again.items()} == {
-        0: (told["id"], 1),
-        1: (told["id"], 1),
+        0: (told.id, 1),
+        1: (told.id, 1),
     }
 
 

@@ -58,7 +58,7 @@ async def test_beyond_it_the_step_fails_at_once_and_what_runs_is_recorded(hand):
     assert (await hand.succeed(leased[3], "made it")).verdict == "stop"
     assert await counts(hand, id_) == {"total": 9, "succeeded": 1, "failed": 2, "cancelled": 6}
     assert (await told_of(hand, id_, 3))[-1] == ("item_completed", None)
-    listed = {i["item"]: (i["status"], i["result"]) for i in await hand.engine.items(id_, "each")}
+    listed = {i.item: (i.status, i.result) for i in await hand.engine.items(id_, "each")}
     over = {1: ("failed", None), 2: ("failed", None), 3: ("succeeded", "made it")}
     assert listed == {**dict.fromkeys(range(9), ("cancelled", None)), **over}
     assert await hand.sql("select from tenax.item") == []

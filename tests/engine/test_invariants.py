@@ -101,7 +101,7 @@ class Night:
     async def cancel(self) -> None:
         open_ones = await self.hand.engine.list(states=["running"])
         if open_ones and self.dice.random() < 0.2:
-            await self.hand.engine.cancel(self.dice.choice(open_ones)["id"], actor="dice")
+            await self.hand.engine.cancel(self.dice.choice(open_ones).id, actor="dice")
 
 
 def check_history(events: list[dict]) -> None:
@@ -143,9 +143,9 @@ async def test_what_is_promised_holds_after_a_random_night(hand, seed):
     await night.play(220)
     decided = 0
     for execution in await hand.engine.list(limit=500):
-        events = list(await hand.engine.events(execution["id"]))
+        events = list(await hand.engine.events(execution.id))
         check_history(events)
-        decided += check_decisions(await plan_of(hand, execution["id"]), events)
+        decided += check_decisions(await plan_of(hand, execution.id), events)
     assert decided > 20
     await check_live_rows(hand)
     assert await hand.engine.recover() == []

@@ -13,6 +13,7 @@ from hand import Hand
 from nights import CHILD, PARENT, Night, begin_to_undo
 from replaying import STATUS, attempts_of, check_decisions, kind_of, plan_of
 
+from tenax.model.views import ExecutionSummary
 from tenax.policy.plan import Plan
 
 UNDONE = ("compensation_completed", "compensation_failed")
@@ -31,11 +32,11 @@ def check_attempts(events: list[dict[str, Any]]) -> None:
     assert not done or max(done.values()) == 1, "an item succeeds once"
 
 
-def check_compensations(plan: Plan, execution: dict[str, Any], events: list[dict[str, Any]]) -> int:
+def check_compensations(plan: Plan, execution: ExecutionSummary, events: list[dict[str, Any]]) -> int:
     """Of a failed execution all that had succeeded is undone, the last first, one after the other."""
     done = [(e["step"], e["item"]) for e in events if e["type"] == "action_completed"]
     undone = [(e["step"], e["item"]) for e in events if e["type"] in UNDONE]
-    if execution["status"] == "failed":
+    if execution.status == "failed":
         assert undone == [key for key in reversed(done) if key[0] in plan.compensated]
         counts = Counter(e["type"] for e in events)
         [told] = [e["data"] for e in events if e["type"] == "execution_compensated"]
@@ -44,7 +45,7 @@ def check_compensations(plan: Plan, execution: dict[str, Any], events: list[dict
             "failed": counts["compensation_failed"],
         }
     else:
-        assert execution["status"] == "cancelled" or not undone
+        assert execution.status == "cancelled" or not undone
     return len(undone)
 
 
@@ -73,12 +74,12 @@ async def test_what_is_promised_holds_after_a_random_night_with_everything_in_it
     await night.dawn()
     decided, undone, states = 0, 0, Counter()
     for execution in await hand.engine.list(limit=500):
-        events = list(await hand.engine.events(execution["id"]))
-        plan = await plan_of(hand, execution["id"])
+        events = list(await hand.engine.events(execution.id))
+        plan = await plan_of(hand, execution.id)
         check_attempts(events)
         decided += check_decisions(plan, events)
         undone += check_compensations(plan, execution, events)
-        states[execution["status"]] += 1
+        states[execution.status] += 1
     assert decided > 10
     assert undone > 0
     assert states["failed"]

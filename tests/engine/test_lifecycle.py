@@ -105,8 +105,8 @@ async def test_explain_names_rule_class_evidence_attempts_and_delay(hand):
     id_ = await hand.submit()
     await hand.fail(await hand.lease_one(), status_code=429, retry_after=7.0)
     [explained] = await hand.engine.explain(id_)
-    assert explained["verdict"] == "retry"
-    text = explained["text"]
+    assert explained.verdict == "retry"
+    text = explained.text
     for said in ("transient", "http_429", "attempt 1 of 3 (2 retries left)", "7s", "429"):
         assert said in text
     await hand.clock.advance(6.9)

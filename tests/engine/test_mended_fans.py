@@ -144,7 +144,7 @@ OF_ITEM = {**UNDO, "args": {"item": "{{ item }}", "index": "{{ index }}", "got":
 async def retried(hand: Hand, id_: int) -> int:
     """Cancelled, and retried from where it was."""
     await hand.engine.cancel(id_, actor="ann")
-    return int((await hand.engine.retry(id_, actor="ann", from_failed=True))["id"])
+    return int((await hand.engine.retry(id_, actor="ann", from_failed=True)).id)
 
 
 async def test_steps_that_are_carried_over_one_after_the_other_are_not_run_again(hand):
@@ -162,7 +162,7 @@ async def test_steps_that_are_carried_over_one_after_the_other_are_not_run_again
         await hand.succeed(one, step)
     for one in await hand.lease():
         await (give_up(hand, one) if one.step == "e" else hand.succeed(one))
-    new = int((await hand.engine.retry(id_, actor="ann", from_failed=True))["id"])
+    new = int((await hand.engine.retry(id_, actor="ann", from_failed=True)).id)
     again = await hand.lease_one()
     assert again.step == "e", "it alone had not succeeded"
     await hand.succeed(again)

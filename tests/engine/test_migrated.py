@@ -54,10 +54,8 @@ async def load(url: str, folder: Path) -> None:
 async def _migrated(url: str, folder: Path) -> AsyncIterator[Hand]:
     (folder / "migrations").mkdir()
     await load(url, folder / "migrations")
-    async with hand_on(url, folder, callback_url="http://tenax.test") as hand:
-        at = datetime.fromisoformat(KEPT["at"])
-        await hand.sql("update tenax.fake_clock set at = $1", at)
-        await hand.sql("update tenax.service set alive_at = $1, reap_after = null", at)
+    at = datetime.fromisoformat(KEPT["at"])
+    async with hand_on(url, folder, at=at, callback_url="http://tenax.test") as hand:
         yield hand
 
 
@@ -127,7 +125,7 @@ async def test_each_row_says_what_it_said_in_fewer_columns(hand):
     [fan] = await hand.sql("select queue_ttl, placed from tenax.fan")
     assert tuple(fan) == (3600.0, 2)
     told = await hand.engine.verify()
-    assert told["violations"] == []
+    assert told.violations == []
 
 
 async def test_all_of_it_goes_on_to_its_end(hand):
@@ -155,7 +153,7 @@ async def test_all_of_it_goes_on_to_its_end(hand):
     [undone] = await hand.sql("select compensation from tenax.execution where id = $1", EXECUTIONS["undone"])
     assert undone["compensation"] == "completed"
     assert await hand.sql("select from tenax.item") == []
-    assert (await hand.engine.verify())["violations"] == []
+    assert (await hand.engine.verify()).violations == []
 
 
 async def test_a_lease_of_version_0_1_that_nobody_renews_is_lost(hand):
@@ -163,4 +161,4 @@ async def test_a_lease_of_version_0_1_that_nobody_renews_is_lost(hand):
     await hand.settle_down()
     types = await hand.types(EXECUTIONS["leased"])
     assert "lease_expired" in types
-    assert (await hand.engine.verify())["violations"] == []
+    assert (await hand.engine.verify()).violations == []

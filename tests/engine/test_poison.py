@@ -167,7 +167,7 @@ async def test_an_item_whose_attempts_are_used_up_fails_and_its_workers_are_pard
 
 async def test_a_person_releases_it_and_one_more_loss_quarantines_it_again(hand):
     id_ = await quarantined(hand)
-    assert (await hand.engine.retry(id_, actor="ann", reason="mended"))["steps"] == ["only"]
+    assert (await hand.engine.retry(id_, actor="ann", reason="mended")).steps == ["only"]
     assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
     step = (await hand.engine.get(id_))["steps"]["only"]
     assert (step["status"], step["held"]) == ("retrying", None)
@@ -225,7 +225,7 @@ async def test_what_the_setting_would_not_hold_any_more_is_released_and_decided_
     assert released["actor"] == SERVER_ACTOR
     assert released["reason"] == "poison_after would not hold it any more"
     await check_release(hand, id_, Policy(max_attempts=None, backoff="none"), "step_retry")
-    explained = [one["text"] for one in await hand.engine.explain(id_)]
+    explained = [one.text for one in await hand.engine.explain(id_)]
     assert any("Attempts: 3 attempts used; none has ended since it was held." in text for text in explained)
     row = await item_row(hand)
     assert (row["state"], row["expires_at"]) == ("retrying", None)
@@ -296,7 +296,7 @@ async def test_what_was_decided_is_decided_so_again_from_the_log(hand):
         again = replay(policy, Outcome("failed", facts=facts), Failure.from_dict(failure), record)
         assert again.as_dict() == record
         assert again.controls != Controls()
-    texts = [told["text"] for told in await hand.engine.explain(id_)]
+    texts = [told.text for told in await hand.engine.explain(id_)]
     assert any("Decided by: poison" in text for text in texts)
     assert any("Decided by: hold_expired" in text for text in texts)
 

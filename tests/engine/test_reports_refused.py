@@ -373,7 +373,7 @@ async def test_an_execution_that_retries_another_is_decided_step_by_step_to_its_
     first = await hand.submit(chain(4))
     await hand.succeed(await hand.lease_one(), "kept")
     await hand.fail(await hand.lease_one(), status_code=404)
-    id_ = (await hand.engine.retry(first, actor="ann", from_failed=True))["id"]
+    id_ = (await hand.engine.retry(first, actor="ann", from_failed=True)).id
     for step in ("s1", "s2"):
         a = await hand.lease_one()
         assert a.step == step
@@ -444,7 +444,7 @@ async def test_each_failure_of_a_batch_has_a_roll_of_its_own(hand):
         waits = (await hand.engine.events(id_))[-1]["data"]
         assert waits["decision"]["roll"] == waits["decision"]["delay"]["roll"]
         assert waits["delay_seconds"] == waits["decision"]["delay"]["delay"]
-        assert f"retried in {format_duration(waits['delay_seconds'])} (" in explained["decision"]["reason"]
+        assert f"retried in {format_duration(waits['delay_seconds'])} (" in explained.decision["reason"]
         delays.append(waits["delay_seconds"])
     assert sorted(delays) == [4.0, 4.2, 4.5, 5.0, 5.5, 5.8]
     [[kept]] = await hand.sql(

@@ -211,7 +211,7 @@ async def test_the_items_of_a_fan_out_poll_each_for_themselves(hand):
     work = {a.item: a for a in await hand.lease()}
     await hand.succeed(work[0], {"done": False, "page": 7})
     await hand.succeed(work[1], {"done": True})
-    assert (await hand.engine.items(id_, "job"))[0]["status"] == "retrying"
+    assert (await hand.engine.items(id_, "job"))[0].status == "retrying"
     await hand.clock.advance(5)
     await hand.settle_down()
     again = await hand.lease_one()

@@ -234,10 +234,10 @@ async def test_pages_follow_each_other(hand, monkeypatch):
         await hand.submit()
     monkeypatch.setattr(verifying, "EXECUTIONS_AT_ONCE", 3)
     page = await hand.engine.verify()
-    assert page["checked"]["executions"] == 3
+    assert page.checked.executions == 3
     assert (await verify(hand))["executions"] == 7
     monkeypatch.setattr(verifying, "PAGE_SECONDS", -1.0)  # a page ends with the first of them
-    assert (await hand.engine.verify())["checked"]["executions"] == 1
+    assert (await hand.engine.verify()).checked.executions == 1
     assert (await verify(hand))["executions"] == 7
 
 
@@ -288,3 +288,15 @@ async def test_nothing_is_checked_where_there_is_nothing(hand):
     assert await verify(hand) == {
         "executions": 0, "events": 0, "decisions": 0, "violations": [], "other_versions": {}
     }  # fmt: skip
+
+
+async def test_what_waits_has_a_while_longer_after_a_gap_in_service(hand):
+    await hand.submit("name: w\nworkflow: [{step: ask, type: wait, signal: go, deadline: 30s}]\n")
+    await hand.settle_down()
+    before = await hand.sql("select expires_at from tenax.item")
+    await hand.clock.advance(3600)
+    await hand.engine.beat()
+    assert await hand.sql("select expires_at from tenax.item") > before
+    assert await laws_broken(hand) == set()
+    await hand.sql("update tenax.item set expires_at = expires_at - interval '2 h'")
+    assert await laws_broken(hand) == {"item-row"}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from families import begun
 from fans import by_item, fan, give_up
+from msgspec import to_builtins
 
 from tenax.model.outcome import Outcome
 
@@ -18,8 +19,8 @@ CALLED = ONE_WAIT.format("type: http, url: 'http://x/', async: {deadline: 1h}")
 
 
 async def awaited(hand: Any, execution_id: int) -> Any:
-    [found] = [row for row in await hand.engine.list() if row["id"] == execution_id]
-    return found["waiting"] and found["waiting"]["awaiting"]
+    [found] = [row for row in await hand.engine.list() if row.id == execution_id]
+    return to_builtins(found.waiting and found.waiting.awaiting)
 
 
 async def test_a_list_says_what_each_execution_waits_for(hand):
@@ -64,10 +65,10 @@ async def test_children_are_marked_and_can_be_left_out(hand):
     await hand.engine.store_workflow(CHILD)
     parent = await begun(hand, PARENT)
     other = await hand.submit(CHILD)
-    marked = [(row["workflow"], row["parent"]) for row in await hand.engine.list()]
+    marked = [(row.workflow, row.parent) for row in await hand.engine.list()]
     assert marked == [("child", None), ("child", parent), ("parent", None)]
-    assert [row["id"] for row in await hand.engine.list(top=True)] == [other, parent]
-    assert [row["id"] for row in await hand.engine.list(top=True, limit=1, before=other)] == [parent]
+    assert [row.id for row in await hand.engine.list(top=True)] == [other, parent]
+    assert [row.id for row in await hand.engine.list(top=True, limit=1, before=other)] == [parent]
 
 
 SIGNALS = """
@@ -79,17 +80,17 @@ workflow: [{step: each, type: wait, signal: "{{ item }}", deadline: 1h, for_each
 async def test_items_say_what_they_wait_for(hand):
     id_ = await begun(hand, SIGNALS)
     first, second = await hand.engine.items(id_, "each")
-    assert (first["status"], first["waiting"]["for"], first["waiting"]["signal"]) == (
+    assert (first.status, first.waiting.kind, first.waiting.signal) == (
         "accepted",
         "signal",
         "a",
     )
-    assert first["waiting"]["deadline_at"].endswith("Z")
-    assert (second["status"], second["waiting"]) == ("waiting", None)
+    assert first.waiting.deadline_at.endswith("Z")
+    assert (second.status, second.waiting) == ("waiting", None)
 
 
 async def standing(hand: Any, id_: int, **how: Any) -> list[tuple[int, str]]:
-    return [(item["item"], item["status"]) for item in await hand.engine.items(id_, "each", **how)]
+    return [(item.item, item.status) for item in await hand.engine.items(id_, "each", **how)]
 
 
 async def test_items_that_were_cancelled_are_listed_in_their_place(hand):

@@ -10,6 +10,7 @@ from families import begun
 from hand import EXHAUSTED, STARTED, STEP_DONE, Hand
 
 from tenax.errors import Conflict, NotFound
+from tenax.model.views import ApprovalAnswer, Delivery, SignalAnswer
 
 SIGNAL = "name: w\nworkflow: [{step: s, type: wait, signal: go}]\n"
 APPROVAL = "name: w\nworkflow: [{step: s, type: wait}, {step: next, type: python, task: 't:t', needs: [s]}]\n"
@@ -124,9 +125,10 @@ async def test_a_signal_ends_the_wait_with_its_data(hand):
     await hand.settle_down()
     assert await hand.status(id_) == "running", "without a deadline it waits as long as it takes"
     told = await hand.engine.signal(id_, "go", data={"n": 1}, actor="ann")
-    to = {"step": "s", "item": None}
-    more = {"expected": True, "names": ["go"]}
-    assert told == {"id": id_, "signal": "go", "delivered_to": to, "created": True, **more}
+    to = Delivery(step="s", item=None)
+    assert told == SignalAnswer(
+        id=id_, signal="go", delivered_to=to, created=True, expected=True, names=["go"]
+    )
     assert (await hand.engine.get(id_))["result"] == {"s": {"n": 1}}
     assert await hand.types(id_) == [*STARTED, "signal_received", *STEP_DONE, "execution_completed"]
     [received] = await hand.data_of(id_, "signal_received")
@@ -138,7 +140,7 @@ async def test_signals_that_come_early_are_kept_and_each_is_taken_once_in_order(
     id_ = await hand.submit(TWO_WAITS)
     for n in (1, 2, 3):
         told = await hand.engine.signal(id_, "go", data=n, actor="ann")
-        assert told["delivered_to"] is None
+        assert told.delivered_to is None
     await hand.settle_down()
     execution = await hand.engine.get(id_)
     assert execution["status"] == "completed"
@@ -150,7 +152,7 @@ async def test_signals_that_come_early_are_kept_and_each_is_taken_once_in_order(
 async def test_a_signal_goes_only_to_who_waits_for_its_name_and_in_its_execution(hand):
     id_, other = await begun(hand, SIGNAL), await begun(hand, SIGNAL)
     told = await hand.engine.signal(id_, "stop", actor="ann")
-    assert (told["delivered_to"], told["expected"], told["names"]) == (None, False, ["go"])
+    assert (told.delivered_to, told.expected, told.names) == (None, False, ["go"])
     await hand.settle_down()
     assert await hand.status(id_) == "running"
     await hand.engine.signal(id_, "go", actor="ann")
@@ -170,23 +172,23 @@ workflow:
     for seconds in (30, 30, 1):
         await hand.wait(seconds)
     assert (await step_of(hand, id_, "old"))["attempt"] == 2
-    told = [(await hand.engine.signal(id_, "go", actor="ann"))["delivered_to"]["step"] for _ in "ab"]
+    told = [(await hand.engine.signal(id_, "go", actor="ann")).delivered_to.step for _ in "ab"]
     assert told == ["young", "old"]
 
 
 async def test_the_same_key_is_the_same_signal(hand):
     id_ = await begun(hand, TWO_WAITS)
     first = await hand.engine.signal(id_, "go", data=1, key="k", actor="ann")
-    assert (first["created"], first["delivered_to"]["step"]) == (True, "a")
+    assert (first.created, first.delivered_to.step) == (True, "a")
     await hand.settle_down()
     again = await hand.engine.signal(id_, "go", data=1, key="k", actor="ann")
-    assert (again["created"], again["delivered_to"]) == (False, None)
+    assert (again.created, again.delivered_to) == (False, None)
     assert await hand.status(id_) == "running", "the second wait did not get it"
     with pytest.raises(Conflict, match="used for the signal 'go'"):
         await hand.engine.signal(id_, "other", key="k", actor="ann")
     await hand.engine.signal(id_, "go", data=2, key="k2", actor="ann")
     assert await hand.status(id_) == "completed"
-    assert (await hand.engine.signal(id_, "go", key="k", actor="ann"))["created"] is False
+    assert (await hand.engine.signal(id_, "go", key="k", actor="ann")).created is False
     assert len(await hand.data_of(id_, "signal_received")) == 2
 
 
@@ -202,7 +204,7 @@ async def test_a_signal_that_nobody_can_ever_take_is_refused(hand):
 async def test_the_name_of_a_signal_may_be_a_template(hand):
     source = "name: w\ninput: {n: {}}\nworkflow: [{step: s, type: wait, signal: 'order-{{ input.n }}'}]\n"
     id_ = await begun(hand, source, input={"n": 7})
-    assert (await hand.engine.signal(id_, "order-7", actor="ann"))["delivered_to"]["step"] == "s"
+    assert (await hand.engine.signal(id_, "order-7", actor="ann")).delivered_to.step == "s"
 
 
 async def test_each_item_of_a_fan_out_takes_a_signal_of_its_own(hand):
@@ -212,9 +214,9 @@ workflow:
   - {step: s, type: wait, signal: "order-{{ item }}", for_each: [a, b, c], parallelism: 2}
 """
     id_ = await begun(hand, source)
-    assert (await hand.engine.signal(id_, "order-c", data="C", actor="ann"))["delivered_to"] is None
+    assert (await hand.engine.signal(id_, "order-c", data="C", actor="ann")).delivered_to is None
     told = await hand.engine.signal(id_, "order-b", data="B", actor="ann")
-    assert told["delivered_to"] == {"step": "s", "item": 1}
+    assert told.delivered_to == Delivery(step="s", item=1)
     await hand.settle_down()  # the third has a place now, and its signal is there
     await hand.engine.signal(id_, "order-a", data="A", actor="ann")
     assert (await hand.engine.get(id_))["result"] == {"s": ["A", "B", "C"]}
@@ -228,7 +230,7 @@ async def test_a_wait_that_comes_to_its_deadline_is_a_timeout_and_waits_again_wh
     [error] = await hand.data_of(id_, "action_error")
     assert (error["failure"]["class"], error["failure"]["reason"]) == ("timeout", "wait_deadline")
     assert error["failure"]["message"] == "the signal `go` did not come by the deadline"
-    assert (await hand.engine.signal(id_, "go", data="kept", actor="ann"))["delivered_to"] is None
+    assert (await hand.engine.signal(id_, "go", data="kept", actor="ann")).delivered_to is None
     await hand.wait(10)
     assert (await hand.engine.get(id_))["result"] == {"s": "kept"}
     step = await step_of(hand, id_)
@@ -294,7 +296,7 @@ async def test_an_approval_lets_it_go_on(hand):
     await check_holds_no_slot(hand)
     assert (await step_of(hand, id_))["waiting"] == {"for": "approval"}
     told = await hand.engine.decide_approval(id_, "s", approved=True, actor="ann", reason="fine")
-    assert told == {"id": id_, "step": "s", "item": None, "approved": True}
+    assert told == ApprovalAnswer(id=id_, step="s", item=None, approved=True)
     assert (await hand.lease_one()).step == "next"
     step = await step_of(hand, id_)
     assert step["result"] == {"approved": True, "by": "ann", "reason": "fine"}
@@ -352,7 +354,7 @@ async def test_of_several_items_the_one_must_be_named(hand):
         await hand.engine.decide_approval(id_, "s", approved=True, item=7, actor="ann")
     for item in (1, 0):
         told = await hand.engine.decide_approval(id_, "s", approved=True, item=item, actor="ann")
-        assert told["item"] == item
+        assert told.item == item
     told = await hand.engine.decide_approval(id_, "s", approved=True, actor="bob")
-    assert told["item"] == 2, "the only one left needs no name"
+    assert told.item == 2, "the only one left needs no name"
     assert [one["by"] for one in (await hand.engine.get(id_))["result"]["s"]] == ["ann", "ann", "bob"]

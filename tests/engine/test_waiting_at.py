@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 from hand import Hand
+from msgspec import to_builtins
 from scheduling import know_the_fleet, lease_all, one_step, submit_many
 
 
 async def told(hand: Hand, id_: int, what: str = "limited") -> str | None:
     """The same in the execution and in the list."""
-    [listed] = [one for one in await hand.engine.list() if one["id"] == id_]
+    [listed] = [one for one in await hand.engine.list() if one.id == id_]
     standing = (await hand.engine.get(id_))["steps"]["only"][what]
-    assert listed["waiting"][what] == standing
+    assert to_builtins(getattr(listed.waiting, what)) == standing
     return None if standing is None else standing["reason"]
 
 
@@ -99,6 +100,6 @@ async def test_a_held_item_is_named_with_the_workers_it_has_cost(hand):
     held = (await hand.engine.get(id_))["steps"]["only"]["held"]
     assert (held["item"], held["lost_by"]) == (0, ["a", "b", "c"])
     [item] = await hand.engine.items(id_, "only", states=["held"])
-    assert item["lost_by"] == ["a", "b", "c"]
+    assert item.lost_by == ["a", "b", "c"]
     [listed] = await hand.engine.list()
-    assert (listed["waiting"]["item"], listed["waiting"]["lost_by"]) == (0, ["a", "b", "c"])
+    assert (listed.waiting.item, listed.waiting.lost_by) == (0, ["a", "b", "c"])

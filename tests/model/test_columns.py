@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -137,4 +136,4 @@ def test_lists_of_different_lengths_are_refused(change: dict[str, Any]) -> None:
     [group] = gather_reports([DONE, DONE_TOO])
     assert check_lengths(group) is group
     with pytest.raises(ValueError, match=f"{next(iter(change))} has . entries, and token has 2"):
-        check_lengths(dataclasses.replace(group, **change))
+        check_lengths(replace(group, **change))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from inspect import cleandoc
 
 import msgspec
 import pytest
@@ -19,6 +20,15 @@ def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():
 @pytest.mark.parametrize(
     ("adapter", "view"),
     [
+        (answers.VERIFIED, views.Verified),
+        (answers.RETRIED, views.RetryAnswer),
+        (answers.SIGNALLED, views.SignalAnswer),
+        (answers.APPROVAL, views.ApprovalAnswer),
+        (answers.EXPLANATIONS, views.Explanation),
+        (answers.STORED_WORKFLOW, views.StoredWorkflow),
+        (answers.WORKFLOWS, views.WorkflowInfo),
+        (answers.EXECUTIONS, views.ExecutionSummary),
+        (answers.ITEMS, views.ItemInfo),
         (fleet_answers.QUEUES, views.Queue),
         (fleet_answers.LIMITED, views.LimitAnswer),
         (fleet_answers.WORKERS, views.Worker),
@@ -29,4 +39,4 @@ def test_a_view_is_described_by_its_own_fields(adapter, view):
     schema = adapter.json_schema(mode="serialization")
     described = schema.get("$defs", {}).get(view.__name__, schema)
     assert list(described["properties"]) == [field.encode_name for field in msgspec.structs.fields(view)]
-    assert described["description"] == view.__doc__
+    assert described.get("description") == (view.__doc__ and cleandoc(view.__doc__))

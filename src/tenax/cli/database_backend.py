@@ -33,7 +33,7 @@ class DatabaseBackend:
         return await self._engine.get(check_id(execution_id))
 
     async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
-        return await self._engine.list(
+        found = await self._engine.list(
             states=list(wanted.states) or None,
             workflow=wanted.workflow,
             since=wanted.since,
@@ -42,6 +42,7 @@ class DatabaseBackend:
             top=wanted.top,
             compensation=wanted.compensation,
         )
+        return [to_builtins(one) for one in found]
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
         return await self._engine.events(check_id(execution_id), after=after)
@@ -54,18 +55,20 @@ class DatabaseBackend:
     async def explain(
         self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
     ) -> Sequence[dict[str, Any]]:
-        return await self._engine.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
+        found = await self._engine.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
+        return [to_builtins(one) for one in found]
 
     async def items(
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:
-        return await self._engine.items(
+        found = await self._engine.items(
             check_id(execution_id), step, states=list(states) or None, after=after, limit=limit
         )
+        return [to_builtins(item) for item in found]
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
         only = None if execution_id is None else check_id(execution_id)
-        return await self._engine.verify(after=after, since=since, only=only)
+        return dict(to_builtins(await self._engine.verify(after=after, since=since, only=only)))
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.tree(check_id(execution_id))))
@@ -76,23 +79,26 @@ class DatabaseBackend:
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
         async with self._writing():
-            return await self._engine.retry(
+            done = await self._engine.retry(
                 check_id(execution_id), actor=self._actor, reason=reason, from_failed=from_failed
             )
+        return {name: value for name, value in to_builtins(done).items() if value is not None}
 
     async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
         async with self._writing():
-            return await self._engine.signal(
+            done = await self._engine.signal(
                 check_id(execution_id), name, data=data, key=key, actor=self._actor
             )
+        return dict(to_builtins(done))
 
     async def decide_approval(
         self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
     ) -> dict[str, Any]:
         async with self._writing():
-            return await self._engine.decide_approval(
+            done = await self._engine.decide_approval(
                 check_id(execution_id), step, approved=approved, item=item, actor=self._actor, reason=reason
             )
+        return dict(to_builtins(done))
 
     async def pause(self, execution_id: int, *, reason: str | None) -> bool:
         async with self._writing():
@@ -103,10 +109,11 @@ class DatabaseBackend:
             return await self._engine.resume(check_id(execution_id), actor=self._actor, reason=reason)
 
     async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
-        return await self._engine.store_workflow(source, filename=filename, files=dict(files))
+        stored = await self._engine.store_workflow(source, filename=filename, files=dict(files))
+        return dict(to_builtins(stored))
 
     async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
-        return await self._engine.workflows(name)
+        return [to_builtins(one) for one in await self._engine.workflows(name)]
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
         return [to_builtins(worker) for worker in await self._engine.workers(all=all)]

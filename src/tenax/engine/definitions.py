@@ -6,7 +6,6 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from tenax.engine.core import Core
 from tenax.engine.named_plans import NamedPlan
@@ -16,6 +15,7 @@ from tenax.model.definition import Workflow
 from tenax.model.events import timestamp
 from tenax.model.parse import workflow_hash
 from tenax.model.policy import Patch
+from tenax.model.views import StoredWorkflow, WorkflowInfo
 from tenax.model.wire import Submission
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import Child, Plan, make_plan
@@ -106,24 +106,29 @@ async def _named(core: Core, name: str) -> NamedPlan:
 
 async def store_workflow(
     core: Core, source: str, filename: str | None, files: Mapping[str, str] | None
-) -> dict[str, Any]:
+) -> StoredWorkflow:
     """Stores a definition without running it: its name means this one from now on."""
     plan, _ = await plan_of(core, Submission(source=source, filename=filename, files=dict(files or {})))
     async with core.transaction() as tx:
         created = await plans.store_workflow(tx, plan.workflow_hash)
     workflow = plan.workflow
-    return {
-        "name": workflow.name,
-        "version": workflow.version,
-        "hash": plan.workflow_hash,
-        "created": created,
-    }
+    return StoredWorkflow(
+        name=workflow.name, version=workflow.version, hash=plan.workflow_hash, created=created
+    )
 
 
-async def list_workflows(core: Core, name: str | None) -> list[dict[str, Any]]:
+async def list_workflows(core: Core, name: str | None) -> list[WorkflowInfo]:
     async with core.transaction() as tx:
         found = await plans.list_workflows(tx, name)
-    return [{**row, "created_at": timestamp(row["created_at"])} for row in found]
+    return [
+        WorkflowInfo(
+            name=row["name"],
+            version=row["version"],
+            hash=row["hash"],
+            created_at=timestamp(row["created_at"]),
+        )
+        for row in found
+    ]
 
 
 async def is_called_back(core: Core, plan_id: int) -> bool:

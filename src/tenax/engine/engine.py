@@ -14,6 +14,7 @@ import structlog
 from tenax.engine import callbacks, control, definitions, family, lives, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
+from tenax.engine.explanations import explain
 from tenax.engine.hand_back import release, release_grants
 from tenax.engine.heartbeats import Heartbeats
 from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
@@ -29,7 +30,22 @@ from tenax.errors import UsageError
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
-from tenax.model.views import LimitAnswer, Queue, Tree, Worker, WorkerInFull
+from tenax.model.views import (
+    ApprovalAnswer,
+    ExecutionSummary,
+    Explanation,
+    ItemInfo,
+    LimitAnswer,
+    Queue,
+    RetryAnswer,
+    SignalAnswer,
+    StoredWorkflow,
+    Tree,
+    Verified,
+    Worker,
+    WorkerInFull,
+    WorkflowInfo,
+)
 from tenax.model.wire import (
     Assignment,
     EndedLife,
@@ -131,7 +147,7 @@ class Engine:
 
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
+    ) -> StoredWorkflow:
         """Stores a definition without running it: `workflow: NAME` finds it then."""
         return await definitions.store_workflow(self.core, source, filename, files)
 
@@ -139,7 +155,7 @@ class Engine:
         """Whether it has async steps, or its children have."""
         return await definitions.is_called_back(self.core, await views.plan_id(self.core, execution_id))
 
-    async def workflows(self, name: str | None = None) -> Sequence[dict[str, Any]]:
+    async def workflows(self, name: str | None = None) -> Sequence[WorkflowInfo]:
         return await definitions.list_workflows(self.core, name)
 
     async def get(self, execution_id: int) -> dict[str, Any]:
@@ -155,7 +171,7 @@ class Engine:
         limit: int = 50,
         top: bool = False,
         compensation: str | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> list[ExecutionSummary]:
         """The newest first; `top`: without those that others started; `compensation`: only where they stand so."""
         return await views.list_(
             self.core,
@@ -184,14 +200,14 @@ class Engine:
         step: str | None = None,
         attempt: int | None = None,
         item: int | None = None,
-    ) -> Sequence[dict[str, Any]]:
-        return await views.explain(self.core, execution_id, step=step, attempt=attempt, item=item)
+    ) -> Sequence[Explanation]:
+        return await explain(self.core, execution_id, step=step, attempt=attempt, item=item)
 
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None
-    ) -> dict[str, Any]:
+    ) -> Verified:
         """Checks the next executions after this one against all laws. `next` is where to go on, None at the end."""
-        return (await verify_page(self.core, after=after, since=since, only=only)).as_dict()
+        return await verify_page(self.core, after=after, since=since, only=only)
 
     async def items(
         self,
@@ -201,7 +217,7 @@ class Engine:
         states: Sequence[str] | None = None,
         after: int = -1,
         limit: int = 100,
-    ) -> Sequence[dict[str, Any]]:
+    ) -> Sequence[ItemInfo]:
         """The items of a fan-out, by their place in the list, after this one."""
         return await views.items(self.core, execution_id, step, states=states, after=after, limit=limit)
 
@@ -220,7 +236,7 @@ class Engine:
 
     async def signal(
         self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
-    ) -> dict[str, Any]:
+    ) -> SignalAnswer:
         """Told to the step that waits for it; kept, where none does yet."""
         return await waiting.signal(self.core, execution_id, name, data=data, key=key, actor=actor)
 
@@ -233,7 +249,7 @@ class Engine:
         actor: str,
         item: int | None = None,
         reason: str | None = None,
-    ) -> dict[str, Any]:
+    ) -> ApprovalAnswer:
         return await waiting.decide_approval(
             self.core, execution_id, step, approved=approved, item=item, actor=actor, reason=reason
         )
@@ -256,7 +272,7 @@ class Engine:
 
     async def retry(
         self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
-    ) -> dict[str, Any]:
+    ) -> RetryAnswer:
         """Waiting: now. Finished: a new execution, linked to this one."""
         if await control.is_open(self.core, execution_id):
             if from_failed:
@@ -264,12 +280,12 @@ class Engine:
                     f"execution {execution_id} is still open: `--from-failed` is for a finished one"
                 )
             steps = await control.retry_now(self.core, execution_id, actor=actor, reason=reason)
-            return {"id": execution_id, "created": False, "steps": steps}
+            return RetryAnswer(id=execution_id, created=False, steps=steps)
         start = await control.retry_anew(
             self.core, execution_id, actor=actor, reason=reason, from_failed=from_failed
         )
         [submitted] = await self._submit([start])
-        return {"id": submitted.id, "created": True, "retry_of": execution_id}
+        return RetryAnswer(id=submitted.id, created=True, retry_of=execution_id)
 
     # -- workers
 

@@ -6,12 +6,12 @@ Executions are checked in pages. A page is one snapshot of the database, so that
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
 from tenax.errors import UsageError
+from tenax.model import views
 from tenax.policy.laws import ExecutionCheck, Tally, Violation
 from tenax.policy.laws.facts import ExecutionFacts, Rows
 from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
@@ -24,21 +24,9 @@ PAGE_SECONDS = 5.0
 """A page ends with the execution that it is at after this time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What the check of some executions came to."""
-
-    tally: Tally
-    next: int | None
-    """The execution after which the next page begins. None: all have been checked."""
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**self.tally.as_dict(), "next": self.next}
-
-
 async def verify_page(
     core: Core, *, after: int = 0, since: datetime | None = None, only: int | None = None
-) -> Page:
+) -> views.Verified:
     """Checks the next executions: all of them, those that were open at some time since then, or only one."""
     if only is not None and since is not None:
         raise UsageError("one execution and a time since when exclude each other", remedy="name one of them")
@@ -52,7 +40,30 @@ async def verify_page(
         last = store.ALL_IDS if is_last else found[checked - 1].id
         if only is None and since is None:
             await _find_orphans(tx, tally, after, last)
-    return Page(tally, None if is_last or only is not None else last)
+    return _verified(tally, None if is_last or only is not None else last)
+
+
+def _verified(tally: Tally, last: int | None) -> views.Verified:
+    """Shows what was found. `last` is the execution after which the next page begins."""
+    return views.Verified(
+        checked=views.Checked(executions=tally.executions, events=tally.events, decisions=tally.decisions),
+        violations=[_shown(violation) for violation in tally.violations],
+        not_shown=tally.not_shown,
+        other_versions=dict(sorted(tally.other_versions.items())),
+        next=last,
+    )
+
+
+def _shown(violation: Violation) -> views.Violation:
+    return views.Violation(
+        law=violation.law,
+        execution=violation.execution,
+        step=violation.step,
+        item=violation.item,
+        attempt=violation.attempt,
+        events=list(violation.events),
+        message=violation.message,
+    )
 
 
 async def _check_all(tx: Connection, core: Core, found: list[ExecutionFacts], tally: Tally) -> int:

@@ -8,16 +8,25 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec import to_builtins
+
 from tenax.engine.core import Core, no_execution
 from tenax.engine.nets import held_steps
-from tenax.engine.waiting_at import NOTHING, Standing, items_waiting_at, steps_waiting_at
+from tenax.engine.waiting_at import NOTHING, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
 from tenax.model.findings import suggest
 from tenax.model.state import fold
-from tenax.model.views import Tree
-from tenax.policy.explain import explain_decision
+from tenax.model.views import (
+    Awaited,
+    Compensation,
+    ExecutionSummary,
+    ItemInfo,
+    Standing,
+    Tree,
+    WaitingItem,
+)
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store import executions
 from tenax.store.connect import Connection
@@ -28,8 +37,6 @@ from tenax.store.steps import load_step_results
 ITEMS_FOLDED = 1000
 """Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
 CHILDREN_SHOWN = 100
-_SUCCESSES = ("action_completed", "compensation_completed")
-"""Of an attempt that had failed before, by its deadline, a success may come late: the failure is not its own."""
 NODES_SHOWN = 500
 
 _TIMES = ("created_at", "deadline_at", "finished_at")
@@ -61,7 +68,7 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
     steps = {name: step.as_dict() for name, step in state.steps.items()}
     for name, planned in plan.steps.items():
         steps[name] |= _of_plan(plan, planned) | {"children": _children_of(children, name)}
-        steps[name] |= {**waiting_at.get(name, NOTHING), "held": held.get(name)}
+        steps[name] |= {**to_builtins(waiting_at.get(name, NOTHING)), "held": held.get(name)}
         if steps[name]["max_attempts"] is None:
             steps[name]["max_attempts"] = planned.policy.policy.max_attempts
     for (_, name), ended in results.items():
@@ -134,7 +141,7 @@ def _parent(row: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _compensation(row: dict[str, Any]) -> str | None:
+def _compensation(row: dict[str, Any]) -> Compensation | None:
     """While what still runs is waited for, it is under way as well."""
     return "running" if row["compensation"] == "waiting" else row["compensation"]
 
@@ -147,8 +154,8 @@ async def items(
     states: Sequence[str] | None,
     after: int,
     limit: int,
-) -> list[dict[str, Any]]:
-    """The items of a fan-out, live and ended."""
+) -> list[ItemInfo]:
+    """Returns the items of a fan-out, live and ended."""
     async with core.transaction() as tx:
         row = await executions.get_execution(tx, execution_id)
         if row is None:
@@ -161,37 +168,37 @@ async def items(
         stored = None if states is None else ["leased" if name == "running" else name for name in states]
         found = await list_items(tx, execution_id, step, states=stored, after=after, limit=limit)
     return [
-        {
-            "item": item["item_no"],
-            "status": "running" if item["state"] == "leased" else item["state"],
-            "attempt": item["attempt"],
-            "max_attempts": item["max_attempts"] or plan.steps[step].policy.policy.max_attempts,
-            "result": item["result"],
-            "failure": item["failure"],
-            "available_at": timestamp(item["available_at"]),
-            "last_error": item["last_error"],
-            "lost_by": item["lost_by"],
-            "worker": item["worker"],
-            "waiting": _waiting_for(item["awaiting"], item["child"], timestamp(item["until"])),
-        }
+        ItemInfo(
+            item=item["item_no"],
+            status="running" if item["state"] == "leased" else item["state"],
+            attempt=item["attempt"],
+            max_attempts=item["max_attempts"] or plan.steps[step].policy.policy.max_attempts,
+            result=item["result"],
+            failure=item["failure"],
+            available_at=timestamp(item["available_at"]),
+            last_error=item["last_error"],
+            lost_by=item["lost_by"],
+            worker=item["worker"],
+            waiting=_waiting_for(item["awaiting"], item["child"], timestamp(item["until"])),
+        )
         for item in found
     ]
 
 
-def _waiting_for(awaiting: str | None, child: int | None, until: str | None) -> dict[str, Any] | None:
-    """What an item waits for that nobody works on, in the words of `action_started`."""
+def _waiting_for(awaiting: str | None, child: int | None, until: str | None) -> Awaited | None:
+    """Returns what an item waits for that nobody works on. None, if it waits for nothing or for a worker."""
     if awaiting is None:
         return None
     kind, _, name = awaiting.partition(":")
     match kind:
         case "sleep":
-            return {"for": kind, "until": until}
+            return Awaited(kind=kind, until=until)
         case "signal":
-            return {"for": kind, "signal": name, "deadline_at": until}
+            return Awaited(kind=kind, signal=name, deadline_at=until)
         case "child":
-            return {"for": kind, "child": child, "deadline_at": until}
+            return Awaited(kind=kind, child=child, deadline_at=until)
         case _:
-            return {"for": kind, "deadline_at": until}
+            return Awaited(kind=kind, deadline_at=until)
 
 
 async def tree(core: Core, execution_id: int) -> Tree:
@@ -243,7 +250,7 @@ async def list_(
     limit: int = 50,
     top: bool = False,
     compensation: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[ExecutionSummary]:
     async with core.transaction() as tx:
         rows = await executions.list_executions(
             tx,
@@ -258,29 +265,41 @@ async def list_(
         telling = [row["waiting"]["id"] for row in rows if row["waiting"] is not None]
         waiting_at = await items_waiting_at(tx, core, telling)
     return [
-        {
-            "id": row["id"],
-            "workflow": row["workflow"],
-            "version": row["version"],
-            "status": row["state"],
-            "failure": row["failure"],
-            "created_at": timestamp(row["created_at"]),
-            "finished_at": timestamp(row["finished_at"]),
-            "retry_of": row["retry_of"],
-            "parent": row["parent_id"],
-            "compensation": _compensation(row),
-            "waiting": _telling(row["waiting"], waiting_at.get(row["id"], NOTHING)),
-        }
+        ExecutionSummary(
+            id=row["id"],
+            workflow=row["workflow"],
+            version=row["version"],
+            status=row["state"],
+            failure=row["failure"],
+            created_at=timestamp(row["created_at"]),
+            finished_at=timestamp(row["finished_at"]),
+            retry_of=row["retry_of"],
+            parent=row["parent_id"],
+            compensation=_compensation(row),
+            waiting=_telling(row["waiting"], waiting_at.get(row["id"], NOTHING)),
+        )
         for row in rows
     ]
 
 
-def _telling(item: dict[str, Any] | None, waits_at: Standing) -> dict[str, Any] | None:
-    """The work item that tells most of its execution."""
+def _telling(item: dict[str, Any] | None, waits_at: Standing) -> WaitingItem | None:
     if item is None:
         return None
-    told = {name: value for name, value in item.items() if name not in ("id", "child", "until")}
-    return {**told, "awaiting": _waiting_for(item["awaiting"], item["child"], item["until"]), **waits_at}
+    return WaitingItem(
+        item=item["item"],
+        step=item["step"],
+        state=item["state"],
+        attempt=item["attempt"],
+        counted=item["counted"],
+        lost_by=item["lost_by"],
+        awaiting=_waiting_for(item["awaiting"], item["child"], item["until"]),
+        last_error=item["last_error"],
+        compensates=item["compensates"],
+        available_at=item["available_at"],
+        max_attempts=item["max_attempts"],
+        unserved=waits_at.unserved,
+        limited=waits_at.limited,
+    )
 
 
 async def plan_id(core: Core, execution_id: int) -> int:
@@ -327,66 +346,3 @@ async def _news(core: Core, execution_id: int, cursor: str | None) -> tuple[list
 async def _check_known(tx: Connection, execution_id: int, found: list[dict[str, Any]]) -> None:
     if not found and await executions.get_execution(tx, execution_id) is None:
         raise no_execution(execution_id)
-
-
-async def explain(
-    core: Core,
-    execution_id: int,
-    *,
-    step: str | None = None,
-    attempt: int | None = None,
-    item: int | None = None,
-) -> list[dict[str, Any]]:
-    """Every decision on retries, in plain English; of one step, item or attempt where they are named."""
-    found = await events(core, execution_id)
-    known = {e["step"] for e in found if e["step"] is not None}
-    if step is not None and step not in known:
-        raise NotFound(
-            f"execution {execution_id} has no events of a step {step!r}; there are: {', '.join(sorted(known))}"
-        )
-    chosen = [
-        e for e in found
-        if "decision" in e["data"]
-        and (step is None or e["step"] == step)
-        and (attempt is None or e["attempt"] == attempt)
-        and (item is None or e["item"] == item)
-    ]  # fmt: skip
-    if (attempt is not None or item is not None) and not chosen:
-        which = [f"attempt {attempt}"] if attempt is not None else []
-        which += [f"item {item}"] if item is not None else []
-        which += [f"step {step}"] if step is not None else []
-        raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
-    failures = {_attempt_of(e): e["data"]["failure"] for e in reversed(found) if e["data"].get("failure")}
-    return [_explained(e, None if e["type"] in _SUCCESSES else failures.get(_attempt_of(e))) for e in chosen]
-
-
-def _attempt_of(e: dict[str, Any]) -> tuple[Any, ...]:
-    return (e["step"], e["item"], e["attempt"], e["type"].startswith("compensation_"))
-
-
-def _explained(decided: dict[str, Any], failure: dict[str, Any] | None) -> dict[str, Any]:
-    decision = decided["data"]["decision"]
-    return {
-        "step": decided["step"],
-        "item": decided["item"],
-        "attempt": decided["attempt"],
-        "compensation": decided["type"].startswith("compensation_"),
-        "at": decided["at"],
-        "verdict": decision["verdict"],
-        "rule": decision["rule"],
-        "reason": decision.get("reason"),
-        "failure": failure,
-        "decision": decision,
-        "text": _text(decided, decision, failure),
-    }
-
-
-def _text(decided: dict[str, Any], decision: dict[str, Any], failure: dict[str, Any] | None) -> str:
-    name = decided["step"]
-    if decided["item"] is not None:
-        name += f"[{decided['item']}]"
-    if decided["type"].startswith("compensation_"):
-        name += " (compensation)"
-    if "checks" not in decision:
-        return f"{name}: attempt {decided['attempt']} succeeded at once; there was nothing to decide."
-    return explain_decision(decision, failure, step=name, attempt=decided["attempt"])

@@ -13,6 +13,7 @@ from tenax.model.events.data import OperatorData, SignalData
 from tenax.model.events.types import OperatorAction, SignalReceived
 from tenax.model.findings import suggest
 from tenax.model.outcome import Facts, Outcome
+from tenax.model.views import ApprovalAnswer, Delivery, SignalAnswer
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.store import queue, signals
@@ -23,7 +24,7 @@ from tenax.store.rows import ExecutionRow, ItemRow
 
 async def signal(
     core: Core, execution_id: int, name: str, *, data: Any, key: str | None, actor: str
-) -> dict[str, Any]:
+) -> SignalAnswer:
     """Goes to the step that has waited longest for it; where none does, it is kept. The same key is the same signal."""
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
@@ -33,14 +34,9 @@ async def signal(
         if key is not None and (earlier := await signals.find(tx, execution_id, key)) is not None:
             if earlier[0] != name:
                 raise Conflict(f"the key {key!r} was used for the signal {earlier[0]!r}")
-            return {
-                "id": execution_id,
-                "signal": name,
-                "delivered_to": None,
-                "created": False,
-                "expected": True,
-                "names": None,
-            }
+            return SignalAnswer(
+                id=execution_id, signal=name, delivered_to=None, created=False, expected=True, names=None
+            )
         if not row.open or row.failing:
             state = row.state if not row.open else "failing"
             raise Conflict(
@@ -57,15 +53,15 @@ async def signal(
         await settle(tx, core, journal, executions, ended)
         names = _signal_names(await core.plans.one(tx, row.plan_id))
     announce(core.hub, journal)
-    to = None if taker is None else {"step": taker.step, "item": taker.item_no}
-    return {
-        "id": execution_id,
-        "signal": name,
-        "delivered_to": to,
-        "created": True,
-        "expected": names is None or name in names,
-        "names": names,
-    }
+    to = None if taker is None else Delivery(step=taker.step, item=taker.item_no)
+    return SignalAnswer(
+        id=execution_id,
+        signal=name,
+        delivered_to=to,
+        created=True,
+        expected=names is None or name in names,
+        names=names,
+    )
 
 
 def _signal_names(plan: Plan) -> list[str] | None:
@@ -86,7 +82,7 @@ async def decide_approval(
     item: int | None,
     actor: str,
     reason: str | None,
-) -> dict[str, Any]:
+) -> ApprovalAnswer:
     """A person's yes or no to a step that waits for it."""
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
@@ -101,7 +97,7 @@ async def decide_approval(
         outcome = _answer(approved=approved, actor=actor, reason=reason)
         await settle(tx, core, journal, executions, [EndedAttempt(waiting, outcome, "ended")])
     announce(core.hub, journal)
-    return {"id": execution_id, "step": step, "item": waiting.item_no, "approved": approved}
+    return ApprovalAnswer(id=execution_id, step=step, item=waiting.item_no, approved=approved)
 
 
 async def _waiting_for_approval(

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tenax.engine.core import Core
 from tenax.model.events import timestamp
 from tenax.model.queue_limits import rate_words
+from tenax.model.views import IdleWorker, Limited, Standing, Unserved
 from tenax.policy.serving import NAMED, LiveWorker, Want, why_unserved
 from tenax.store import fleet, workers
 from tenax.store.connect import Connection
 from tenax.store.ready_work import ReadyWork, ready_work_among, ready_work_of
 from tenax.store.workers import WorkerRow
 
-Standing = dict[str, dict[str, Any] | None]
-"""`unserved` and `limited`, each None where it is not so."""
-NOTHING: Standing = {"unserved": None, "limited": None}
+NOTHING = Standing()
 
 
 async def steps_waiting_at(tx: Connection, core: Core, execution_id: int) -> dict[str, Standing]:
     """Of each step of an execution that has ready work: what that waits at, if anything."""
     found: dict[str, Standing] = {}
     for work, standing in await _judged(tx, core, await ready_work_of(tx, execution_id)):
-        known = found.setdefault(work.step, dict(NOTHING))
-        for name, value in standing.items():
-            known[name] = known[name] or value
+        known = found.get(work.step, NOTHING)
+        found[work.step] = Standing(
+            unserved=known.unserved or standing.unserved, limited=known.limited or standing.limited
+        )
     return found
 
 
@@ -47,29 +46,28 @@ async def _judged(tx: Connection, core: Core, ready: Sequence[ReadyWork]) -> lis
     for work in ready:
         line = lines.get(work.execution_id, set())
         here = [row for row in live if row.serves is None or row.serves in line]
-        judged.append((work, {"unserved": _unserved(work, here), "limited": _limited(work)}))
+        judged.append((work, Standing(unserved=_unserved(work, here), limited=_limited(work))))
     return judged
 
 
-def _unserved(work: ReadyWork, here: Sequence[WorkerRow]) -> dict[str, Any] | None:
-    """Why nobody takes it, what it asks for, and who could but is kept from it: at most so many are named."""
+def _unserved(work: ReadyWork, here: Sequence[WorkerRow]) -> Unserved | None:
     want = Want(work.queue, work.runtime, work.labels)
     why = why_unserved(want, [_server(row) for row in here])
     if why is None:
         return None
     idle = [
-        {"name": row.name, "state": row.state, "state_actor": row.state_actor, "health": row.health}
+        IdleWorker(name=row.name, state=row.state, state_actor=row.state_actor, health=row.health)
         for row in here
         if why_unserved(want, [LiveWorker(*_able(row), "active", "healthy", own=row.serves is not None)])
         is None
     ]
-    return {
-        "reason": why,
-        "since": timestamp(work.since),
-        "queue": work.queue,
-        "labels": work.labels,
-        "idle": idle[:NAMED],
-    }
+    return Unserved(
+        reason=why,
+        since=timestamp(work.since),
+        queue=work.queue,
+        labels=work.labels,
+        idle=idle[:NAMED],
+    )
 
 
 def _able(row: WorkerRow) -> tuple[str, tuple[str, ...], tuple[str, ...], dict[str, str]]:
@@ -80,9 +78,9 @@ def _server(row: WorkerRow) -> LiveWorker:
     return LiveWorker(*_able(row), row.state, row.health, own=row.serves is not None)
 
 
-def _limited(work: ReadyWork) -> dict[str, Any] | None:
+def _limited(work: ReadyWork) -> Limited | None:
     reason = _why_limited(work)
-    return None if reason is None else {"reason": reason, "since": timestamp(work.since)}
+    return None if reason is None else Limited(reason=reason, since=timestamp(work.since))
 
 
 def _why_limited(work: ReadyWork) -> str | None:

@@ -7,9 +7,8 @@ forgive such a failure and `retry_when` may not apply to it, so a report cannot 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import msgspec
+from msgspec.structs import replace
 
 from tenax.model.outcome import INFRASTRUCTURE, Facts
 from tenax.model.reasons import SERVER_REASONS
@@ -35,4 +34,4 @@ def _believed(report: Report) -> Report:
     assert outcome.facts is not None
     if (facts := believed_facts(outcome.facts)) is outcome.facts:
         return report
-    return msgspec.structs.replace(report, outcome=replace(outcome, facts=facts))
+    return replace(report, outcome=replace(outcome, facts=facts))

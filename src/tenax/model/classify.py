@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from http import HTTPStatus
 from operator import attrgetter
 from typing import Any
@@ -23,7 +22,9 @@ _Verdict = tuple[FailureClass, str]
 _RETRIED_STATUS = frozenset({408, 425, 429})
 _DENIED_STATUS = frozenset({401, 403})
 
-_EVIDENCE = tuple(f.name for f in fields(Facts) if f.name not in ("message", "failure_class", "reason"))
+_EVIDENCE = tuple(
+    name for name in Facts.__struct_fields__ if name not in ("message", "failure_class", "reason")
+)
 _FACTS = attrgetter(*_EVIDENCE)
 _NOT_A_NAME = re.compile(r"\W+", re.ASCII)
 

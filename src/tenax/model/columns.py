@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from itertools import repeat
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
@@ -158,14 +157,14 @@ def gather_answers(answers: Iterable[ReportAnswer]) -> list[ReportAnswers]:
 def check_lengths(group: Alike) -> Alike:
     """Raises ValueError where a list has not one entry for each of them."""
     count = len(group.token)
-    for field in fields(group):
-        column = getattr(group, field.name)
+    for name in type(group).__match_args__:
+        column = getattr(group, name)
         if (
             isinstance(column, list)
             and len(column) != count
-            and not (len(column) == 1 and field.name in _ONE_MAY_DO)
+            and not (len(column) == 1 and name in _ONE_MAY_DO)
         ):
-            raise ValueError(f"{field.name} has {len(column)} entries, and token has {count}")
+            raise ValueError(f"{name} has {len(column)} entries, and token has {count}")
     return group
 
 

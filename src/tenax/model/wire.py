@@ -113,8 +113,7 @@ class Report(msgspec.Struct, gc=False):
     item: int | None = None
 
 
-@dataclass(slots=True)
-class Reports:
+class Reports(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Reports on attempts of one step: in each list one entry for each of them, in the same order."""
 
     outcome: Sequence[Outcome]

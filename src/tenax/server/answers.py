@@ -11,7 +11,20 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response
 
-from tenax.model.views import ExecutionStatus, View
+from tenax.model.views import (
+    ApprovalAnswer,
+    Compensation,
+    ExecutionStatus,
+    ExecutionSummary,
+    Explanation,
+    ItemInfo,
+    RetryAnswer,
+    SignalAnswer,
+    StoredWorkflow,
+    Verified,
+    View,
+    WorkflowInfo,
+)
 from tenax.model.wire import (
     Assignments,
     EndedLifeAnswer,
@@ -20,14 +33,10 @@ from tenax.model.wire import (
     ReportAnswers,
     Submitted,
 )
+from tenax.server.view_types import list_adapter, view_adapter
 from tenax.store.tokens import Role
 
 _encode_view = msgspec.json.Encoder().encode
-
-Compensation = Literal["running", "completed", "failed", "cancelled"]
-ItemStatus = Literal[
-    "waiting", "queued", "running", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +77,6 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionSummary:
-    """An execution in a list. `waiting` is the work item that tells most, where there is one: with what it is `awaiting`, and
-    why it is ready and does not run (`unserved`, `limited`).
-    """
-
-    id: int
-    workflow: str
-    version: str | None
-    status: ExecutionStatus
-    failure: dict[str, Any] | None
-    created_at: str
-    finished_at: str | None
-    retry_of: int | None
-    parent: int | None
-    """The execution that started it, where it is a child."""
-    compensation: Compensation | None
-    waiting: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
 class Event:
     """An immutable record of what happened."""
 
@@ -108,24 +97,6 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """One decision on a retry: the rule that gave it, what it saw, and the same in plain English."""
-
-    step: str | None
-    item: int | None
-    attempt: int | None
-    compensation: bool
-    """The attempt was one of the step's `compensate`."""
-    at: str
-    verdict: str
-    rule: str
-    reason: str | None
-    failure: dict[str, Any] | None
-    decision: dict[str, Any]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class CancelAnswer:
     id: int
     status: Literal["cancelled"]
@@ -139,56 +110,6 @@ class PauseAnswer:
     status: Literal["paused", "running"]
     changed: bool
     """False where it was so already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The wait that took a signal."""
-
-    step: str
-    item: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class SignalAnswer:
-    id: int
-    signal: str
-    delivered_to: Delivery | None
-    """None: nothing waits for it yet; it is kept for the wait that will."""
-    created: bool
-    """False where the key was known: it is the earlier signal."""
-    expected: bool
-    """False where no step of the definition waits for a signal of this name."""
-    names: list[str] | None
-    """The signals that its steps wait for; null where a template says it, so that it may be any."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalAnswer:
-    id: int
-    step: str
-    item: int | None
-    approved: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ItemInfo:
-    """One element of a fan-out. `item` is its place in the list, from 0."""
-
-    item: int
-    status: ItemStatus
-    attempt: int | None
-    """None of an item that was cancelled."""
-    max_attempts: int | None
-    result: Any
-    failure: dict[str, Any] | None
-    available_at: str | None
-    last_error: str | None
-    lost_by: list[str]
-    """The workers that it has cost their lease."""
-    worker: str | None
-    waiting: dict[str, Any] | None
-    """What it waits for that nobody works on: a sleep, a signal, an approval, a callback, a child."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,75 +131,11 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredWorkflow:
-    name: str
-    version: str | None
-    hash: str
-    created: bool
-    """False where the very same definition was stored before."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowInfo:
-    """A stored definition. Its hash is its identity."""
-
-    name: str
-    version: str | None
-    hash: str
-    created_at: str
-
-
-@dataclass(frozen=True, slots=True)
 class CallbackAnswer:
     """`applied`: it decided what becomes of the work item. `late`: it was recorded, and changed nothing."""
 
     status: Literal["applied", "late"]
     verdict: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RetryAnswer:
-    """Waiting: the `steps` that now run at once. Finished: the new execution, linked to the old one by `retry_of`."""
-
-    id: int
-    created: bool
-    steps: list[str] | None = None
-    retry_of: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """How much was checked. `decisions` are those that were made again."""
-
-    executions: int
-    events: int
-    decisions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One law that an execution breaks, and the ids of the events concerned."""
-
-    law: str
-    execution: int
-    step: str | None
-    item: int | None
-    attempt: int | None
-    events: list[int]
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What the check of some executions found. `other_versions`: decisions that were not made again, by the decider's version."""
-
-    checked: Checked
-    violations: list[Violation]
-    not_shown: int
-    """Violations beyond those that are listed."""
-    other_versions: dict[str, int]
-    next: int | None
-    """Go on with `after`; null: all have been checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,23 +182,23 @@ class Problem:
 
 
 EXECUTION = TypeAdapter(Execution)
-EXECUTIONS = TypeAdapter(list[ExecutionSummary])
+EXECUTIONS = list_adapter(ExecutionSummary)
 EVENTS = TypeAdapter(list[Event])
 NEWS = TypeAdapter(News)
-EXPLANATIONS = TypeAdapter(list[Explanation])
+EXPLANATIONS = list_adapter(Explanation)
 SUBMITTED = TypeAdapter(Submitted)
 SUBMITTED_MANY = TypeAdapter(list[Submitted])
 CANCELLED = TypeAdapter(CancelAnswer)
-RETRIED = TypeAdapter(RetryAnswer)
+RETRIED = view_adapter(RetryAnswer)
 PAUSED = TypeAdapter(PauseAnswer)
-SIGNALLED = TypeAdapter(SignalAnswer)
-APPROVAL = TypeAdapter(ApprovalAnswer)
-ITEMS = TypeAdapter(list[ItemInfo])
+SIGNALLED = view_adapter(SignalAnswer)
+APPROVAL = view_adapter(ApprovalAnswer)
+ITEMS = list_adapter(ItemInfo)
 TREE = TypeAdapter(Tree)
-STORED_WORKFLOW = TypeAdapter(StoredWorkflow)
-WORKFLOWS = TypeAdapter(list[WorkflowInfo])
+STORED_WORKFLOW = view_adapter(StoredWorkflow)
+WORKFLOWS = list_adapter(WorkflowInfo)
 CALLED_BACK = TypeAdapter(CallbackAnswer)
-VERIFIED = TypeAdapter(Verified)
+VERIFIED = view_adapter(Verified)
 TOKENS = TypeAdapter(list[TokenInfo])
 NEW_TOKEN = TypeAdapter(NewToken)
 HEALTH = TypeAdapter(Health)
@@ -359,8 +216,8 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status, media_type="application/json")
 
 
-def answer_view(view: View | Sequence[View]) -> Response:
-    return Response(_encode_view(view), media_type="application/json")
+def answer_view(view: View | Sequence[View], status: int = 200) -> Response:
+    return Response(_encode_view(view), status, media_type="application/json")
 
 
 def answer_bytes(body: bytes) -> Response:

@@ -43,6 +43,7 @@ from tenax.model.wire import (
     Submission,
 )
 from tenax.server.problems import InvalidRequest
+from tenax.server.struct_bodies import struct_body
 from tenax.store.tokens import LARGEST_ID, LONGEST_NAME, Role
 
 T = TypeVar("T")
@@ -239,41 +240,27 @@ class LeaseBody(LeaseRequest):
     life: LeaseToken | None = None
 
 
-@dataclass(slots=True)
-class FactsBody(Facts):
-    """What was seen of a failed attempt."""
-
-    retry_after: Seconds | None = None
-
-
-@dataclass(slots=True)
-class UsageBody(Usage):
-    """What an attempt used up."""
-
-    cost_usd: Annotated[float, AfterValidator(bounded_cost)] | None = None
-    tokens: Annotated[int, AfterValidator(bounded_tokens)] | None = None
-
-
-@dataclass(slots=True)
-class OutcomeBody(Outcome):
-    """What an attempt came to."""
-
-    facts: FactsBody | None = None
-    after: Seconds | None = None
-    usage: UsageBody | None = None
-
-
-@dataclass(slots=True)
-class ReportsBody(Reports):
-    """Reports on attempts of one step: in each list one entry for each of them, or in `outcome` a single one for all."""
-
-    outcome: list[OutcomeBody]
-    execution_id: list[Id]
-    item_id: list[Id]
-    attempt: list[Attempt]
-    token: list[LeaseToken]
-    step: Name | None = None
-    item: list[Item | None] | None = None
+_FACTS = struct_body(Facts, "What was seen of a failed attempt.", retry_after=Seconds | None)
+_USAGE = struct_body(
+    Usage,
+    "What an attempt used up.",
+    cost_usd=Annotated[float, AfterValidator(bounded_cost)] | None,
+    tokens=Annotated[int, AfterValidator(bounded_tokens)] | None,
+)
+_OUTCOME = struct_body(
+    Outcome, "What an attempt came to.", facts=_FACTS | None, after=Seconds | None, usage=_USAGE | None
+)
+_REPORTS = struct_body(
+    Reports,
+    "Reports on attempts of one step: in each list one entry for each of them, or in `outcome` a single one for all.",
+    outcome=list[_OUTCOME],  # type: ignore[valid-type]  # a type that is made here
+    execution_id=list[Id],
+    item_id=list[Id],
+    attempt=list[Attempt],
+    token=list[LeaseToken],
+    step=Name | None,
+    item=list[Item | None] | None,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +335,7 @@ class EndedLifeBody(EndedLife):
     life: LeaseToken
 
 
-def _each_its_own(reports: ReportsBody) -> ReportsBody:
+def _each_its_own(reports: Reports) -> Reports:
     """Else a body could stand for a thousand times its length."""
     if len(reports.outcome) == 1 < len(reports.token) and not is_plain(reports.outcome[0]):
         raise ValueError(
@@ -358,7 +345,7 @@ def _each_its_own(reports: ReportsBody) -> ReportsBody:
     return reports
 
 
-def _at_most_a_batch(reports: list[ReportsBody]) -> list[ReportsBody]:
+def _at_most_a_batch(reports: list[Reports]) -> list[Reports]:
     if sum(len(group.token) for group in reports) > BATCH:
         raise ValueError(f"reports on at most {BATCH} attempts are taken at once")
     return reports
@@ -377,13 +364,12 @@ TOKEN = TypeAdapter(TokenBody)
 LIMITS = TypeAdapter(LimitsBody)
 REGISTRATION = TypeAdapter(RegistrationBody)
 LEASE = TypeAdapter(LeaseBody)
-REPORTS = TypeAdapter(
-    Annotated[
-        list[Annotated[ReportsBody, AfterValidator(_each_its_own)]],
-        Field(max_length=BATCH),
-        AfterValidator(_at_most_a_batch),
-    ]
-)
+_READ_REPORTS: Any = Annotated[
+    list[Annotated[_REPORTS, AfterValidator(_each_its_own)]],  # type: ignore[valid-type]  # the same
+    Field(max_length=BATCH),
+    AfterValidator(_at_most_a_batch),
+]
+REPORTS: TypeAdapter[list[Reports]] = TypeAdapter(_READ_REPORTS)
 RELEASES = TypeAdapter(Annotated[list[ReleaseBody], Field(max_length=BATCH)])
 HEARTBEAT = TypeAdapter(HeartbeatBody)
 ENDED_LIFE = TypeAdapter(EndedLifeBody)

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tenax.model.views import ExecutionStatus
+from tenax.model.views import Compensation, ExecutionStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import Compensation, answer, answer_view
+from tenax.server.answers import answer, answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
@@ -67,7 +67,7 @@ async def list_executions(
         top=top,
         compensation=compensation,
     )
-    return answer(found)
+    return answer_view(found)
 
 
 @router.get("/{execution_id}", **described(answers.EXECUTION))
@@ -112,7 +112,7 @@ async def explain(
 ) -> Response:
     """Why it was retried, or not: every decision, of one step, item or attempt where they are named."""
     found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
-    return answer(found)
+    return answer_view(found)
 
 
 @router.post("/{execution_id}/cancel", **described(answers.CANCELLED, body=bodies.REASON, optional=True))
@@ -146,7 +146,7 @@ async def signal(request: Request, execution_id: ExecutionId) -> Response:
     done = await engine(request).signal(
         execution_id, body.name, data=body.data, key=body.key, actor=actor(request)
     )
-    return answer(done)
+    return answer_view(done)
 
 
 @router.get("/{execution_id}/tree", **described(answers.TREE))
@@ -162,4 +162,4 @@ async def retry(request: Request, execution_id: ExecutionId) -> Response:
     done = await engine(request).retry(
         execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed
     )
-    return answer(answers.RetryAnswer(**done))
+    return answer_view(done)

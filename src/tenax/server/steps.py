@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.views import ItemStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import ItemStatus, answer
+from tenax.server.answers import answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, StepName, one_of, refuse_unknown_parameters
@@ -38,7 +39,7 @@ async def items(
     found = await engine(request).items(
         execution_id, step, states=one_of(ITEM_STATUSES, status), after=after, limit=limit
     )
-    return answer(found)
+    return answer_view(found)
 
 
 @router.post("/approve", **described(answers.APPROVAL, body=bodies.APPROVAL, optional=True))
@@ -58,4 +59,4 @@ async def _decide(request: Request, execution_id: int, step: str, *, approved: b
     done = await engine(request).decide_approval(
         execution_id, step, approved=approved, item=body.item, actor=actor(request), reason=body.reason
     )
-    return answer(done)
+    return answer_view(done)

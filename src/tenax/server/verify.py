@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax.server import answers
-from tenax.server.answers import answer
+from tenax.server.answers import answer_view
 from tenax.server.describe import described
 from tenax.server.parameters import moment_of, refuse_unknown_parameters
 from tenax.server.services import engine
@@ -31,4 +31,4 @@ async def verify(
 ) -> Response:
     """Checks executions against all laws, a page at a time. Go on with `after`: `next` of the last answer, until that is null."""
     moment = None if since is None else moment_of(since, datetime.now(UTC))
-    return answer(await engine(request).verify(after=after, since=moment, only=execution))
+    return answer_view(await engine(request).verify(after=after, since=moment, only=execution))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import make_dataclass
 from functools import cache, reduce
 from operator import or_
 from types import UnionType
@@ -10,7 +9,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
-from tenax.model.views import View
+from tenax.model.views import OpenPart, View
+from tenax.server.struct_bodies import dataclass_like
 
 
 def view_adapter(view: type[View]) -> TypeAdapter[Any]:
@@ -25,16 +25,21 @@ def list_adapter(view: type[View]) -> TypeAdapter[Any]:
 @cache
 def _described(view: type[View]) -> type:
     """Makes a dataclass with the name, the fields and the docstring of a view."""
-    hints = get_type_hints(view)
-    fields = [(name, _plain(hints[name])) for name in view.__struct_fields__]
-    return make_dataclass(view.__name__, fields, frozen=True, namespace={"__doc__": view.__doc__})
+    hints = {name: _plain(hint) for name, hint in get_type_hints(view).items()}
+    return dataclass_like(view, view.__name__, hints, view.__doc__)
 
 
 def _plain(hint: Any) -> Any:
-    """Puts dataclasses in the place of the views that a type names."""
+    """Puts dataclasses in the place of the views that a type names, and open objects in that of open parts."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None:
-        return _described(hint) if isinstance(hint, type) and issubclass(hint, View) else hint
+        return _plain_class(hint) if isinstance(hint, type) else hint
     if origin in (Union, UnionType):
         return reduce(or_, (_plain(one) for one in arguments))
     return hint if origin is not list else list[_plain(arguments[0])]  # type: ignore[misc]  # the same
+
+
+def _plain_class(hint: type) -> Any:
+    if issubclass(hint, View):
+        return _described(hint)
+    return dict[str, Any] if issubclass(hint, OpenPart) else hint

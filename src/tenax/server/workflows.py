@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax.server import answers, bodies
-from tenax.server.answers import answer
+from tenax.server.answers import answer_view
 from tenax.server.describe import described
 from tenax.server.parameters import Plain, refuse_unknown_parameters
 from tenax.server.read_body import read_body
@@ -25,10 +25,10 @@ async def store(request: Request) -> Response:
     """Stores a definition without running it. The very same one again: `created` false."""
     body = await read_body(request, bodies.WORKFLOW)
     stored = await engine(request).store_workflow(body.source, filename=body.filename, files=body.files)
-    return answer(stored, 201)
+    return answer_view(stored, 201)
 
 
 @router.get("", **described(answers.WORKFLOWS))
 async def list_workflows(request: Request, name: Annotated[str | None, Plain] = None) -> Response:
     """The stored definitions; all versions of one, where it is named."""
-    return answer(await engine(request).workflows(name))
+    return answer_view(await engine(request).workflows(name))

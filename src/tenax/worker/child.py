@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
 from tenax.model.outcome import Outcome
@@ -30,7 +31,7 @@ def main() -> None:
     outcome = _run(job)
     path = Path(job["result"])
     unfinished = path.with_suffix(".part")
-    unfinished.write_bytes(orjson.dumps(outcome))
+    unfinished.write_bytes(msgspec.json.encode(outcome))
     unfinished.rename(path)
 
 

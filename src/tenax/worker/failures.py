@@ -6,7 +6,6 @@ import errno
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from tenax.model.durations import parse_retry_after
 from tenax.model.exceptions import PERMISSION_ERROR, PROGRAMMING_ERRORS, VALIDATION_ERROR

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-import orjson
+import msgspec
 
 from tenax.errors import Forbidden, TenaxError, TooLarge, Unauthorized, Unreachable
 from tenax.model.wire import Held, Release, Report
@@ -181,5 +181,5 @@ def _why_refused(report: Report, error: BaseException) -> str:
         said = str(error) if isinstance(error, TenaxError) else f"{type(error).__name__}: {error}"
         return f"the attempt's report could not be sent: {storable(said)}"
     succeeded = report.outcome.status == "succeeded"
-    size = len(orjson.dumps(report.outcome.result if succeeded else report.outcome))
+    size = len(msgspec.json.encode(report.outcome.result if succeeded else report.outcome))
     return f"the {'result' if succeeded else 'report of the failure'} is {size:,} bytes; {error}"

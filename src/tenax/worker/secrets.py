@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -75,11 +76,13 @@ class Secrets:
             return outcome
         used = self._used(assignment)
         facts = None if outcome.facts is None else self._scrubber(self._telling | used).facts(outcome.facts)
-        return replace(outcome, result=self._scrubber(used).value(outcome.result), facts=facts)
+        return msgspec.structs.replace(
+            outcome, result=self._scrubber(used).value(outcome.result), facts=facts
+        )
 
     def scrub_release(self, release: Release, assignment: Assignment) -> Release:
         scrubber = self._scrubber(self._telling | self._used(assignment))
-        return replace(release, detail=scrubber.value(release.detail))
+        return dataclasses.replace(release, detail=scrubber.value(release.detail))
 
     def _used(self, assignment: Assignment) -> frozenset[str]:
         named = (
@@ -133,7 +136,7 @@ class _Scrubber:
 
     def facts(self, facts: Facts) -> Facts:
         """The texts. The other fields are words of our own, numbers, and names of types."""
-        return replace(
+        return msgspec.structs.replace(
             facts,
             message=self.value(facts.message),
             dependency=self.value(facts.dependency),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Protocol, TypeVar
 
+import msgspec
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from tenax.errors import Unreachable, UsageError
@@ -22,7 +23,6 @@ from tenax.model.wire import (
     Release,
     Report,
     ReportAnswers,
-    Reports,
 )
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
@@ -30,11 +30,11 @@ from tenax.worker.json_values import storable
 
 T = TypeVar("T")
 
+_encode = msgspec.json.Encoder().encode
 _REGISTRATION = TypeAdapter(Registration)
 _REGISTRATION_ANSWER = TypeAdapter(RegistrationAnswer)
 _LEASE = TypeAdapter(LeaseRequest)
 _ASSIGNMENTS = TypeAdapter(list[Annotated[Assignments, AfterValidator(check_lengths)]])
-_REPORTS = TypeAdapter(list[Reports])
 _REPORT_ANSWERS = TypeAdapter(list[ReportAnswers])
 _RELEASES = TypeAdapter(list[Release])
 _HEARTBEAT = TypeAdapter(Heartbeat)
@@ -103,7 +103,7 @@ class HttpTransport:
         return spread_assignments(granted)
 
     async def report(self, reports: Sequence[Report]) -> None:
-        body = _dump(_REPORTS, gather_reports(reports), briefly=True)
+        body = _dump_reports(reports)
         _read(_REPORT_ANSWERS, await self._post("report", body, self._answer_seconds, follows=True))
 
     async def release(self, releases: Sequence[Release]) -> None:
@@ -137,12 +137,23 @@ class HttpTransport:
         return check_answer(response).content
 
 
-def _dump(adapter: TypeAdapter[T], value: T, *, briefly: bool = False) -> bytes:
-    """`briefly`: without what a field says by being absent."""
+def _dump(adapter: TypeAdapter[T], value: T) -> bytes:
     try:
-        return adapter.dump_json(value, exclude_defaults=briefly)
+        return adapter.dump_json(value)
     except (ValueError, TypeError, RecursionError) as error:
-        raise UsageError(f"it has no JSON form: {storable(str(error))}") from error
+        raise _no_json(error) from error
+
+
+def _dump_reports(reports: Sequence[Report]) -> bytes:
+    """Encodes the reports by msgspec. Fields that are at their default are left out."""
+    try:
+        return _encode(gather_reports(reports))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _no_json(error) from error
+
+
+def _no_json(error: Exception) -> UsageError:
+    return UsageError(f"it has no JSON form: {storable(str(error))}")
 
 
 def _read(adapter: TypeAdapter[T], body: bytes) -> T:

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from enum import Enum
 
 import httpx2
+import msgspec
 import pytest
-from pydantic import TypeAdapter
 
 from tenax.model.classify import classify
 from tenax.model.outcome import Outcome
@@ -226,7 +226,7 @@ def test_half_a_surrogate_pair_in_a_text_of_a_failure_can_be_sent(call, make):
     error.__cause__ = ValueError("\ud800")
     error.response = Response()
     outcome = call(make(error))
-    TypeAdapter(Outcome).dump_json(outcome)
+    msgspec.json.encode(outcome)
     assert outcome.facts.message == "OSError: cannot read caf\\udce9.txt\ufffd"
     assert "ValueError: \\ud800" in outcome.facts.traceback
     assert outcome.facts.dependency == "\\ud800.test"

@@ -54,18 +54,6 @@ class Violation:
     attempt: int | None = None
     events: tuple[int, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """The violation as `tenax verify --json` prints it."""
-        return {
-            "law": self.law,
-            "execution": self.execution,
-            "step": self.step,
-            "item": self.item,
-            "attempt": self.attempt,
-            "events": list(self.events),
-            "message": self.message,
-        }
-
 
 MOST_VIOLATIONS = 1000
 """Violations that one check keeps. The others are only counted, so that memory stays bounded."""
@@ -90,12 +78,3 @@ class Tally:
             self.violations.append(violation)
         else:
             self.not_shown += 1
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as `tenax verify --json` prints it."""
-        return {
-            "checked": {"executions": self.executions, "events": self.events, "decisions": self.decisions},
-            "violations": [violation.as_dict() for violation in self.violations],
-            "not_shown": self.not_shown,
-            "other_versions": dict(sorted(self.other_versions.items())),
-        }

@@ -271,7 +271,8 @@ def _leases_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
         yield from _differ("child", row.child, start.data.get("child"))
     if waiting is not None:
         until = moment(waiting.get("until") or waiting.get("deadline_at"))
-        if until is not None:
+        # After a gap in service all that waits has a while longer.
+        if until is not None and (row.expires_at is None or row.expires_at < until):
             yield from _differ("expires_at", row.expires_at, until)
 
 

@@ -7,12 +7,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from pydantic import TypeAdapter, ValidationError
 
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
@@ -26,6 +24,8 @@ from tenax.worker.processes import Ended, run_group
 from tenax.worker.registry import Handler, NoHandler, find_handler
 from tenax.worker.secrets import without_the_workers_own
 from tenax.worker.threads import Threads
+
+_read_outcome = msgspec.json.Decoder(Outcome).decode
 
 
 class PythonExecutor:
@@ -142,8 +142,8 @@ class PythonExecutor:
 
 def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
     try:
-        return _reader().validate_json(path.read_bytes())
-    except (OSError, ValidationError):
+        return _read_outcome(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
         code = ended.returncode
         how = f"exit code {code}" if code >= 0 else f"signal {-code}"
         facts = Facts(
@@ -153,12 +153,6 @@ def _outcome_of_child(ended: Ended, path: Path) -> Outcome:
             stderr_tail=readable(ended.stderr_tail) or None,
         )
         return Outcome("failed", facts=facts)
-
-
-@cache
-def _reader() -> TypeAdapter[Outcome]:
-    """Made when a child has ended: most workers have none, and it takes ten milliseconds."""
-    return TypeAdapter(Outcome)
 
 
 def _find(key: tuple[str, str | None]) -> Handler | Outcome | NoHandler:

@@ -8,11 +8,11 @@ the result. With any other exit code, a file that does not say `completed` or `s
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from tenax.model.outcome import Facts, Outcome, ResultFile
 from tenax.model.usage import read_usage
