@@ -86,7 +86,7 @@ class Assigning:
             item.execution_id,
             item.id,
             item.attempt,
-            item.token,
+            item.lease_token,
             item.step,
             action.step.type,
             rendered.value,
@@ -149,4 +149,4 @@ def _unrendered(item: LeasedItem, error: Exception) -> Report:
     words = str(error) if isinstance(error, EvaluationError) else f"{type(error).__name__}: {error}"
     facts = Facts(failure_class="invalid", reason=reason, message=words)
     outcome = Outcome("failed", facts=facts)
-    return Report(item.execution_id, item.id, item.attempt, item.token, outcome, item.step)
+    return Report(item.execution_id, item.id, item.attempt, item.lease_token, outcome, item.step)

@@ -20,7 +20,7 @@ class Leased:
     def note(self, items: Iterable[LeasedItem]) -> None:
         for item in items:
             item.element = item.previous = None  # its worker has them; they may be large
-            self._by_token[item.token] = item
+            self._by_token[item.lease_token] = item
         for token in list(islice(self._by_token, max(0, len(self._by_token) - MOST_REMEMBERED))):
             del self._by_token[token]
 

@@ -11,7 +11,7 @@ class _ValueMeta(msgspec.StructMeta):
     """Makes each class frozen and its fields keywords. msgspec asks every subclass to say so again."""
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> Any:
-        config |= {"frozen": True, "kw_only": True}
+        config |= {"frozen": True, "kw_only": True, "gc": False}
         return super().__new__(mcls, name, bases, namespace, **config)
 
 

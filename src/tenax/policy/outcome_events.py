@@ -174,6 +174,10 @@ def _success(
             result=outcome.result, usage=usage, after=after, seconds=seconds, via=via, decision=record,
             attempts=item.attempt,
         )  # fmt: skip
+    if usage is UNSET and after is UNSET and via is UNSET:  # nearly always: what is not given costs nothing
+        return events.ActionCompleted, of.CompletedData(
+            result=outcome.result, seconds=seconds, decision=record
+        )
     return events.ActionCompleted, of.CompletedData(
         result=outcome.result, usage=usage, after=after, seconds=seconds, via=via, decision=record
     )

@@ -60,7 +60,7 @@ def _inserted(row: Any, item: NewItem | None) -> Inserted:
         created=row["created"],
         worker=item.lease.worker,
         grant=item.lease.grant,
-        token=item.lease.token,
+        lease_token=item.lease.token,
     )
     return Inserted(row["id"], row["input"], leased)
 

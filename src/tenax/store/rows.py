@@ -170,7 +170,7 @@ class LeasedItem(msgspec.Struct, gc=False):
     """When it was first queued, as a Unix time."""
     worker: str
     grant: str
-    token: str
+    lease_token: str
 
     state: ClassVar[str] = "leased"
     child: ClassVar[None] = None
@@ -182,10 +182,6 @@ class LeasedItem(msgspec.Struct, gc=False):
     def age(self, now: datetime) -> float:
         """Returns the seconds since the item was first queued."""
         return seconds_since(self.created, now)
-
-    @property
-    def lease_token(self) -> str:
-        return self.token
 
 
 @dataclass(frozen=True, slots=True)
