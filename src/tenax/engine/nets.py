@@ -1,4 +1,4 @@
-"""Nothing is ever stuck: what nobody is able to run, and what waits at a limit under which there is room."""
+"""Finds stuck work: items that nobody is able to run, and items that wait at a limit under which there is room."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ async def _rebuild(
     there: frozenset[str],
     settings: Settings,
 ) -> None:
-    """The rows that the events say there should be: for each step its end, its counter, or its work item if it is not there.
+    """Writes the rows that the events ask for: for each step its end, its counter, or its work item if that is missing.
 
     A work item has used up what it had used up, and is due when it was: a repair grants nothing. What was running counts as lost.
     """

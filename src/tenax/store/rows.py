@@ -97,7 +97,7 @@ class ExpiredItem(ItemRow):
 
     expires_at: datetime
     timed_out: bool
-    """Its lease was not to be extended any more: the attempt has outlived its timeout."""
+    """The attempt has outlived its timeout: heartbeats did not extend its lease any further."""
     last_heartbeat: datetime | None
     registered_at: datetime | None
     version: str | None

@@ -3,6 +3,5 @@ i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i
        i.state, i.lease_token, i.refused_by, i.runtime, i.compensates, i.awaiting,
        case when i.awaiting = 'child'
             then (select c.id from tenax.execution c
-                   where c.parent_id = i.execution_id and c.parent_step = i.step
-                     and coalesce(c.parent_item_no, -1) = coalesce(i.item_no, -1) and c.parent_attempt = i.attempt) end as child,
+                   where {is_child_of_item}) end as child,
        i.stopped_by is distinct from 'slot' as placed, (i.limits).action, (i.limits).key

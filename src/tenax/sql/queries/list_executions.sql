@@ -9,8 +9,7 @@ select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.
                    'max_attempts', i.max_attempts, 'available_at', i.available_at, 'last_error', i.last_error,
                    'awaiting', i.awaiting, 'child', case when i.awaiting = 'child'
                          then (select c.id from tenax.execution c
-                                where c.parent_id = i.execution_id and c.parent_step = i.step
-                                  and coalesce(c.parent_item_no, -1) = coalesce(i.item_no, -1) and c.parent_attempt = i.attempt) end,
+                                where {is_child_of_item}) end,
                    'until', case when i.state in ('accepted', 'held') then i.expires_at end, 'compensates', i.compensates,
                    'lost_by', coalesce(i.ledger -> 'lost_by', '[]'))
           from tenax.item i

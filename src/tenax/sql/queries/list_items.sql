@@ -5,8 +5,7 @@ select x.item_no, x.state, x.attempt, x.max_attempts, x.result, x.failure, x.ava
                case when i.state = 'retrying' then i.available_at end as available_at, i.last_error, i.worker, i.awaiting,
                case when i.awaiting = 'child'
                          then (select c.id from tenax.execution c
-                                where c.parent_id = i.execution_id and c.parent_step = i.step
-                                  and coalesce(c.parent_item_no, -1) = coalesce(i.item_no, -1) and c.parent_attempt = i.attempt) end as child,
+                                where {is_child_of_item}) end as child,
                case when i.state in ('accepted', 'held') then i.expires_at end as until, coalesce(i.ledger -> 'lost_by', '[]') as lost_by
           from tenax.item i
          where i.execution_id = $1::bigint and i.step = $2::text and not i.compensates

@@ -15,11 +15,7 @@ with recursive actions as (
              where i.standing = 'blocked' and (i.limits).key > k.name order by (i.limits).key limit 1), k.n + 1
       from keys k where k.name is not null and k.n < $2::integer
 ), full_keys as materialized ( -- most of a long row may wait at one of these
-    select (i.limits).key as name
-      from tenax.item i
-     where (i.limits).key is not null and i.standing = 'running'
-     group by 1
-    having count(*) >= max((i.limits).key_most)
+    {full_keys}
 ), roomy as materialized (
     select a.name, r.running
       from actions a

@@ -7,11 +7,7 @@ with freed as materialized (
       from unnest($1::text[]) as x (name)
      group by x.name
 ), full_keys as materialized ( -- most of a long row may wait at one of these
-    select (i.limits).key as name
-      from tenax.item i
-     where (i.limits).key is not null and i.standing = 'running'
-     group by 1
-    having count(*) >= max((i.limits).key_most)
+    {full_keys}
 ), next as (
     select i.id
       from freed f

@@ -9,7 +9,6 @@ select i.execution_id, i.step, i.item_no as item, i.compensates as undoes, i.sta
                or exists (select from tenax.inbox b where b.execution_id = i.execution_id and b.body ->> 'child' = c.id::text))
           as child_will_end
   from tenax.item i
-  left join tenax.execution c on i.awaiting = 'child' and c.parent_id = i.execution_id and c.parent_step = i.step
-                             and coalesce(c.parent_item_no, -1) = coalesce(i.item_no, -1) and c.parent_attempt = i.attempt
+  left join tenax.execution c on i.awaiting = 'child' and {is_child_of_item}
  where i.execution_id = any($1::bigint[]) and (i.item_no is not null) = $2::boolean
  order by i.execution_id, i.step collate "C", i.item_no, i.compensates

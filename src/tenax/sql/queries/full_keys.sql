@@ -1,0 +1,6 @@
+-- The keys under which as many items run as may.
+select (i.limits).key as name
+      from tenax.item i
+     where (i.limits).key is not null and i.standing = 'running'
+     group by 1
+    having count(*) >= max((i.limits).key_most)
