@@ -174,7 +174,8 @@ def _success(
             result=outcome.result, usage=usage, after=after, seconds=seconds, via=via, decision=record,
             attempts=item.attempt,
         )  # fmt: skip
-    if usage is UNSET and after is UNSET and via is UNSET:  # nearly every success: a field that is not given costs nothing
+    # Nearly every success. A field that is not given costs nothing.
+    if usage is UNSET and after is UNSET and via is UNSET:
         return events.ActionCompleted, of.CompletedData(
             result=outcome.result, seconds=seconds, decision=record
         )
