@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import asyncpg
 import pytest
+from connected import connected
 from hand import Hand, hand_on
 from version_0_1 import FILE
 
@@ -28,11 +29,10 @@ select array_agg(quote_ident(column_name)) from information_schema.columns
 """
 
 
-async def load(url: str, folder: Path) -> None:
-    """Makes the database as version 0.1 left it, and migrates it."""
+async def fill_version_0_1(connection: Any, folder: Path) -> None:
+    """Makes the database as version 0.1 left it."""
     for migration in load_migrations()[:LAST_OF_VERSION_0_1]:
         (folder / f"{migration.name}.sql").write_text(migration.sql)
-    connection = await asyncpg.connect(url)
     await migrate(connection, folder)
     await connection.execute("delete from tenax.service")
     for table, rows in KEPT["rows"].items():
@@ -46,14 +46,14 @@ async def load(url: str, folder: Path) -> None:
         await connection.execute(f"select setval('tenax.{name}', 100000)")
     for name in ("workflow", "plan", "signal", "inbox"):
         await connection.execute(f"select setval(pg_get_serial_sequence('tenax.{name}', 'id'), 1000)")
-    await migrate(connection)
-    await connection.close()
 
 
 @asynccontextmanager
 async def _migrated(url: str, folder: Path) -> AsyncIterator[Hand]:
     (folder / "migrations").mkdir()
-    await load(url, folder / "migrations")
+    async with connected(url) as connection:
+        await fill_version_0_1(connection, folder / "migrations")
+        await migrate(connection)
     at = datetime.fromisoformat(KEPT["at"])
     async with hand_on(url, folder, at=at, callback_url="http://tenax.test") as hand:
         yield hand
@@ -162,3 +162,30 @@ async def test_a_lease_of_version_0_1_that_nobody_renews_is_lost(hand):
     types = await hand.types(EXECUTIONS["leased"])
     assert "lease_expired" in types
     assert (await hand.engine.verify()).violations == []
+
+
+async def test_a_row_that_nothing_would_have_ended_gets_an_end(empty_database_url, tmp_path):
+    async with connected(empty_database_url) as connection:
+        await fill_version_0_1(connection, tmp_path)
+        await connection.execute(
+            "update tenax.item set awaiting = null, timeout_at = null where awaiting = 'callback'"
+        )
+        await migrate(connection)
+        [row] = await connection.fetch(
+            "select awaiting, expires_at from tenax.item where execution_id = $1", EXECUTIONS["callback"]
+        )
+    assert row["awaiting"] == "callback"
+    assert row["expires_at"] is not None
+
+
+async def test_what_an_old_server_commits_meanwhile_is_not_undone(empty_database_url, tmp_path):
+    leased = EXECUTIONS["leased"]
+    async with connected(empty_database_url) as migrating, connected(empty_database_url) as server:
+        await fill_version_0_1(migrating, tmp_path)
+        async with server.transaction():
+            await server.execute("delete from tenax.item where execution_id = $1", leased)
+            migration = asyncio.create_task(migrate(migrating))
+            while not await server.fetchval("select count(*) from pg_locks where not granted"):
+                assert not migration.done()
+        await migration
+        assert await server.fetch("select from tenax.item where execution_id = $1", leased) == []

@@ -8,11 +8,12 @@ from typing import Any
 import asyncpg
 import pytest
 from connected import connected
-from plans import Explaining, analyze, fill_executions, fill_items
+from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
-from tenax.store import claims, compensations, fans, queue, workers
+from tenax.store import claims, compensations, fans, inbox, queue, workers
 from tenax.store.claims import WorkerGroup
 from tenax.store.connect import Connection
+from tenax.store.statements import sql
 
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
 LEVELS = {("default", 5): 10}
@@ -74,6 +75,41 @@ async def test_each_index_has_a_statement_that_reads_it(database_url):
     assert there == set(SERVES)
     assert {index: names for index, names in read.items() if index not in names} == {}
     assert len(there) <= 14, "13 besides the key"
+
+
+OF_STATES: dict[str, Callable[[Any], Awaitable[Any]]] = {
+    "count_leased_items": lambda tx: tx.fetch(sql("count_leased_items"), ["default"]),
+    "load_standings": workers.load_standings,
+    "is_fleet_sound": lambda tx: workers.is_fleet_sound(tx, silence=30.0, lease=30.0, window=300.0),
+    "find_granted_items": lambda tx: tx.fetch(sql("find_granted_items"), [NOBODY], "w0"),
+    "list_leases": lambda tx: workers.list_leases(tx, "w0", 10),
+    "find_releasable_items": lambda tx: tx.fetch(sql("find_releasable_items"), 3, []),
+    "find_unheard_children": inbox.find_unheard_children,
+}
+"""Statements about the items in one state: none of them may read the items that wait in the queue."""
+
+
+async def test_statements_about_one_state_do_not_read_the_queue(database_url):
+    read = {}
+    async with connected(database_url) as connection:
+        await fill(connection)
+        for name, call in OF_STATES.items():
+            explaining = Explaining(connection)
+            await call(explaining)
+            read[name] = rows_read(explaining.reading("item"))
+    assert {name: rows for name, rows in read.items() if rows > 2_000} == {}
+
+
+async def test_the_next_end_of_many_is_found_by_one_entry_for_each_state(database_url):
+    async with connected(database_url) as connection:
+        await connection.execute(_WAITING, True)
+        await connection.execute(
+            "update tenax.item set state = 'accepted', awaiting = 'sleep', expires_at = tenax.now() + interval '2 seconds'"
+        )
+        await analyze(connection)
+        explaining = Explaining(connection)
+        await explaining.fetch(sql("next_wake"), [], queue.SERVER_QUEUE, 5.0)
+    assert rows_read(explaining.reading("item")) <= 10
 
 
 async def test_the_row_has_few_columns(database_url):

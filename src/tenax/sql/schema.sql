@@ -190,15 +190,15 @@ create table tenax.item (
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 create index item_ready on tenax.item (queue, priority, state, available_at) where standing = 'ready';
 create index item_restricted on tenax.item (queue, priority, lane, available_at) where standing = 'restricted';
-create index item_action_limit on tenax.item (((limits).action), standing, available_at)
+create index item_action_limit on tenax.item (standing, ((limits).action), available_at)
     where standing in ('blocked', 'running') and (limits).action is not null;
-create index item_key_limit on tenax.item (((limits).key), standing, available_at)
+create index item_key_limit on tenax.item (standing, ((limits).key), available_at)
     where standing in ('blocked', 'running') and (limits).key is not null;
 create index item_labelled on tenax.item (id) where labels is not null;
 create index item_refused on tenax.item (id) where refused_by is not null and state in ('queued', 'retrying');
 create index item_suspect on tenax.item (worker) where suspect and state = 'leased';
 create index item_due on tenax.item (available_at) where state = 'retrying';
-create index item_expiry on tenax.item (state, expires_at) where expires_at is not null;
+create index item_expiry on tenax.item (state, expires_at) where expires_at is not null or state in ('leased', 'accepted', 'held');
 create index item_without_slot on tenax.item (execution_id, step, state, available_at, id) where stopped_by = 'slot';
 create index item_undo on tenax.item (execution_id, id) where state = 'waiting' and compensates;
 create index item_execution on tenax.item (execution_id);

@@ -9,6 +9,9 @@ create type tenax.limits as (
     key_most    integer
 );
 
+-- What a server of the old version commits before it is stopped must be in the copy.
+lock table tenax.execution, tenax.item, tenax.fan in access exclusive mode;
+
 create temporary table old_item on commit drop as table tenax.item;
 drop table tenax.item;
 
@@ -81,8 +84,10 @@ create table tenax.item (
 
 alter table tenax.fan add column queue_ttl double precision;
 update tenax.fan f
-   set queue_ttl = (select i.queue_ttl from old_item i
-                     where i.execution_id = f.execution_id and i.step = f.step and not i.compensates limit 1);
+   set queue_ttl = i.queue_ttl
+  from (select distinct execution_id, step, queue_ttl from old_item
+         where item_no is not null and not compensates and queue_ttl is not null) as i
+ where i.execution_id = f.execution_id and i.step = f.step;
 
 -- What nothing would have ended gets an end here: the constraints ask for one.
 insert into tenax.item
@@ -98,7 +103,7 @@ select i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.compensates, i.stat
        i.refused_by, i.suspect, i.available_at,
        case i.state when 'leased' then least(i.lease_until, i.timeout_at)
                     when 'held' then coalesce(i.timeout_at, tenax.now() + interval '1 day')
-                    when 'accepted' then case when i.awaiting in ('sleep', 'callback') then coalesce(i.timeout_at, tenax.now())
+                    when 'accepted' then case when coalesce(i.awaiting, 'callback') in ('sleep', 'callback') then coalesce(i.timeout_at, tenax.now())
                                               else i.timeout_at end
                     when 'waiting' then null
                     else i.queue_deadline end,
@@ -110,15 +115,15 @@ select i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.compensates, i.stat
 
 create index item_ready on tenax.item (queue, priority, state, available_at) where standing = 'ready';
 create index item_restricted on tenax.item (queue, priority, lane, available_at) where standing = 'restricted';
-create index item_action_limit on tenax.item (((limits).action), standing, available_at)
+create index item_action_limit on tenax.item (standing, ((limits).action), available_at)
     where standing in ('blocked', 'running') and (limits).action is not null;
-create index item_key_limit on tenax.item (((limits).key), standing, available_at)
+create index item_key_limit on tenax.item (standing, ((limits).key), available_at)
     where standing in ('blocked', 'running') and (limits).key is not null;
 create index item_labelled on tenax.item (id) where labels is not null;
 create index item_refused on tenax.item (id) where refused_by is not null and state in ('queued', 'retrying');
 create index item_suspect on tenax.item (worker) where suspect and state = 'leased';
 create index item_due on tenax.item (available_at) where state = 'retrying';
-create index item_expiry on tenax.item (state, expires_at) where expires_at is not null;
+create index item_expiry on tenax.item (state, expires_at) where expires_at is not null or state in ('leased', 'accepted', 'held');
 create index item_without_slot on tenax.item (execution_id, step, state, available_at, id) where stopped_by = 'slot';
 create index item_undo on tenax.item (execution_id, id) where state = 'waiting' and compensates;
 create index item_execution on tenax.item (execution_id);

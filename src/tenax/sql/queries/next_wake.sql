@@ -6,9 +6,13 @@ select tenax.now() as now,
            and available_at <= tenax.now() + make_interval(secs => $3::double precision)) as retry,
        (select min(expires_at) from tenax.item
          where state = 'leased' and expires_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as expiry,
-       (select min(expires_at) from tenax.item
-         where state in ('accepted', 'held', 'queued', 'retrying')
-           and expires_at <= tenax.now() + make_interval(secs => $3) and id <> all($1::bigint[])) as wait,
+       -- One state each: only then is the first entry of the index all that is read.
+       (select min(w.expires_at)
+          from unnest(array['accepted', 'held', 'queued', 'retrying']) as s (state)
+         cross join lateral (
+            select i.expires_at from tenax.item i
+             where i.state = s.state and i.expires_at <= tenax.now() + make_interval(secs => $3) and i.id <> all($1::bigint[])
+             order by i.expires_at limit 1) as w) as wait,
        (select min(deadline_at) from tenax.execution
          where state in ('running', 'paused') and deadline_at <= tenax.now() + make_interval(secs => $3)) as deadline,
        (select reap_after from tenax.service) as reap_after,
