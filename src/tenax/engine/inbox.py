@@ -85,19 +85,21 @@ async def _apply_endings(
     items = {item.id: item for item in await queue.lock_items(tx, [m.body["item"] for m in messages])}
     ended: list[EndedAttempt] = []
     for message in messages:
-        item = items.get(message.body["item"]) or await _rebuilt(tx, message)
-        child = children.get(message.body["child"])
-        if item is not None and child is not None and item.child == child.id:
+        if (child := children.get(message.body["child"])) is None:
+            continue
+        item = items.get(message.body["item"]) or await _rebuilt(tx, message.execution_id, child)
+        if item is not None and item.child == child.id:
             ended.append(EndedAttempt(item, _outcome(child), "ended"))
     journal = Journal(now)
     decisions = await settle(tx, core, journal, executions, ended)
     return journal, [d.delay.delay for d in decisions if d.delay is not None]
 
 
-async def _rebuilt(tx: Connection, message: Message) -> ItemRow | None:
-    """What waits for the child in the place of the item that started it, where that was lost."""
-    waiting = await queue.lock_accepted_items(tx, message.execution_id, "child")
-    return next((item for item in waiting if item.child == message.body["child"]), None)
+async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> ItemRow | None:
+    """Returns the item that waits for the child in the place of the one that started it, where that row was lost."""
+    step, item_no = child.parent_step, child.parent_item_no
+    waiting = await queue.lock_accepted_items(tx, execution_id, "child", step=step, item=item_no)
+    return next((item for item in waiting if item.child == child.id), None)
 
 
 def _outcome(child: EndedChild) -> Outcome:

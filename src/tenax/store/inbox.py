@@ -26,6 +26,8 @@ class EndedChild:
     state: str
     result: Any
     failure: dict[str, Any] | None
+    parent_step: str
+    parent_item_no: int | None
 
 
 async def take(tx: Connection, limit: int, but: Sequence[int]) -> list[Message]:
@@ -41,8 +43,8 @@ async def drop(tx: Connection, messages: Sequence[int]) -> None:
 async def ended_children(tx: Connection, ids: Sequence[int]) -> dict[int, EndedChild]:
     rows = await tx.fetch(sql("load_ended_children"), ids)
     return {
-        row["id"]: EndedChild(row["id"], row["state"], decode(row["result"]), decode(row["failure"]))
-        for row in rows
+        id_: EndedChild(id_, state, decode(result), decode(failure), step, item_no)
+        for id_, state, result, failure, step, item_no in rows
     }
 
 
