@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -136,10 +137,10 @@ class Hand:
         await self.pass_time(seconds)
         await self.settle_down()
 
-    async def restarted(self) -> Hand:
-        """The next server on the same database: it knows nothing but what is there."""
+    async def restarted(self, **settings: Any) -> Hand:
+        """Starts the next server on the same database: it knows nothing but what is there."""
         core = self.engine.core
-        engine = Engine(core.database, core.settings, roll=core.roll)
+        engine = Engine(core.database, replace(core.settings, **settings), roll=core.roll)
         await engine.prepare()
         return Hand(engine, self.clock, self._lives)
 

@@ -45,8 +45,7 @@ async def _lose(core: Core, ended: EndedLife, found: Sequence[Found]) -> int:
         executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
-        ids, grace = [item_id for item_id, _ in found], core.terms.grace
-        locked = await queue.lock_expired_items(tx, ids, grace, life=ended.life)
+        locked = await queue.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
         items = [item for item in locked if item.worker == ended.worker and item.of_this_life]
         journal = Journal(now)
         decisions = await settle(tx, core, journal, executions, [_died(item) for item in items])

@@ -65,7 +65,7 @@ async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
         executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
-        items = await queue.lock_expired_items(tx, [item_id for item_id, _ in found], core.terms.grace)
+        items = await queue.lock_expired_items(tx, [item_id for item_id, _ in found])
         journal = Journal(now)
         waited = [item.id for item in items if item.state in ("queued", "retrying")]
         served = await find_served_items(tx, waited, core.settings.lease) if waited else set()

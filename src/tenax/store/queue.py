@@ -41,13 +41,10 @@ async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequen
 
 
 async def lock_expired_items(
-    tx: Connection, items: Sequence[int], grace: float, *, life: str | None = None
+    tx: Connection, items: Sequence[int], *, life: str | None = None
 ) -> list[ExpiredItem]:
-    """Locks and returns those of these items whose state has run out, or that this life of a worker holds.
-
-    `grace`: the seconds beyond the timeout of an attempt, up to which its lease is extended.
-    """
-    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life, grace)]
+    """Locks and returns those of these items whose state has run out, or that this life of a worker holds."""
+    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life)]
 
 
 async def lock_open_items(

@@ -1,8 +1,8 @@
 -- Among these, the items whose lease, timeout, wait, hold or time in the queue is over by now, and those leased to the life $2 of a
--- worker, where it is the latest of its name; and what is known of their workers. A lease that ends $3 seconds after the timeout of its
--- attempt was not to be extended any more.
+-- worker, where it is the latest of its name; and what is known of their workers. A lease that reached the timeout of its attempt
+-- has timed out; any other was lost.
 select {item_row},
-       i.expires_at, coalesce(i.expires_at >= i.started_at + make_interval(secs => i.timeout + $3::double precision), false) as timed_out,
+       i.expires_at, coalesce(i.expires_at >= i.started_at + make_interval(secs => i.timeout), false) as timed_out,
        w.last_heartbeat, w.registered_at, w.version,
        nullif((select count(*) from tenax.worker a
                 where i.state = 'leased' and a.state <> 'gone' and a.serves is null and i.runtime = any(a.runtimes)
