@@ -185,6 +185,22 @@ async def test_a_worker_cannot_say_that_it_was_lost(hand):
     assert error["data"]["failure"]["class"] == "transient"
 
 
+async def test_nor_can_it_say_why_a_child_failed(hand):
+    id_, work = await hand.start()
+    await hand.fail(work, status_code=503, child={"made": "up"})
+    [error] = await hand.events_of(id_, "action_error")
+    assert "child" not in error["data"]["failure"]
+    assert (await hand.engine.verify()).violations == []
+
+
+async def test_a_snooze_for_another_time_under_the_same_token_breaks_no_law(hand):
+    id_, work = await hand.start()
+    await hand.report(work, Outcome("snoozed", after=5))
+    assert (await hand.report(work, Outcome("snoozed", after=10))).status == "late"
+    assert len(await hand.events_of(id_, "late_result")) == 1
+    assert (await hand.engine.verify()).violations == []
+
+
 @pytest.mark.parametrize("reason", ["worker_heartbeat_stale", "queue_ttl_expired", "worker_wait_expired"])
 @pytest.mark.parametrize("known", [True, False], ids=["leased here", "leased through another server"])
 async def test_nor_can_it_give_a_reason_that_only_the_server_knows(hand, reason, known):
@@ -255,6 +271,16 @@ async def test_the_server_enforces_the_timeout_of_a_silent_worker(hand):
     failed = await hand.events_of(id_, "action_error")
     assert failed[0]["data"]["failure"]["class"] == "timeout"
     assert [r.token for r in (await hand.beat(held)).revoked] == [held.token]
+
+
+async def test_a_server_with_a_longer_grace_sees_the_timeout_too(hand):
+    source = ONE_STEP.replace("task: some:task", "task: some:task\n    timeout: 5s")
+    id_, _ = await hand.start(source)
+    other = await hand.restarted(timeout_grace=5.0)
+    await hand.clock.advance(6)
+    assert await other.engine.reap() == 1
+    [failed] = await hand.events_of(id_, "action_error")
+    assert failed["data"]["failure"]["class"] == "timeout"
 
 
 async def test_an_expired_queue_entry_uses_an_attempt(hand):

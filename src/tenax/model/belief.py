@@ -16,7 +16,9 @@ from tenax.model.wire import Report
 
 
 def believed_facts(facts: Facts) -> Facts:
-    """Returns the facts without a class or a reason that only the server may give. The others decide then."""
+    """Returns the facts without what only the server may know: some classes and reasons, and the end of a child. The others decide then."""
+    if facts.child is not None:
+        facts = replace(facts, child=None)
     if facts.failure_class in INFRASTRUCTURE:
         return replace(facts, failure_class=None, reason=None)
     if facts.reason in SERVER_REASONS:

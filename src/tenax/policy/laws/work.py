@@ -178,4 +178,6 @@ def said_by(event: LoggedEvent) -> bytes:
     """Returns a short text that two events share if they record the same report."""
     failure = event.data.get("failure")
     status = event.data.get("status") if event.type == "late_result" else _STATUSES.get(event.kind)
-    return fingerprint([None if failure else status, failure, event.data.get("result")])
+    return fingerprint(
+        [None if failure else status, failure, event.data.get("result"), event.data.get("after")]
+    )
