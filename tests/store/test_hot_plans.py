@@ -20,6 +20,7 @@ from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
 from tenax.store.new_executions import insert_executions
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
+from tenax.store.statements import sql
 from tenax.store.straight import STRAIGHT
 
 BATCHES = (1, 10, 100, 500)
@@ -234,3 +235,11 @@ async def test_the_compensations_that_a_large_fan_out_lacks_are_found_in_proport
         )
     assert MANY <= rows_read(explaining.nodes) <= 100 * MANY
     assert tuple(kept) == ("off", "on"), "later statements of the transaction are planned as usual"
+
+
+async def test_the_result_of_a_large_fan_out_is_put_together_in_proportion_to_it(database_url):
+    async with connected(database_url, session=STRAIGHT) as connection, connection.transaction():
+        await connection.execute(_RESULTS, MANY)
+        explaining = Explaining(connection)
+        await explaining.fetch(sql("close_fan"), 1, "s", "completed", MANY, None, MANY)
+    assert MANY <= rows_read(explaining.nodes) <= 20 * MANY
