@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from http import HTTPStatus
 from operator import attrgetter
 from typing import Any
@@ -105,6 +106,7 @@ def _from_process(facts: Facts) -> _Verdict | None:
     return "transient", f"exit_code_{facts.exit_code}"
 
 
+@lru_cache(maxsize=512)  # a step that fails often fails with the same few exceptions
 def _from_exception(exception: str, bases: tuple[str, ...]) -> _Verdict:
     lineage = lineage_of(exception, bases)
     name = lineage[0].rpartition(".")[2]

@@ -6,6 +6,7 @@ import math
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 LONGEST = 100 * 365.25 * 86400.0
 """A hundred years: whatever is longer is a mistake of units, and would overflow a timestamp."""
@@ -64,8 +65,9 @@ def _show(value: object) -> str:
     return shown if len(shown) <= _SHOWN + 2 else f"{shown[:_SHOWN]}..."
 
 
+@lru_cache(maxsize=512)  # every retry names its delay, and most delays come again
 def format_duration(seconds: float) -> str:
-    """For people: `250ms`, `1.5s`, `2m 5s`, `1h 30m`."""
+    """Returns a duration for people: `250ms`, `1.5s`, `2m 5s`, `1h 30m`."""
     if not math.isfinite(seconds):
         return "forever" if seconds > 0 else "unknown"
     if seconds < 0:
