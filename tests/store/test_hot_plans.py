@@ -14,7 +14,7 @@ from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 from tenax.model.changes import ItemAgain, StepRow
 from tenax.policy.claim_plan import Share
 from tenax.policy.queued_action import QueuedAction
-from tenax.store import claims, compensations, fans, queue
+from tenax.store import claims, compensations, fans, queue, steps
 from tenax.store.claims import Terms, WorkerGroup
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
@@ -87,6 +87,12 @@ async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
     await tx.fetch(queue.sql("next_wake"), [row["id"] for row in rows], queue.SERVER_QUEUE, 5.0)
 
 
+async def accept_items(tx: Explaining, rows: list[Any], now: Any) -> None:
+    ids = [row["id"] for row in rows]
+    awaited = ["child"] * len(ids), [now] * len(ids)
+    await tx.execute(queue.sql("accept_items"), ids, [1] * len(ids), *awaited, now)
+
+
 async def lease_ready(tx: Explaining, shares: list[Share], rows: list[Any]) -> None:
     await claims.lease_ready(tx, GROUP, shares, slots(len(rows)), Terms(30.0, 1.0))
 
@@ -116,6 +122,11 @@ STRAIGHTLY: dict[str, Call] = {
     "next_wake": next_wake,
     "lock_executions": lambda tx, rows, _: queue.lock_executions(tx, [row["execution_id"] for row in rows]),
     "load_fans": lambda tx, rows, _: fans.load_fans(tx, [(row["execution_id"], "s") for row in rows]),
+    "load_steps": lambda tx, rows, _: steps.load_steps(tx, [(row["execution_id"], "a") for row in rows]),
+    "load_step_results": lambda tx, rows, _: steps.load_step_results(
+        tx, [(row["execution_id"], "a") for row in rows]
+    ),
+    "accept_items": accept_items,
     "under lock": lambda tx, rows, now: ending(rows, now).write(tx),
     "load_leased_items": lambda tx, rows, _: queue.load_leased_items(
         tx, [row["id"] for row in rows], [row["token"] for row in rows]

@@ -1,4 +1,10 @@
 -- What later steps may read of these steps.
-select s.execution_id, s.step, s.state, s.attempts, s.result, s.failure, s.failures
+select s.*
   from unnest($1::bigint[], $2::text[]) as r (execution_id, step)
-  join tenax.step s on s.execution_id = r.execution_id and s.step = r.step
+ cross join lateral (
+    -- One by one, by the key: with the limit no plan can begin with the steps.
+    select s.execution_id, s.step, s.state, s.attempts, s.result, s.failure, s.failures
+      from tenax.step s
+     where s.execution_id = r.execution_id and s.step = r.step
+     limit 1
+ ) as s
