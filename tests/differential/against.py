@@ -126,6 +126,15 @@ def _place(told: list[Any]) -> tuple[Any, ...]:
     return at, event.get("step", ""), event.get("item", -1)
 
 
+def compare_both(scenario: dict[str, Any], mine: list[Any], theirs: list[Any], seen: Counter[str]) -> None:
+    """Compares what two engines left behind, if need be without the order of events of one time."""
+    try:
+        assert_equal(scenario, mine, theirs)
+    except AssertionError:
+        assert_equal(scenario, in_certain_order(mine), in_certain_order(theirs))
+        seen["but for the order at one time"] += 1
+
+
 def compare(now: str, before: str, source: Path, folder: Path, *, examples: int, start: int) -> Counter[str]:
     asyncio.run(_migrate(now))
     migrated_by(source, before)
@@ -149,12 +158,17 @@ def compare(now: str, before: str, source: Path, folder: Path, *, examples: int,
         )
         @given(scenario=scenarios())
         def both_lead_to_the_same(scenario: dict[str, Any]) -> None:
-            mine, theirs = play_both(scenario)
-            try:
-                assert_equal(scenario, mine, theirs)
-            except AssertionError:
-                assert_equal(scenario, in_certain_order(mine), in_certain_order(theirs))
-                seen["but for the order at one time"] += 1
+            # A claim uses a queue snapshot of the last 0.1 s of real time: a process that was held up meanwhile may lease in another
+            # order. What differs for another reason differs every time.
+            for last in (False, False, True):
+                mine, theirs = play_both(scenario)
+                try:
+                    compare_both(scenario, mine, theirs, seen)
+                    break
+                except AssertionError:
+                    if last:
+                        raise
+                    seen["played again"] += 1
             seen["examples"] += 1
             seen.update(event["type"] for told in mine[-1]["events"].values() for _, event in told)
             if seen["examples"] % 50 == 0:
@@ -185,7 +199,8 @@ def main() -> None:
         with databases(folder / "postgres") as (now, before):
             seen = compare(now, before, source, folder, examples=chosen.examples, start=chosen.seed)
     print(
-        f"equal in {seen.pop('examples')} examples, {seen.pop('but for the order at one time', 0)} of them but for the order of events of one time; events compared at their ends: {dict(seen.most_common())}"
+        f"equal in {seen.pop('examples')} examples, {seen.pop('but for the order at one time', 0)} of them but for the order of events"
+        f" of one time; played again: {seen.pop('played again', 0)}; events compared at their ends: {dict(seen.most_common())}"
     )
 
 
