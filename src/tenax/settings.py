@@ -120,10 +120,14 @@ class Settings:
         60.0, values.positive_seconds, "how long a request's body may take to arrive", shown="1m"
     )
     max_connections: int = _setting(
-        10_000, values.whole_number(1), "connections to a server, at most; the limit of open files may be lower"
+        10_000,
+        values.whole_number(1),
+        "connections to a server, at most; the limit of open files may be lower",
     )
     max_connections_per_address: int = _setting(
-        1000, values.whole_number(1), "connections from one address, at most; behind a proxy all have its address"
+        1000,
+        values.whole_number(1),
+        "connections from one address, at most; behind a proxy all have its address",
     )
     max_message: int = _setting(
         4000, values.whole_number(1), "characters that are kept of the message of a failure"
@@ -132,10 +136,13 @@ class Settings:
         64_000, values.size_in_bytes, "what is kept of each text, and of the data, of a failure", shown="64KB"
     )
     max_late_result: int = _setting(
-        4000, values.size_in_bytes, "what is kept of a late report or callback, beside its digest", shown="4KB"
+        4000,
+        values.size_in_bytes,
+        "what is kept of a late report or callback, beside its digest",
+        shown="4KB",
     )
     plan_memory: int = _setting(
-        128_000_000, values.size_in_bytes, "memory for plans of workflows, by an estimate", shown="128MB"
+        256_000_000, values.size_in_bytes, "memory for plans of workflows, by an estimate", shown="256MB"
     )
     sweep: float = _setting(
         30.0, values.positive_seconds, "how often the server looks for work that was left behind", shown="30s"

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from structlog.testing import capture_logs
+from waiting import eventually
 
 HEAD = b"POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
@@ -91,17 +92,19 @@ def test_trailers_are_not_headers_of_the_request(start) -> None:
     server = start()
     secret = server.token("admin")
     late = b"0\r\nauthorization: Bearer " + secret.encode() + b"\r\nconnection: close\r\n\r\n"
-    answer = answer_to(server, HEAD + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n" + late)
+    answer = answer_to(
+        server, HEAD + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n" + late
+    )
     assert status_of(answer) == 401
 
 
 def test_a_body_that_goes_on_after_its_refusal_is_cut_off(start) -> None:
     server = start(max_body=10_000, head_timeout=60.0)
-    with connected(server) as connection, pytest.raises(ConnectionError):
+    with connected(server) as connection:
         connection.sendall(HEAD + b"content-length: 1000000000\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 413")
-        for _ in range(10_000):
-            connection.sendall(b"x" * 10_000)
+        with pytest.raises(ConnectionError):
+            connection.sendall(b"x" * 100_000_000)
 
 
 # -- times
@@ -157,14 +160,11 @@ def test_a_request_that_waits_in_the_server_is_not_slow(start) -> None:
 def test_an_answer_that_nobody_reads_is_dropped(start) -> None:
     server = start(body_timeout=0.2, head_timeout=60.0)
     wanted = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 400
-    with connected(server) as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        with capture_logs() as logs:
-            connection.sendall(wanted)
-            connection.shutdown(socket.SHUT_WR)
-            with server.http() as http:
-                while not any(line["event"] == "an answer that is not read was dropped" for line in logs):
-                    assert http.get("/healthz").status_code == 200
+    with connected(server) as connection, capture_logs() as logs:
+        connection.sendall(wanted)
+        eventually(lambda: "an answer that is not read was dropped" in [line["event"] for line in logs])
+    with server.http() as http:
+        assert http.get("/healthz").status_code == 200
 
 
 # -- numbers
@@ -209,9 +209,7 @@ def test_half_sent_heads_make_room_where_the_total_is_reached(start) -> None:
         ("max_connections", 503, b"the server has 5 connections"),
     ],
 )
-def test_connections_in_use_are_not_ended_for_new_ones(
-    start, setting: str, status: int, says: bytes
-) -> None:
+def test_connections_in_use_are_not_ended_for_new_ones(start, setting: str, status: int, says: bytes) -> None:
     server = start(**{setting: 5})
     with ExitStack() as held, capture_logs() as logs:
         for _ in range(5):

@@ -18,6 +18,7 @@ from tenax.errors import UsageError
 from tenax.model.belief import believed_facts
 from tenax.model.durations import parse_duration, parse_retry_after
 from tenax.model.findings import nearest, shorten
+from tenax.model.json_text import json_fault
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, FailureClass, Outcome
 from tenax.model.usage import read_usage
 
@@ -58,11 +59,14 @@ def read_callback(content_type: str | None, body: bytes, retry_after: str | None
 
 def _parse(body: bytes) -> Any:
     try:
-        return from_json(body, allow_inf_nan=False)
+        said = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise UnreadableCallback(
             f"the callback's body is no JSON: {error}", remedy="send valid JSON in UTF-8"
         ) from None
+    if (fault := json_fault(said)) is not None:
+        raise UnreadableCallback(f"the callback cannot be stored: {fault}")
+    return said
 
 
 def _of_json(said: Any, hint: float | None) -> Outcome:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tenax.model.views import Compensation, ExecutionStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import answer, answer_view
+from tenax.server.answers import answer, answer_list, answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
@@ -83,7 +83,7 @@ async def events(
     after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
 ) -> Response:
     """The events with a sequence number beyond `after`, as they stand now."""
-    return answer(await engine(request).events(execution_id, after=after))
+    return await answer_list(engine(request).event_pages(execution_id, after=after))
 
 
 @router.get("/{execution_id}/news", **described(answers.NEWS))
