@@ -179,6 +179,26 @@ async def test_pages_show_the_log_as_it_was_at_the_first(hand, monkeypatch):
     assert "action_completed" not in [e["type"] for e in [*first, *rest]]
 
 
+async def test_news_come_in_pages_of_which_none_is_lost(hand, monkeypatch):
+    execution_id, a = await hand.start()
+    await hand.fail(a)
+    whole = list(await hand.engine.events(execution_id))
+    monkeypatch.setattr(log, "PAGE_BYTES", 1)
+    pages, cursor = [], None
+    for _ in range(20):
+        news = await hand.engine.news(execution_id, cursor=cursor)
+        pages.append(news["events"])
+        cursor = news["cursor"]
+        if len(pages) == 1:  # in the middle of the first answer something new happens
+            await hand.clock.advance(10)
+            [again] = await hand.lease()
+            await hand.succeed(again)
+    told = [e for page in pages for e in page]
+    assert told[: len(whole)] == whole
+    assert told == list(await hand.engine.events(execution_id))
+    assert len([page for page in pages if page]) > 4
+
+
 async def test_a_large_page_is_one_row(hand):
     execution_id, a = await hand.start()
     await hand.succeed(a, "x" * (log.PAGE_BYTES + 1))

@@ -258,7 +258,7 @@ def test_a_closed_connection_counts_no_more(start) -> None:
 def test_an_ambiguous_request_is_refused(start, rest: bytes) -> None:
     server = start(head_timeout=2.0, body_timeout=2.0)
     answer = answer_to(server, HEAD + rest)
-    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.count(b"tenax-version") == 1, "one answer to one request"
     assert status_of(answer) == 400
 
 
@@ -299,4 +299,4 @@ def test_wide_json_is_refused_in_a_few_words(standing) -> None:
         answer = http.post("/v1/executions", json=body)
     assert answer.status_code == 422
     assert len(answer.content) < 20_000
-    assert answer.json()["title"].endswith("more)")
+    assert answer.json()["title"] == "the body cannot be accepted: 300,000 things are wrong with it"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from tenax.model.bounded import ReportLimits, bounded_outcome
+from tenax.model.json_text import json_fault
 from tenax.model.outcome import INFRASTRUCTURE, Facts
 from tenax.model.reasons import SERVER_REASONS
 from tenax.model.wire import Report
@@ -29,7 +30,8 @@ def believed_reports(reports: Sequence[Report], limits: ReportLimits) -> list[Re
     """Returns the reports of workers with the facts that the server believes, and as much of them as it keeps."""
     return [
         report
-        if report.outcome.facts is None and report.outcome.result is None
+        if (outcome := report.outcome).facts is None
+        and (outcome.result is None or json_fault(outcome.result) is None)
         else _believed(report, limits)
         for report in reports
     ]

@@ -48,6 +48,8 @@ def bounded_outcome(outcome: Outcome, limits: ReportLimits) -> Outcome:
 
 def bounded_facts(facts: Facts, limits: ReportLimits) -> Facts:
     """Returns the facts with their texts and data cut. Returns the same facts if nothing is too long."""
+    if facts.data is None and facts.child is None and _are_short(facts, limits):
+        return facts
     found = {
         "message": _head(facts.message, limits.message),
         "reason": _name(facts.reason),
@@ -61,6 +63,19 @@ def bounded_facts(facts: Facts, limits: ReportLimits) -> Facts:
     }
     changed = {name: value for name, value in found.items() if value is not getattr(facts, name)}
     return replace(facts, **changed) if changed else facts
+
+
+def _are_short(facts: Facts, limits: ReportLimits) -> bool:
+    """Returns whether no text is near its limit. That is so for nearly every report, and costs little to find out."""
+    names = len(facts.reason or "") + len(facts.exception or "") + len(facts.dependency or "")
+    texts = len(facts.stderr_tail or "") + len(facts.traceback or "")
+    return (
+        len(facts.message or "") <= limits.message
+        and names <= LONGEST_NAME
+        and texts <= limits.evidence
+        and sum(map(len, facts.exception_bases)) <= LONGEST_NAME
+        and len(facts.exception_bases) <= MOST_BASES
+    )
 
 
 def _head(text: str | None, limit: int) -> str | None:

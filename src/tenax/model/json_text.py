@@ -17,6 +17,7 @@ import orjson
 SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
 _DEEPEST = 500
 """Levels of lists and objects."""
+_encode_finite = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 _encode = msgspec.json.Encoder().encode
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
@@ -38,7 +39,14 @@ def json_fault(value: Any) -> str | None:
         text = orjson.dumps(value)
     except (TypeError, RecursionError):
         return _find_fault(value)
-    return _find_fault(value) if b"\\u0000" in text or b"null" in text else None
+    if b"\\u0000" in text:
+        return _find_fault(value)
+    if b"null" in text:  # which a NaN becomes
+        try:
+            _encode_finite(value)
+        except (TypeError, ValueError):
+            return _find_fault(value)
+    return None
 
 
 def _find_fault(value: Any) -> str | None:

@@ -20,8 +20,9 @@ from tenax.server.services import actor, engine, services
 from tenax.store.tokens import LARGEST_ID
 
 LONGEST_NEWS_WAIT = 30.0
-CURSOR = r"^\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?$"
-"""A snapshot of PostgreSQL, as the last answer gave it."""
+_SNAPSHOT = r"\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?"
+CURSOR = rf"^({_SNAPSHOT}|({_SNAPSHOT})?;{_SNAPSHOT};\d{{1,18}})$"
+"""A snapshot of PostgreSQL, or the middle of a long answer, as the last answer gave it."""
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
 
 router = APIRouter(
@@ -90,7 +91,7 @@ async def events(
 async def news(
     request: Request,
     execution_id: ExecutionId,
-    cursor: Annotated[str | None, Query(max_length=4000, pattern=CURSOR)] = None,
+    cursor: Annotated[str | None, Query(max_length=8000, pattern=CURSOR)] = None,
     wait: Annotated[float, Query(ge=0, le=LONGEST_NEWS_WAIT)] = 0.0,
 ) -> Response:
     """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""

@@ -121,12 +121,20 @@ async def get_step_level_events(tx: Connection, execution_id: int) -> list[dict[
 async def get_new_events(
     tx: Connection, execution_id: int, cursor: str | None
 ) -> tuple[list[dict[str, Any]], str]:
-    """What has come since the cursor (all, without one), and the cursor to come back with."""
+    """What has come since the cursor (all, without one), and the cursor to come back with.
+
+    A cursor is a snapshot of PostgreSQL. Where one page could not hold all, it is three parts: the snapshot before, the one up to which
+    is read, and the last row of the page.
+    """
+    since, _, rest = (cursor or "").partition(";")
+    until, _, last = rest.partition(";")
     try:
-        rows = await tx.fetch(sql("get_new_events"), execution_id, cursor)
-    except asyncpg.DataError as error:
+        arguments = (execution_id, since or None, until or None, int(last or 0), PAGE_BYTES)
+        rows = await tx.fetch(sql("get_new_events"), *arguments)
+    except (asyncpg.DataError, ValueError) as error:
         raise UsageError(f"{cursor!r} is not a cursor that an earlier answer gave") from error
-    return [_event(row) for row in rows if row["id"] is not None], rows[0]["cursor"]
+    following = f"{since};{rows[-1]['cursor']};{rows[-1]['row']}" if rows[-1]["more"] else rows[0]["cursor"]
+    return [_event(row) for row in rows if row["id"] is not None], following
 
 
 def _event(row: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ select l.id, l.at, l.events
   from (
     select r.id, r.at, r.events, sum(octet_length(r.events)) over (order by r.id) - octet_length(r.events) as before
       from tenax.log r
-     where r.execution_id = $1::bigint and r.id > $2::bigint and pg_visible_in_snapshot(r.xid, $3::pg_snapshot)
+     where r.execution_id = $1::bigint and r.id > $2::bigint and pg_visible_in_snapshot(r.xid, $3::text::pg_snapshot)
      order by r.id
      limit $5::bigint
   ) as l
