@@ -14,7 +14,6 @@ from tenax.model.callback import UnreadableCallback, read_callback
 from tenax.model.json_text import decode, encode, json_fault
 from tenax.model.outcome import Facts, Outcome
 
-pytestmark = embedded_only
 TAKES = """
 name: takes
 inputs: {x: {}}
@@ -34,6 +33,7 @@ REFUSED = [
 KEPT = [2**64 - 1, -(2**63), 1.5e308, "\ufffd", "\U0001f600", None, True, 0.1]
 
 
+@embedded_only
 @pytest.mark.parametrize(("value", "says"), REFUSED)
 @pytest.mark.parametrize("wrap", [lambda v: v, lambda v: {"deep": [None, {"x": v}]}])
 async def test_what_cannot_be_kept_is_refused(hand: Hand, value: Any, says: str, wrap: Any) -> None:
@@ -51,6 +51,7 @@ async def test_what_cannot_be_kept_is_refused(hand: Hand, value: Any, says: str,
     assert json_fault(value) in failure["message"]
 
 
+@embedded_only
 @pytest.mark.parametrize("value", KEPT)
 async def test_what_is_kept_is_kept_exactly(hand: Hand, value: Any) -> None:
     value = {"deep": [value]}
@@ -66,6 +67,7 @@ async def test_what_is_kept_is_kept_exactly(hand: Hand, value: Any) -> None:
     assert completed["data"]["result"] == value
 
 
+@embedded_only
 async def test_the_evidence_of_a_failure_is_kept_as_text(hand: Hand) -> None:
     execution_id, a = await hand.start()
     await hand.report(a, Outcome("failed", facts=Facts(status_code=503, data={"n": 2**70})))

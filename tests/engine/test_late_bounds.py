@@ -7,15 +7,33 @@ from typing import Any
 
 import pytest
 from hand import Hand, embedded_only
-from test_callbacks import BASE, accepted, call_back
 
 from tenax.model.events import check_event
 from tenax.model.outcome import Facts, Outcome
+from tenax.model.wire import Assignment, ReportAnswer
 from tenax.store import events as log
 from tenax.store.session import transaction
 
-pytestmark = [embedded_only, pytest.mark.settings(callback_url=BASE)]
+pytestmark = [embedded_only, pytest.mark.settings(callback_url="http://tenax.test")]
+ASYNC = """
+name: jobs
+workflow:
+  - {step: job, type: http, url: "http://callee.test/jobs", async: {deadline: 1h}}
+"""
 LARGE = Outcome("succeeded", {"pages": "x" * 1_000_000})
+
+
+async def accepted(hand: Hand) -> Assignment:
+    """Submits an async step, and lets its callee accept it."""
+    _, a = await hand.start(ASYNC)
+    assert (await hand.report(a, Outcome("accepted"))).status == "applied"
+    return a
+
+
+async def call_back(hand: Hand, a: Assignment, outcome: Outcome) -> ReportAnswer:
+    return await hand.engine.callback(
+        a.execution_id, a.item_id, a.attempt, a.receipt, outcome, step=a.step, item=a.item
+    )
 
 
 async def late_results(hand: Hand, execution_id: int) -> list[dict[str, Any]]:

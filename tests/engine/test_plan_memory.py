@@ -9,7 +9,6 @@ from tenax.engine.weighted import BYTES_OF_PLAN, BYTES_OF_STEP, Weighted, weight
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import make_plan
 
-pytestmark = embedded_only
 SHARE = 2_000_000
 
 
@@ -18,6 +17,7 @@ def definition(name: str, steps: int) -> str:
     return f"name: {name}\nworkflow:\n{lines}\n"
 
 
+@embedded_only
 @pytest.mark.settings(plan_memory=3 * SHARE)
 async def test_large_definitions_make_room_for_each_other(hand: Hand) -> None:
     core = hand.engine.core
@@ -31,6 +31,7 @@ async def test_large_definitions_make_room_for_each_other(hand: Hand) -> None:
     assert len((await hand.engine.get(ids[0]))["steps"]) == 100
 
 
+@embedded_only
 @pytest.mark.settings(plan_memory=3)
 async def test_one_that_is_larger_than_the_memory_works_all_the_same(hand: Hand) -> None:
     execution_id = await hand.submit(definition("large", 3))

@@ -54,19 +54,19 @@ def read_callback(content_type: str | None, body: bytes, retry_after: str | None
         )
     said = _parse(body)
     hint = None if retry_after is None else parse_retry_after(retry_after, now)
-    return _of_problem(said, hint) if kind == PROBLEM else _of_json(said, hint)
+    outcome = _of_problem(said, hint) if kind == PROBLEM else _of_json(said, hint)
+    if (fault := json_fault(outcome.result)) is not None:
+        raise UnreadableCallback(f"the result in the callback cannot be stored: {fault}")
+    return outcome
 
 
 def _parse(body: bytes) -> Any:
     try:
-        said = from_json(body, allow_inf_nan=False)
+        return from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise UnreadableCallback(
             f"the callback's body is no JSON: {error}", remedy="send valid JSON in UTF-8"
         ) from None
-    if (fault := json_fault(said)) is not None:
-        raise UnreadableCallback(f"the callback cannot be stored: {fault}")
-    return said
 
 
 def _of_json(said: Any, hint: float | None) -> Outcome:

@@ -216,16 +216,17 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status, media_type="application/json")
 
 
-async def answer_list(pages: AsyncIterator[list[Any]]) -> Response:
+async def answer_list(pages: AsyncIterator[Sequence[Any]]) -> Response:
     """Answers with the entries of all pages as one list. What is longer than a page is sent page by page, as it is asked for."""
-    first, second = await anext(pages, []), await anext(pages, None)
+    first: Sequence[Any] = await anext(pages, ())
+    second = await anext(pages, None)
     if second is None:
         return answer(first)
     return StreamingResponse(_joined(first, second, pages), media_type="application/json")
 
 
 async def _joined(
-    first: list[Any], second: list[Any], rest: AsyncIterator[list[Any]]
+    first: Sequence[Any], second: Sequence[Any], rest: AsyncIterator[Sequence[Any]]
 ) -> AsyncIterator[bytes]:
     yield b"[" + _entries(first)
     yield b"," + _entries(second)
@@ -234,7 +235,7 @@ async def _joined(
     yield b"]"
 
 
-def _entries(page: list[Any]) -> bytes:
+def _entries(page: Sequence[Any]) -> bytes:
     """Writes the entries of a page, which is not empty, without the brackets around them."""
     return orjson.dumps(page)[1:-1]
 
