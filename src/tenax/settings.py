@@ -110,6 +110,40 @@ class Settings:
         shown="none: one attempt",
     )
     max_body: int = _setting(16_000_000, values.size_in_bytes, "the largest body of a request", shown="16MB")
+    max_head: int = _setting(
+        64_000, values.size_in_bytes, "the largest request line and headers together", shown="64KB"
+    )
+    head_timeout: float = _setting(
+        10.0, values.positive_seconds, "how long a request's head may take to arrive", shown="10s"
+    )
+    body_timeout: float = _setting(
+        60.0, values.positive_seconds, "how long a request's body may take to arrive", shown="1m"
+    )
+    max_connections: int = _setting(
+        10_000,
+        values.whole_number(1),
+        "connections to a server, at most; the limit of open files may be lower",
+    )
+    max_connections_per_address: int = _setting(
+        1000,
+        values.whole_number(1),
+        "connections from one address, at most; behind a proxy all have its address",
+    )
+    max_message: int = _setting(
+        4000, values.whole_number(1), "characters that are kept of the message of a failure"
+    )
+    max_evidence: int = _setting(
+        64_000, values.size_in_bytes, "what is kept of each text, and of the data, of a failure", shown="64KB"
+    )
+    max_late_result: int = _setting(
+        4000,
+        values.size_in_bytes,
+        "what is kept of a late report or callback, beside its digest",
+        shown="4KB",
+    )
+    plan_memory: int = _setting(
+        256_000_000, values.size_in_bytes, "memory for plans of workflows, by an estimate", shown="256MB"
+    )
     sweep: float = _setting(
         30.0, values.positive_seconds, "how often the server looks for work that was left behind", shown="30s"
     )

@@ -151,10 +151,7 @@ async def test_the_same_callback_again_is_late(hand):
     assert (await call_back(hand, a)).status == "late"
     assert (await call_back(hand, a, FAILED)).status == "late"
     late = await hand.events_of(a.execution_id, "late_result")
-    assert [(e["step"], e["attempt"], e["data"]["status"]) for e in late] == [
-        ("job", 1, "succeeded"),
-        ("job", 1, "failed"),
-    ]
+    assert [(e["step"], e["attempt"], e["data"]["status"]) for e in late] == [("job", 1, "failed")]
     assert late[0]["data"]["via"] == "callback"
     assert len(await hand.events_of(a.execution_id, "action_completed")) == 1
     assert (await only_step(hand, a))["status"] == "completed"
@@ -222,20 +219,23 @@ async def test_a_success_counts_while_an_attempt_that_was_handed_back_is_queued(
 
 
 @pytest.mark.parametrize("attempt", [0, 2, 99])
-async def test_an_attempt_that_was_never_given_is_late(hand, attempt):
+async def test_an_attempt_that_was_never_given_cannot_be_called_back(hand, attempt):
     a = await accepted(hand)
-    assert (await call_back(hand, a, attempt=attempt)).status == "late"
+    with pytest.raises(NotFound, match="nothing to call back"):
+        await call_back(hand, a, attempt=attempt)
     assert (await only_step(hand, a))["status"] == "running"
-    [late] = await hand.events_of(a.execution_id, "late_result")
-    assert late["attempt"] == attempt
+    await hand.engine.cancel(a.execution_id, actor="ann")
+    with pytest.raises(NotFound, match="nothing to call back"):
+        await call_back(hand, a, attempt=attempt)
+    assert await hand.events_of(a.execution_id, "late_result") == []
 
 
 async def test_nothing_counts_before_the_first_attempt(hand):
     _, a = await hand.start(ITEMS)
     [row] = await hand.sql("select id from tenax.item where item_no = 1")
     key = receipt(hand.engine.core.secret, a.execution_id, row["id"])
-    told = await hand.engine.callback(a.execution_id, row["id"], 0, key, DONE, step="job", item=1)
-    assert told.status == "late"
+    with pytest.raises(NotFound, match="nothing to call back"):
+        await hand.engine.callback(a.execution_id, row["id"], 0, key, DONE, step="job", item=1)
 
 
 async def test_after_the_end_it_is_recorded_with_its_step(hand):

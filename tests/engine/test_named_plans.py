@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hand import Hand
 from replaying import plan_of
 from sent import counting
 
-from tenax.engine.named_plans import NAMES_IN_MEMORY
 from tenax.model.wire import Submission
 
 GREETS = """
@@ -105,12 +105,13 @@ async def test_a_parent_by_name_keeps_the_file_that_it_was_last_planned_with(han
     assert await task_of(hand, second) == "t:bye"
 
 
+@pytest.mark.settings(plan_memory=3 * 100_000)
 async def test_the_names_in_memory_are_bounded(hand):
     await hand.engine.store_workflow(GREETS)
     await submit(hand, "greets")
     named = hand.engine.core.named_plans
     [entry] = (await named.find(["greets"])).values()
-    for n in range(NAMES_IN_MEMORY):
+    for n in range(20):
         named.keep(f"another {n}", entry)
     assert await named.find(["greets"]) == {}, "the one that was used least lately has gone"
-    assert list(await named.find(["another 0"])) == ["another 0"]
+    assert list(await named.find(["another 19"])) == ["another 19"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tenax.model.callback import (
@@ -20,6 +20,7 @@ from tenax.model.callback import (
     read_callback,
 )
 from tenax.model.classify import classify
+from tenax.model.json_text import json_fault
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, Outcome, Usage
 from tenax.model.reasons import SERVER_REASONS
 
@@ -294,4 +295,5 @@ def test_no_bytes_do_harm(body, kind):
 
 @given(result=VALUES)
 def test_a_result_in_its_envelope_comes_back_as_it_was(result):
+    assume(json_fault(result) is None)
     assert read({"success": True, "result": result}).result == result

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tenax.engine.assign import receipt
 from tenax.engine.core import Core
+from tenax.engine.late import MAX_LATE_RESULTS, is_same, said_in
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.errors import NotFound
-from tenax.model.classify import classify
-from tenax.model.events import event
-from tenax.model.events.data import LateResultData
+from tenax.model.bounded import bounded_outcome, late_data
+from tenax.model.events import ATTEMPT_ENDS, NAMES, event
 from tenax.model.events.types import LateResult
 from tenax.model.json_text import decode
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.outcome import Outcome
 from tenax.model.wire import ReportAnswer
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.policy.until import poll
 from tenax.store import queue
+from tenax.store.connect import Connection
+from tenax.store.events import find_attempt_events, is_log_longer
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, ItemRow, ledger_from
+from tenax.store.rows import ItemRow, ledger_from
+from tenax.store.steps import count_attempts
 
 _RUNNING = ("leased", "accepted")
+_ENDS = ATTEMPT_ENDS
+LATE = NAMES[LateResult]
 
 
 async def callback(
@@ -38,8 +45,12 @@ async def callback(
     step: str | None,
     item: int | None,
 ) -> ReportAnswer:
-    """Decides on what a callee says. What is late is recorded and changes nothing."""
+    """Decides on what a callee says. What is late is recorded once and changes nothing.
+
+    An attempt that never was cannot be called back.
+    """
     check_receipt(core, execution_id, item_id, given)
+    outcome = bounded_outcome(outcome, core.report_limits)
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None:
@@ -55,8 +66,11 @@ async def callback(
             delays = [decision.delay.delay] if decision.delay is not None else []
             answer = ReportAnswer(item_id, "applied", decision.verdict)
         else:
-            _log_late(journal, row, found[0] if found else None, attempt, outcome, (step, item))
-            await journal.write(tx)
+            at = _Place.of(execution_id, found[0] if found else None, step, item, attempt)
+            late = await _late_result(tx, core, plan, found[0] if found else None, at, outcome)
+            if late is not None:
+                journal.log(row.id, late)
+                await journal.write(tx)
             delays, answer = [], ReportAnswer(item_id, "late")
     announce(core.hub, journal, delays)
     return answer
@@ -98,19 +112,56 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
     return poll(planned.until, outcome, polls=polls, attempt=attempt, elapsed=elapsed, **where).done
 
 
-def _log_late(
-    journal: Journal,
-    row: ExecutionRow,
-    item: ItemRow | None,
-    attempt: int,
-    outcome: Outcome,
-    named: tuple[str | None, int | None],
-) -> None:
-    """Which step and place it was of, its URL says, where the item is gone."""
-    name, number = (item.step, item.item_no) if item is not None else named
-    if outcome.status == "succeeded":
-        data = LateResultData(status=outcome.status, via="callback", result=outcome.result)
-    else:
-        failure = classify(outcome.facts or Facts(), status=outcome.status).as_dict()
-        data = LateResultData(status=outcome.status, via="callback", failure=failure)
-    journal.log(row.id, event(LateResult, name, item=number, attempt=attempt, data=data))
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which attempt a callback is about. Where the item is gone, its URL says which step and place it was of."""
+
+    execution_id: int
+    step: str
+    item: int | None
+    attempt: int
+
+    @classmethod
+    def of(
+        cls, execution_id: int, found: ItemRow | None, step: str | None, item: int | None, attempt: int
+    ) -> _Place:
+        if found is not None:
+            return cls(execution_id, found.step, found.item_no, attempt)
+        assert step is not None  # else nothing here is async
+        return cls(execution_id, step, item, attempt)
+
+
+async def _late_result(
+    tx: Connection, core: Core, plan: Plan, item: ItemRow | None, at: _Place, outcome: Outcome
+) -> dict[str, Any] | None:
+    """Returns the event of a late callback. Returns None if the same one was applied or recorded before, or enough others were.
+
+    Raises NotFound for an attempt that never was.
+    """
+    earlier = await find_attempt_events(tx, at.execution_id, at.step, at.item, at.attempt)
+    if not await _was_there(tx, plan, item, at, earlier):
+        raise _nothing_here()
+    said = said_in(outcome)
+    told = [e for e in earlier if e["type"] in _ENDS or e["type"] == LATE]
+    if any(is_same(e, said) for e in told):
+        return None
+    if sum(e["type"] == LATE and "token" not in e for e in told) >= MAX_LATE_RESULTS:
+        return None
+    kept = late_data(said, core.settings.max_late_result)
+    return event(LateResult, at.step, item=at.item, attempt=at.attempt, data={"via": "callback", **kept})
+
+
+async def _was_there(
+    tx: Connection, plan: Plan, item: ItemRow | None, at: _Place, earlier: Sequence[dict[str, Any]]
+) -> bool:
+    """Returns whether there was such an attempt: by the item, by what the log says, or by the row of its step that has ended."""
+    if at.attempt < 1:
+        return False
+    if item is not None:
+        return at.attempt <= item.attempt
+    if any(e["type"] != LATE for e in earlier):
+        return True
+    if not await is_log_longer(tx, at.execution_id):
+        return False
+    attempts = await count_attempts(tx, at.execution_id, at.step, at.item)
+    return attempts is None or at.attempt <= attempts or plan.steps[at.step].compensation is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 
@@ -12,8 +11,11 @@ import structlog
 from tenax.engine.inputs import Inputs
 from tenax.engine.leased import Leased
 from tenax.engine.named_plans import NamedPlans
+from tenax.engine.read_definitions import Definitions
 from tenax.engine.wake import Hub
+from tenax.engine.weighted import Weighted, weight_of_plan
 from tenax.errors import Conflict, NotFound
+from tenax.model.bounded import ReportLimits
 from tenax.model.policy import Patch
 from tenax.model.retry_fields import retry_of_settings
 from tenax.policy.plan import Plan
@@ -25,16 +27,17 @@ from tenax.store.connect import Connection, Database
 from tenax.store.session import session, snapshot, transaction
 from tenax.store.steps import ResultCache
 
-PLANS_IN_MEMORY = 512
+PLAN_CACHES = 3
+"""Caches that share `plan_memory`: plans by id, plans by name, and definitions by their source."""
 _log = structlog.get_logger("tenax.plans")
 
 
 class PlanCache:
     """Plans never change, so what is in memory is right."""
 
-    def __init__(self) -> None:
-        self._by_id: OrderedDict[int, Plan] = OrderedDict()
-        self._ids: OrderedDict[str, int] = OrderedDict()
+    def __init__(self, most: int) -> None:
+        self._by_id: Weighted[int, Plan] = Weighted(most, weight_of_plan)
+        self._ids: dict[str, int] = {}
 
     async def load(self, tx: Connection, plan_ids: Iterable[int]) -> dict[int, Plan]:
         """These plans, for the caller to hold: the cache itself may let go of any of them at the next await.
@@ -43,7 +46,7 @@ class PlanCache:
         """
         held: dict[int, Plan] = {}
         for plan_id in set(plan_ids):
-            plan = self._by_id.get(plan_id)
+            plan = self._by_id.use(plan_id)
             if plan is None:
                 stored = await plans.load_plan(tx, plan_id)
                 try:
@@ -52,8 +55,6 @@ class PlanCache:
                     _log.exception("a stored plan cannot be read", plan_id=plan_id)
                     continue
                 self.keep(plan_id, plan)
-            else:
-                self._by_id.move_to_end(plan_id)
             held[plan_id] = plan
         return held
 
@@ -68,17 +69,20 @@ class PlanCache:
 
     def known(self, plan_id: int) -> Plan | None:
         """The plan, if it is in memory."""
-        return self._by_id.get(plan_id)
+        return self._by_id.peek(plan_id)
 
     def id_of(self, plan: Plan) -> int | None:
         return self._ids.get(plan.hash)
 
     def keep(self, plan_id: int, plan: Plan) -> None:
-        self._by_id[plan_id] = plan
         self._ids[plan.hash] = plan_id
-        while len(self._by_id) > PLANS_IN_MEMORY:
-            _, oldest = self._by_id.popitem(last=False)
-            self._ids.pop(oldest.hash, None)
+        for gone in self._by_id.keep(plan_id, plan):
+            self._ids.pop(gone.hash, None)
+
+    @property
+    def weight(self) -> int:
+        """Bytes that the plans take, by an estimate."""
+        return self._by_id.weight
 
 
 class Core:
@@ -90,8 +94,10 @@ class Core:
         self.database = database
         self.settings = settings
         self.roll = roll
-        self.plans = PlanCache()
-        self.named_plans = NamedPlans(self._find_current_workflows)
+        share = settings.plan_memory // PLAN_CACHES
+        self.plans = PlanCache(share)
+        self.named_plans = NamedPlans(self._find_current_workflows, share)
+        self.definitions = Definitions(share)
         self.results = ResultCache()
         self.hub = Hub(database)
         self.leased = Leased()
@@ -105,6 +111,10 @@ class Core:
     @property
     def rules(self) -> ServerRules:
         return ServerRules(self.settings.retries_enabled, self.settings.poison_after, self.settings.max_hold)
+
+    @property
+    def report_limits(self) -> ReportLimits:
+        return ReportLimits(self.settings.max_message, self.settings.max_evidence)
 
     @property
     def terms(self) -> Terms:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from tenax.engine.core import Core
 from tenax.engine.named_plans import NamedPlan
+from tenax.engine.read_definitions import Definition
 from tenax.errors import InvalidInput, NotFound, UsageError
 from tenax.model.children import ChildReference, child_references, input_problems
 from tenax.model.definition import Workflow
 from tenax.model.events import timestamp
 from tenax.model.parse import workflow_hash
-from tenax.model.policy import Patch
 from tenax.model.views import StoredWorkflow, WorkflowInfo
 from tenax.model.wire import Submission
-from tenax.policy.check import load_workflow
 from tenax.policy.plan import Child, Plan, make_plan
 from tenax.store import plans
 from tenax.store.plans import WorkflowStamp
@@ -54,7 +52,7 @@ class _Place:
 class _Found:
     """A definition that something refers to: a stored one is known by its content, a file by its path."""
 
-    definition: _Definition
+    definition: Definition
     identity: str
     words: str
     files: Mapping[str, str]
@@ -87,7 +85,7 @@ async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
             "a submission needs the `source` of a definition, or the name of a stored `workflow`"
         )
     files = {posixpath.normpath(path): text for path, text in submission.files.items()}
-    definition = _read(submission.source, submission.filename, _Hashable(core.server_retry))
+    definition = core.definitions.read(submission.source, submission.filename, core.server_retry)
     words = f"file {submission.filename or definition.workflow.name}"
     found = _Found(definition, words, words, files)
     return await _planned(core, found.definition, _Place({}, "", {}, {}).below(found))
@@ -145,7 +143,7 @@ async def is_called_back(core: Core, plan_id: int) -> bool:
     return False
 
 
-async def _planned(core: Core, definition: _Definition, place: _Place) -> tuple[Plan, int]:
+async def _planned(core: Core, definition: Definition, place: _Place) -> tuple[Plan, int]:
     plan, workflow = definition.plan, definition.workflow
     if plan is None:
         children = {
@@ -184,7 +182,7 @@ def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place
             remedy="submit with `tenax run` or `tenax submit`, which send such files, or add it to `files`",
         )
     words = f"file {path}"
-    definition = _read(source, path, _Hashable(core.server_retry))
+    definition = core.definitions.read(source, path, core.server_retry)
     return _Found(definition, words, words, place.files, posixpath.dirname(path))
 
 
@@ -200,33 +198,4 @@ async def _stored(core: Core, name: str) -> tuple[_Found, WorkflowStamp]:
         )
     workflow, kept, stamp = found
     identity = f"workflow {workflow_hash(workflow)}"
-    return _Found(_Definition(workflow), identity, f"workflow {name}", {}, kept=kept), stamp
-
-
-class _Hashable:
-    """The server's default policy as a key of the cache."""
-
-    def __init__(self, patch: Patch | None) -> None:
-        self.patch = patch
-
-    def __hash__(self) -> int:
-        return hash(repr(self.patch))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hashable) and self.patch == other.patch
-
-
-@dataclass(frozen=True, slots=True)
-class _Definition:
-    """A definition, with its plan where that needs nothing but the definition: most have no children."""
-
-    workflow: Workflow
-    plan: Plan | None = None
-
-
-@lru_cache(maxsize=256)
-def _read(source: str, filename: str | None, server_retry: _Hashable) -> _Definition:
-    workflow = load_workflow(source, filename=filename, server_retry=server_retry.patch)
-    if child_references(workflow):
-        return _Definition(workflow)
-    return _Definition(workflow, make_plan(workflow, server_retry.patch))
+    return _Found(Definition(workflow), identity, f"workflow {name}", {}, kept=kept), stamp

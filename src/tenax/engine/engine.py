@@ -187,6 +187,10 @@ class Engine:
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
         return await views.events(self.core, execution_id, after=after)
 
+    def event_pages(self, execution_id: int, *, after: int = 0) -> AsyncIterator[Sequence[dict[str, Any]]]:
+        """As `events`, page by page: no more than one page is in memory."""
+        return views.event_pages(self.core, execution_id, after=after)
+
     async def news(
         self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
     ) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenax.engine.core import Core
-from tenax.engine.views import events
+from tenax.engine.views import event_pages
 from tenax.errors import NotFound
 from tenax.model.views import Explanation
 from tenax.policy.explain import explain_decision
@@ -23,8 +23,11 @@ async def explain(
     item: int | None = None,
 ) -> list[Explanation]:
     """Every decision on retries, in plain English; of one step, item or attempt where they are named."""
-    found = await events(core, execution_id)
-    known = {e["step"] for e in found if e["step"] is not None}
+    found: list[dict[str, Any]] = []
+    known: set[str] = set()
+    async for page in event_pages(core, execution_id):
+        known |= {e["step"] for e in page if e["step"] is not None}
+        found += [_without_results(e) for e in page if e["data"].keys() & {"decision", "failure"}]
     if step is not None and step not in known:
         raise NotFound(
             f"execution {execution_id} has no events of a step {step!r}; there are: {', '.join(sorted(known))}"
@@ -43,6 +46,14 @@ async def explain(
         raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
     failures = {_attempt_of(e): e["data"]["failure"] for e in reversed(found) if e["data"].get("failure")}
     return [_explained(e, None if e["type"] in _SUCCESSES else failures.get(_attempt_of(e))) for e in chosen]
+
+
+def _without_results(e: dict[str, Any]) -> dict[str, Any]:
+    """Returns an event with what is explained of it: all results of a long history together would not fit into memory."""
+    return {
+        **e,
+        "data": {name: value for name, value in e["data"].items() if name in ("decision", "failure")},
+    }
 
 
 def _attempt_of(e: dict[str, Any]) -> tuple[Any, ...]:

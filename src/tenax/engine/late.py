@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from tenax.engine.core import Core
+from tenax.model.bounded import digest_of, late_data
 from tenax.model.classify import classify
 from tenax.model.events import event
 from tenax.model.events.types import LateResult
@@ -14,7 +16,7 @@ from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Report, ReportAnswer
 from tenax.store import queue
 from tenax.store.connect import Connection
-from tenax.store.events import Told, find_outcomes
+from tenax.store.events import Told, find_outcomes, is_log_longer
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 
@@ -37,26 +39,30 @@ _WITH_FACTS = ("failed", "not_completed", "accepted")
 
 
 async def answer_late(
-    tx: Connection, now: datetime, late: Sequence[Report], believed: Callable[[Outcome], Outcome]
+    tx: Connection, core: Core, now: datetime, late: Sequence[Report], believed: Callable[[Outcome], Outcome]
 ) -> dict[tuple[int, str], ReportAnswer]:
     """Answers reports that no current lease fits. The same report again gets the first answer; any other is recorded as late.
 
-    `believed` removes from an outcome what only the server may say.
+    `believed` removes from an outcome what only the server may say. Where the log is too long to be looked through, nobody can say
+    whether it is the same report again: it is recorded, and says so.
     """
     known = await find_outcomes(tx, [r.execution_id for r in late], [r.token for r in late])
+    executions, tokens = len({r.execution_id for r in late}), len({r.token for r in late})
     live = {item.id: item for item in await queue.lock_items(tx, [r.item_id for r in late])}
     journal = Journal(now)
     answers: dict[tuple[int, str], ReportAnswer] = {}
     for r in late:
-        said = _said(r, believed)
+        said = said_in(r.outcome, believed)
         earlier = known.setdefault(r.token, [])
-        same = next((told for told in earlier if _is_same(told.event, said)), None)
+        same = next((told for told in earlier if is_same(told.event, said)), None)
         if same is not None:
             answers[r.item_id, r.token] = _first_answer(same, r)
             continue
         answers[r.item_id, r.token] = ReportAnswer(r.item_id, "late")
         if _is_worth_recording(r, earlier):
-            recorded = _late_result(r, said, live.get(r.item_id))
+            recorded = _late_result(r, said, live.get(r.item_id), core.settings.max_late_result)
+            if not earlier and await is_log_longer(tx, r.execution_id, executions, tokens):
+                recorded["data"]["unchecked"] = True
             earlier.append(Told(recorded, [recorded]))
             journal.log(r.execution_id, recorded)
     if journal.events:
@@ -74,14 +80,13 @@ def _is_worth_recording(late: Report, earlier: Sequence[Told]) -> bool:
     return [told.event["type"] for told in earlier].count("late_result") < MAX_LATE_RESULTS
 
 
-def _said(report: Report, believed: Callable[[Outcome], Outcome]) -> Event:
-    """Returns what a report says, in the form in which events store it: the status, and the result or the failure."""
-    outcome = report.outcome
+def said_in(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> Event:
+    """Returns what an outcome says, in the form in which events store it: the status, and the result or the failure."""
     said: dict[str, Any] = {"status": outcome.status}
     if outcome.status == "succeeded" or outcome.result is not None:
         said["result"] = outcome.result
     if outcome.status in _WITH_FACTS:
-        facts = believed(outcome).facts or Facts()
+        facts = (believed(outcome) if believed is not None else outcome).facts or Facts()
         said["failure"] = classify(facts, status=outcome.status).as_dict()
     if outcome.after is not None:
         said["after"] = outcome.after
@@ -89,9 +94,11 @@ def _said(report: Report, believed: Callable[[Outcome], Outcome]) -> Event:
     return stored
 
 
-def _is_same(recorded: Event, said: Event) -> bool:
-    """Returns whether this event records exactly what the report says."""
+def is_same(recorded: Event, said: Event) -> bool:
+    """Returns whether this event records exactly what the report, or the callback, says."""
     data, status = recorded.get("data", {}), said["status"]
+    if "digest" in data:
+        return bool(data["digest"] == digest_of(said))
     kind = data.get("how", recorded["type"])  # of a compensation's error, `how` says what it was
     known = data.get("status") if kind == "late_result" else _STATUSES.get(kind)
     failure = data.get("failure") or {}
@@ -120,8 +127,8 @@ def _attempt_of(e: Event) -> tuple[Any, ...]:
     return (e.get("step"), e.get("item"), e.get("attempt"))
 
 
-def _late_result(late: Report, said: Event, item: ItemRow | None) -> Event:
-    data = dict(said)
+def _late_result(late: Report, said: Event, item: ItemRow | None, limit: int) -> Event:
+    data = late_data(said, limit)
     if item is not None and item.compensates:
         data["compensation"] = True
     number = item.item_no if item is not None else late.item

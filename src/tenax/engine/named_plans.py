@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tenax.engine.batching import GroupCommit
+from tenax.engine.weighted import Weighted, weight_of_plan
 from tenax.policy.plan import Plan
 from tenax.store.plans import WorkflowStamp
-
-NAMES_IN_MEMORY = 256
 
 LookUp = Callable[[list[str]], Awaitable[list[WorkflowStamp | None]]]
 
@@ -32,25 +30,21 @@ class NamedPlans:
     that come at the same time share one statement.
     """
 
-    def __init__(self, look_up: LookUp) -> None:
+    def __init__(self, look_up: LookUp, most: int) -> None:
         self._current = GroupCommit[str, WorkflowStamp | None](look_up)
-        self._kept: OrderedDict[str, NamedPlan] = OrderedDict()
+        self._kept: Weighted[str, NamedPlan] = Weighted(most, lambda entry: weight_of_plan(entry.plan))
 
     async def find(self, names: Iterable[str]) -> dict[str, NamedPlan]:
         """Returns the plans of those names that are in memory and still current."""
-        known = {name: self._kept[name] for name in names if name in self._kept}
+        known = {name: entry for name in names if (entry := self._kept.peek(name)) is not None}
         asked = sorted({name for entry in known.values() for name in entry.rests_on})
         current = dict(zip(asked, await self._current(asked), strict=True))
         found: dict[str, NamedPlan] = {}
         for name, entry in known.items():
             if all(current[one] == stamp for one, stamp in entry.rests_on.items()):
                 found[name] = entry
-                if name in self._kept:
-                    self._kept.move_to_end(name)
+                self._kept.use(name)
         return found
 
     def keep(self, name: str, entry: NamedPlan) -> None:
-        self._kept[name] = entry
-        self._kept.move_to_end(name)
-        while len(self._kept) > NAMES_IN_MEMORY:
-            self._kept.popitem(last=False)
+        self._kept.keep(name, entry)

@@ -26,6 +26,8 @@ SEEK_EVERY = 10.0
 """Seconds between two searches for what nobody is able to run, at most."""
 KEYS_AT_ONCE = 300
 """Keys of limits that one look goes through; the next goes on from there."""
+DECIDES_HOLDS = ("retry_held", "compensation_retry")
+"""The events whose decision may be to hold."""
 _log = structlog.get_logger("tenax.nets")
 
 
@@ -107,9 +109,7 @@ async def held_steps(
     found: dict[str, dict[str, Any]] = {}
     for held in await fleet.find_held_items(tx, execution_id):
         decisions = [
-            e["data"]["decision"]
-            for e in events
-            if e["step"] == held["step"] and e["type"] in ("retry_held", "compensation_retry")
+            e["data"]["decision"] for e in events if e["step"] == held["step"] and e["type"] in DECIDES_HOLDS
         ]
         last = decisions[-1] if decisions else {}
         found[held["step"]] = {

@@ -39,7 +39,7 @@ async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
     writes it checks that everything is as it was then. All other reports are decided on from the rows, under lock: so are those
     that turn out not to be as they were.
     """
-    reports = believed_reports(reports)
+    reports = believed_reports(reports, core.report_limits)
     batch = ReportBatch(core, reports)
     runs = batch.runs
     try:
@@ -158,7 +158,9 @@ class ReportBatch:
         late = [r for r in reports if r.token not in leased and r.execution_id in executions]
         # Before any limit is locked: a claim that has one of these items may be waiting for that.
         if late:
-            for (_, token), answer in (await answer_late(tx, journal.now, late, believed)).items():
+            for (_, token), answer in (
+                await answer_late(tx, self._core, journal.now, late, believed)
+            ).items():
                 self.answers[token] = answer
         ended = [r for r in current if not self._accept(journal, plans, leased[r.token], r)]
         attempts = [EndedAttempt(leased[r.token], believed(r.outcome)) for r in ended]

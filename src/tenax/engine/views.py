@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from msgspec import to_builtins
 
 from tenax.engine.core import Core, no_execution
-from tenax.engine.nets import held_steps
+from tenax.engine.nets import DECIDES_HOLDS, held_steps
 from tenax.engine.waiting_at import NOTHING, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.events import timestamp
 from tenax.model.fan_out_state import fan_out_status
 from tenax.model.findings import suggest
-from tenax.model.state import fold
+from tenax.model.state import ExecutionState, apply, fold
 from tenax.model.views import (
     Awaited,
     Compensation,
@@ -30,7 +31,7 @@ from tenax.model.views import (
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store import executions
 from tenax.store.connect import Connection
-from tenax.store.events import get_events, get_new_events, get_step_level_events
+from tenax.store.events import find_log_place, get_events_page, get_new_events, get_step_level_events
 from tenax.store.fans import count_items, list_items
 from tenax.store.steps import load_step_results
 
@@ -51,7 +52,7 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         plan = await core.plans.one(tx, row["plan_id"])
         fans = await count_items(tx, execution_id) if not plan.single else {}
         many = sum(fan["total"] for fan in fans.values()) > ITEMS_FOLDED
-        found = await get_step_level_events(tx, execution_id) if many else await get_events(tx, execution_id)
+        told = await _fold(tx, execution_id, plan, with_items=not many)
         keys = [(execution_id, step) for step, fan in fans.items() if fan["total"] <= ITEMS_FOLDED]
         # What a fallback has lent to the step that failed is in no event of that step.
         keys += [
@@ -63,9 +64,8 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
         is_open = row["state"] in ("running", "paused")
         waiting_at = await steps_waiting_at(tx, core, execution_id) if is_open else {}
-        held = await held_steps(tx, execution_id, found) if is_open else {}
-    state = fold(found, list(plan.steps))
-    steps = {name: step.as_dict() for name, step in state.steps.items()}
+        held = await held_steps(tx, execution_id, list(told.holds.values())) if is_open else {}
+    steps = {name: step.as_dict() for name, step in told.state.steps.items()}
     for name, planned in plan.steps.items():
         steps[name] |= _of_plan(plan, planned) | {"children": _children_of(children, name)}
         steps[name] |= {**to_builtins(waiting_at.get(name, NOTHING)), "held": held.get(name)}
@@ -90,9 +90,40 @@ async def get(core: Core, execution_id: int) -> dict[str, Any]:
         "compensation": _compensation(row),
         **{name: timestamp(row[name]) for name in _TIMES},
         "now": timestamp(row["now"]),
-        "last_seq": found[-1]["seq"] if found else 0,
+        "last_seq": told.last_seq,
         "steps": steps,
     }
+
+
+@dataclass(slots=True)
+class _Folded:
+    """What the events of an execution come to."""
+
+    state: ExecutionState
+    last_seq: int = 0
+    holds: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The last event of each step that decided to hold something."""
+
+    def add(self, events: Iterable[dict[str, Any]]) -> None:
+        for event in events:
+            apply(self.state, event)
+            self.last_seq = event["seq"]
+            if event["type"] in DECIDES_HOLDS:
+                self.holds[event["step"]] = event
+
+
+async def _fold(tx: Connection, execution_id: int, plan: Plan, *, with_items: bool) -> _Folded:
+    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted."""
+    folded = _Folded(fold((), list(plan.steps)))
+    if not with_items:
+        folded.add(await get_step_level_events(tx, execution_id))
+        return folded
+    place = await find_log_place(tx, execution_id)
+    while True:
+        page, place = await get_events_page(tx, execution_id, place)
+        if not page:
+            return folded
+        folded.add(page)
 
 
 def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
@@ -310,12 +341,27 @@ async def plan_id(core: Core, execution_id: int) -> int:
     return int(row["plan_id"])
 
 
-async def events(core: Core, execution_id: int, *, after: int = 0) -> list[dict[str, Any]]:
-    """The events after a sequence number, as they stand now."""
+async def event_pages(
+    core: Core, execution_id: int, *, after: int = 0
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """Gives the events after a sequence number as they stand now, page by page: no more than one page is in memory.
+
+    No session is held between two pages, however slowly they are asked for.
+    """
     async with core.transaction() as tx:
-        found = await get_events(tx, execution_id, after)
-        await _check_known(tx, execution_id, found)
-    return found
+        place = await find_log_place(tx, execution_id, after)
+        page, place = await get_events_page(tx, execution_id, place)
+        await _check_known(tx, execution_id, page)
+    while page:
+        if wanted := [e for e in page if e["seq"] > after]:
+            yield wanted
+        async with core.transaction() as tx:
+            page, place = await get_events_page(tx, execution_id, place)
+
+
+async def events(core: Core, execution_id: int, *, after: int = 0) -> list[dict[str, Any]]:
+    """The events after a sequence number, as they stand now, all of them."""
+    return [e async for page in event_pages(core, execution_id, after=after) for e in page]
 
 
 async def news(

@@ -7,11 +7,12 @@ from typing import Any
 from tenax.engine.core import Core, no_execution
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
-from tenax.errors import Conflict, NotFound
+from tenax.errors import Conflict, InvalidInput, NotFound
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData, SignalData
 from tenax.model.events.types import OperatorAction, SignalReceived
 from tenax.model.findings import suggest
+from tenax.model.json_text import json_fault
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.views import ApprovalAnswer, Delivery, SignalAnswer
 from tenax.policy.outcome_events import EndedAttempt
@@ -26,6 +27,8 @@ async def signal(
     core: Core, execution_id: int, name: str, *, data: Any, key: str | None, actor: str
 ) -> SignalAnswer:
     """Goes to the step that has waited longest for it; where none does, it is kept. The same key is the same signal."""
+    if (fault := json_fault(data)) is not None:
+        raise InvalidInput(f"the data of signal {name!r} cannot be stored: {fault}")
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from tenax.model.bounded import ReportLimits, bounded_outcome
+from tenax.model.json_text import json_fault
 from tenax.model.outcome import INFRASTRUCTURE, Facts
 from tenax.model.reasons import SERVER_REASONS
 from tenax.model.wire import Report
@@ -26,14 +28,19 @@ def believed_facts(facts: Facts) -> Facts:
     return facts
 
 
-def believed_reports(reports: Sequence[Report]) -> list[Report]:
-    """Returns the reports of workers with the facts that the server believes."""
-    return [report if report.outcome.facts is None else _believed(report) for report in reports]
+def believed_reports(reports: Sequence[Report], limits: ReportLimits) -> list[Report]:
+    """Returns the reports of workers with the facts that the server believes, and as much of them as it keeps."""
+    return [
+        report
+        if (outcome := report.outcome).facts is None
+        and (outcome.result is None or json_fault(outcome.result) is None)
+        else _believed(report, limits)
+        for report in reports
+    ]
 
 
-def _believed(report: Report) -> Report:
-    outcome = report.outcome
-    assert outcome.facts is not None
-    if (facts := believed_facts(outcome.facts)) is outcome.facts:
-        return report
-    return replace(report, outcome=replace(outcome, facts=facts))
+def _believed(report: Report, limits: ReportLimits) -> Report:
+    outcome = bounded_outcome(report.outcome, limits)
+    if outcome.facts is not None and (facts := believed_facts(outcome.facts)) is not outcome.facts:
+        outcome = replace(outcome, facts=facts)
+    return report if outcome is report.outcome else replace(report, outcome=outcome)

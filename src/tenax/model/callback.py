@@ -18,6 +18,7 @@ from tenax.errors import UsageError
 from tenax.model.belief import believed_facts
 from tenax.model.durations import parse_duration, parse_retry_after
 from tenax.model.findings import nearest, shorten
+from tenax.model.json_text import json_fault
 from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, FailureClass, Outcome
 from tenax.model.usage import read_usage
 
@@ -53,7 +54,10 @@ def read_callback(content_type: str | None, body: bytes, retry_after: str | None
         )
     said = _parse(body)
     hint = None if retry_after is None else parse_retry_after(retry_after, now)
-    return _of_problem(said, hint) if kind == PROBLEM else _of_json(said, hint)
+    outcome = _of_problem(said, hint) if kind == PROBLEM else _of_json(said, hint)
+    if (fault := json_fault(outcome.result)) is not None:
+        raise UnreadableCallback(f"the result in the callback cannot be stored: {fault}")
+    return outcome
 
 
 def _parse(body: bytes) -> Any:

@@ -12,6 +12,7 @@ from tenax.errors import InvalidInput
 from tenax.model.definition import Input, Workflow
 from tenax.model.fields import Fields, describe_mismatch
 from tenax.model.findings import Path, format_path, shorten, suggest
+from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -164,6 +165,8 @@ def _walk_unstorable(value: Any) -> Iterator[tuple[Path, str]]:
             pending.extend(((*path, index), below) for index, below in enumerate(part))
         elif isinstance(part, float) and not math.isfinite(part):
             yield path, f"{part} is not a finite number"
+        elif isinstance(part, int) and not SMALLEST_INTEGER <= part <= LARGEST_INTEGER:
+            yield path, "an integer beyond 64 bits (from -2^63 to 2^64-1): send it as a text"
         elif isinstance(part, str) and ("\0" in part or not _is_unicode(part)):
             yield path, "a character that cannot be stored as text (U+0000, or half of a surrogate pair)"
 

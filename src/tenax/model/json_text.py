@@ -1,4 +1,8 @@
-"""JSON as PostgreSQL takes it: text without NUL characters or lone surrogates, whatever a worker reported."""
+"""JSON as PostgreSQL takes it, and the one rule for what may be in it.
+
+Inputs, results, callbacks and signals are stored exactly as they were sent, or refused (`json_fault`): integers of up to 64 bits, no
+NaN or infinity, text without NUL characters and lone surrogates. Texts for people, such as messages, are bent into shape.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,10 @@ from typing import Any
 import msgspec
 import orjson
 
+SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
+_DEEPEST = 500
+"""Levels of lists and objects."""
+_encode_finite = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 _encode = msgspec.json.Encoder().encode
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
@@ -19,8 +27,61 @@ def encode(value: Any) -> str:
     try:
         text = _encode(value).decode()
     except (TypeError, ValueError, OverflowError):
-        text = json.dumps(_storable(value), ensure_ascii=False, allow_nan=False, default=str)
+        text = json.dumps(
+            _storable(value), ensure_ascii=False, allow_nan=False, default=str, separators=(",", ":")
+        )
     return _NUL.sub(r"\1\\ufffd", text) if "\\u0000" in text else text
+
+
+def json_fault(value: Any) -> str | None:
+    """Returns what is in a value that JSON, as it is stored, cannot hold exactly. Returns None for all else."""
+    try:
+        text = orjson.dumps(value)
+    except (TypeError, RecursionError):
+        return _find_fault(value)
+    if b"\\u0000" in text:
+        return _find_fault(value)
+    if b"null" in text:  # which a NaN becomes
+        try:
+            _encode_finite(value)
+        except (TypeError, ValueError):
+            return _find_fault(value)
+    return None
+
+
+def _find_fault(value: Any) -> str | None:
+    """Looks at every part of a value, without recursion: it may be nested deeply."""
+    parts = [(value, "", 0)]
+    while parts:
+        part, place, depth = parts.pop()
+        if (fault := _fault_of(part)) is not None or depth > _DEEPEST:
+            return f"{fault or f'more than {_DEEPEST} levels'}{f' at {place[:200]}' if place else ''}"
+        if isinstance(part, dict):
+            for name, below in part.items():
+                where = f"{place}.{name}" if place else str(name)
+                if (fault := _fault_of(name) if isinstance(name, str) else None) is not None:
+                    return f"{fault} in the name {name[:100]!r}"
+                parts.append((below, where, depth + 1))
+        elif isinstance(part, list | tuple):
+            parts += [(below, f"{place}[{n}]", depth + 1) for n, below in enumerate(part)]
+    return None
+
+
+def _fault_of(part: Any) -> str | None:
+    """Returns what is wrong with one number or text."""
+    match part:
+        case bool() | None:
+            return None
+        case int() if not SMALLEST_INTEGER <= part <= LARGEST_INTEGER:
+            return "an integer beyond 64 bits (from -2^63 to 2^64-1): send it as a text"
+        case float() if not math.isfinite(part):
+            return "a NaN or an infinity: send null or a text"
+        case str() if "\0" in part:
+            return "a NUL character (U+0000) in a text"
+        case str() if not part.isascii() and any("\ud800" <= character <= "\udfff" for character in part):
+            return "half of a surrogate pair in a text"
+        case _:
+            return None
 
 
 def plain(text: str) -> str:

@@ -15,6 +15,7 @@ from jinja2 import Environment, TemplateSyntaxError, nodes
 from jinja2.parser import Parser
 
 from tenax.model.findings import suggest_or_list
+from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
 from tenax.policy.closures import (
     Compute,
     Scope,
@@ -220,6 +221,8 @@ class _Compiler:
     def _constant(self, value: Any) -> Compute:
         if isinstance(value, float) and not math.isfinite(value):
             raise ExpressionError("the number is too large")
+        if isinstance(value, int) and not SMALLEST_INTEGER <= value <= LARGEST_INTEGER:
+            raise ExpressionError("the number is beyond 64 bits")
         if isinstance(value, str) and _UNSTORABLE.search(value):
             raise ExpressionError(
                 "the text holds a character that cannot be stored (NUL, or half a surrogate pair)"

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
+
 TEXT_LIMIT = 1_000_000
 """Characters of the longest text an expression may build."""
 _TRUE_TEXTS = frozenset({"true", "1", "yes"})
@@ -193,6 +195,8 @@ def arithmetic(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any
             raise EvaluationError(f"the result of {symbol} is too large") from None
         if isinstance(result, float) and not math.isfinite(result):
             raise EvaluationError(f"the result of {symbol} is too large")
+        if isinstance(result, int) and not SMALLEST_INTEGER <= result <= LARGEST_INTEGER:
+            raise EvaluationError(f"the result of {symbol} is beyond 64 bits")
         return result
 
     return computed

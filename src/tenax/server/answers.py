@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 import orjson
 from pydantic import TypeAdapter
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from tenax.model.views import (
     ApprovalAnswer,
@@ -214,6 +214,30 @@ ENDED_LIFE_ANSWER = TypeAdapter(EndedLifeAnswer)
 def answer(value: Any, status: int = 200) -> Response:
     """Answers with plain values or dataclasses as JSON. Typed views: see `answer_view`."""
     return Response(orjson.dumps(value), status, media_type="application/json")
+
+
+async def answer_list(pages: AsyncIterator[Sequence[Any]]) -> Response:
+    """Answers with the entries of all pages as one list. What is longer than a page is sent page by page, as it is asked for."""
+    first: Sequence[Any] = await anext(pages, ())
+    second = await anext(pages, None)
+    if second is None:
+        return answer(first)
+    return StreamingResponse(_joined(first, second, pages), media_type="application/json")
+
+
+async def _joined(
+    first: Sequence[Any], second: Sequence[Any], rest: AsyncIterator[Sequence[Any]]
+) -> AsyncIterator[bytes]:
+    yield b"[" + _entries(first)
+    yield b"," + _entries(second)
+    async for page in rest:
+        yield b"," + _entries(page)
+    yield b"]"
+
+
+def _entries(page: Sequence[Any]) -> bytes:
+    """Writes the entries of a page, which is not empty, without the brackets around them."""
+    return orjson.dumps(page)[1:-1]
 
 
 def answer_view(view: View | Sequence[View], status: int = 200) -> Response:

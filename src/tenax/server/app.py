@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -24,9 +25,10 @@ from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
 from tenax.server import callbacks, executions, fleet, health, steps, tokens, verify, workers, workflows
 from tenax.server.auth import Doorkeeper, is_loopback
+from tenax.server.bounded import BoundedProtocol
+from tenax.server.connections import Connections, Limits
 from tenax.server.describe import describe
 from tenax.server.gate import Gate
-from tenax.server.joined import JoinedProtocol
 from tenax.server.listen import bind, callback_base, refuse_unguarded, url_of
 from tenax.server.parking import Parking
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
@@ -90,7 +92,7 @@ async def serve(
                 engine.core.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
                 _work_out_routes(app)
-                await _serve(app, listener, ready, stop or asyncio.Event())
+                await _serve(app, settings, listener, ready, stop or asyncio.Event())
 
 
 @contextlib.asynccontextmanager
@@ -99,7 +101,7 @@ async def listening_for_callbacks(engine: Engine) -> AsyncIterator[str]:
     app = create_app(engine, engine.core.settings, (callbacks,))
     started = asyncio.Event()
     with contextlib.closing(bind("127.0.0.1", 0)) as listener:
-        server = _Server(_config(app), lambda _url: started.set())
+        server = _Server(_config(app, engine.core.settings), lambda _url: started.set())
         serving = asyncio.create_task(server.serve([listener]))
         try:
             await started.wait()
@@ -125,9 +127,13 @@ def run(settings: Settings, *, ready: Callable[[str], None] | None = None) -> No
 
 
 async def _serve(
-    app: FastAPI, listener: socket.socket, ready: Callable[[str], None] | None, stop: asyncio.Event
+    app: FastAPI,
+    settings: Settings,
+    listener: socket.socket,
+    ready: Callable[[str], None] | None,
+    stop: asyncio.Event,
 ) -> None:
-    server = _Server(_config(app), ready)
+    server = _Server(_config(app, settings), ready)
     serving = asyncio.create_task(server.serve([listener]))
     stopping = asyncio.create_task(stop.wait())
     with _signals_set(stop, server):
@@ -147,10 +153,11 @@ def _work_out_routes(app: FastAPI) -> None:
         route.matches(nowhere)
 
 
-def _config(app: FastAPI) -> uvicorn.Config:
+def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    protocol: Any = partial(BoundedProtocol, all_connections=Connections(Limits.of(settings)))
     return uvicorn.Config(
         app,
-        http=JoinedProtocol,
+        http=protocol,
         ws="none",
         lifespan="off",
         log_config=None,

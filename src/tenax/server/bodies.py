@@ -83,6 +83,10 @@ def _seconds(value: float) -> float:
     return 0.0 if math.isnan(value) else min(max(value, 0.0), LONGEST)
 
 
+def _detail(text: str) -> str:
+    return text[:1000]
+
+
 def _count(value: int) -> int:
     return min(max(value, 0), LARGEST_COUNT)
 
@@ -272,7 +276,7 @@ class ReleaseBody(Release):
     attempt: Attempt
     token: LeaseToken
     reason: Literal["draining", "no_handler"]
-    detail: str | None = None
+    detail: Annotated[str, AfterValidator(_detail)] | None = None
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tenax.model.views import Compensation, ExecutionStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import answer, answer_view
+from tenax.server.answers import answer, answer_list, answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
@@ -20,8 +20,9 @@ from tenax.server.services import actor, engine, services
 from tenax.store.tokens import LARGEST_ID
 
 LONGEST_NEWS_WAIT = 30.0
-CURSOR = r"^\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?$"
-"""A snapshot of PostgreSQL, as the last answer gave it."""
+_SNAPSHOT = r"\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?"
+CURSOR = rf"^({_SNAPSHOT}|({_SNAPSHOT})?;{_SNAPSHOT};\d{{1,18}})$"
+"""A snapshot of PostgreSQL, or the middle of a long answer, as the last answer gave it."""
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
 
 router = APIRouter(
@@ -83,14 +84,14 @@ async def events(
     after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
 ) -> Response:
     """The events with a sequence number beyond `after`, as they stand now."""
-    return answer(await engine(request).events(execution_id, after=after))
+    return await answer_list(engine(request).event_pages(execution_id, after=after))
 
 
 @router.get("/{execution_id}/news", **described(answers.NEWS))
 async def news(
     request: Request,
     execution_id: ExecutionId,
-    cursor: Annotated[str | None, Query(max_length=4000, pattern=CURSOR)] = None,
+    cursor: Annotated[str | None, Query(max_length=8000, pattern=CURSOR)] = None,
     wait: Annotated[float, Query(ge=0, le=LONGEST_NEWS_WAIT)] = 0.0,
 ) -> Response:
     """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""

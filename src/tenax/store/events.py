@@ -9,7 +9,7 @@ import asyncpg
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
-from tenax.model.json_text import decode
+from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
@@ -21,16 +21,28 @@ class Told(NamedTuple):
     together: list[dict[str, Any]]
 
 
+LOOK_ROWS = 50_000
+"""Rows of an execution's log that a late report is compared with, the newest first."""
+LOOK_BYTES = 16_000_000
+"""Bytes of these rows. A batch that names many tokens looks at fewer."""
+PAGE_ROWS = 1_000
+PAGE_BYTES = 4_000_000
+"""Of a page of the log, unless a single row is larger."""
+
+
 async def find_outcomes(
     tx: Connection, executions: Sequence[int], tokens: Sequence[str]
 ) -> dict[str, list[Told]]:
     """Returns, by token, what was written about it, in that order. A token that nothing was written about is left out.
 
-    The first is about the end of the attempt, or a late report; the others are about late reports.
+    The first is about the end of the attempt, or a late report; the others are about late reports. Of a long log only the newest rows
+    are looked at (`is_log_longer`).
     """
     found: dict[str, list[Told]] = {}
     wanted = set(tokens)
-    for row in await tx.fetch(sql("find_outcomes"), sorted(set(executions)), tokens):
+    places = sorted(set(executions))
+    arguments = (places, sorted(wanted), *_look(len(places), len(wanted)))
+    for row in await tx.fetch(sql("find_outcomes"), *arguments):
         events = decode(row["events"])
         for e in events:
             if e.get("token") in wanted:
@@ -38,10 +50,67 @@ async def find_outcomes(
     return found
 
 
+async def is_log_longer(tx: Connection, execution_id: int, executions: int = 1, tokens: int = 1) -> bool:
+    """Returns whether the log of an execution has more rows than `find_outcomes` looks at for so many executions and tokens."""
+    return bool(await tx.fetchval(sql("is_log_longer"), execution_id, *_look(executions, tokens)))
+
+
+def _look(executions: int, tokens: int) -> tuple[int, int]:
+    """Returns the rows and bytes to look at in each execution, so that a batch costs about as much as one report."""
+    # Up to eight tokens are searched for in the text, one after the other. For more of them the text is parsed.
+    size = LOOK_BYTES // tokens if tokens <= 8 else LOOK_BYTES // 8
+    return max(LOOK_ROWS // executions, 100), max(size // executions, 100_000)
+
+
+async def find_attempt_events(
+    tx: Connection, execution_id: int, step: str, item: int | None, attempt: int
+) -> list[dict[str, Any]]:
+    """Returns the events of one attempt, among the newest rows of the log."""
+    parts = (encode(step), str(attempt))
+    arguments = (execution_id, step, item, attempt, *parts, LOOK_ROWS, LOOK_BYTES)
+    return [decode(row["event"]) for row in await tx.fetch(sql("find_attempt_events"), *arguments)]
+
+
 async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[dict[str, Any]]:
     """The events of an execution as section 13 of the contract has them, after this sequence number."""
     rows = await tx.fetch(sql("get_events"), execution_id, after)
     return [_event(row) for row in rows]
+
+
+class LogPlace(NamedTuple):
+    """How far an execution's log has been read: the last row, the sequence number of its last event, and the snapshot that is read."""
+
+    row: int
+    seq: int
+    snapshot: str
+
+
+async def find_log_place(tx: Connection, execution_id: int, after: int = 0) -> LogPlace:
+    """Returns where to begin reading for the events after a sequence number. The first page may have some of those before it."""
+    return LogPlace(*await tx.fetchrow(sql("find_log_place"), execution_id, after))
+
+
+async def get_events_page(
+    tx: Connection, execution_id: int, place: LogPlace
+) -> tuple[list[dict[str, Any]], LogPlace]:
+    """Returns the next events of an execution, a bounded number of bytes of them, and how far it has been read then.
+
+    An empty page is the end of the log.
+    """
+    found: list[dict[str, Any]] = []
+    last, seq, snapshot = place
+    arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS)
+    for row in await tx.fetch(sql("get_log_page"), *arguments):
+        at, last = timestamp(row["at"]), row["id"]
+        for number, e in enumerate(decode(row["events"])):
+            seq += 1
+            found.append(_event_of(e, last + number, seq, at))
+    return found, LogPlace(last, seq, snapshot)
+
+
+def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> dict[str, Any]:
+    where = {name: e.get(name) for name in ("step", "item", "attempt")}
+    return {"id": id_, "seq": seq, "type": e["type"], "at": at, **where, "data": e.get("data") or {}}
 
 
 async def get_step_level_events(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
@@ -52,12 +121,20 @@ async def get_step_level_events(tx: Connection, execution_id: int) -> list[dict[
 async def get_new_events(
     tx: Connection, execution_id: int, cursor: str | None
 ) -> tuple[list[dict[str, Any]], str]:
-    """What has come since the cursor (all, without one), and the cursor to come back with."""
+    """What has come since the cursor (all, without one), and the cursor to come back with.
+
+    A cursor is a snapshot of PostgreSQL. Where one page could not hold all, it is three parts: the snapshot before, the one up to which
+    is read, and the last row of the page.
+    """
+    since, _, rest = (cursor or "").partition(";")
+    until, _, last = rest.partition(";")
     try:
-        rows = await tx.fetch(sql("get_new_events"), execution_id, cursor)
-    except asyncpg.DataError as error:
+        arguments = (execution_id, since or None, until or None, int(last or 0), PAGE_BYTES)
+        rows = await tx.fetch(sql("get_new_events"), *arguments)
+    except (asyncpg.DataError, ValueError) as error:
         raise UsageError(f"{cursor!r} is not a cursor that an earlier answer gave") from error
-    return [_event(row) for row in rows if row["id"] is not None], rows[0]["cursor"]
+    following = f"{since};{rows[-1]['cursor']};{rows[-1]['row']}" if rows[-1]["more"] else rows[0]["cursor"]
+    return [_event(row) for row in rows if row["id"] is not None], following
 
 
 def _event(row: Any) -> dict[str, Any]:

@@ -54,6 +54,12 @@ class ResultCache:
         return found
 
 
+async def count_attempts(tx: Connection, execution_id: int, step: str, item: int | None) -> int | None:
+    """Returns the number of the last attempt of a step, or of an item of its fan-out, that has ended. Returns None if no row says so."""
+    number: int | None = await tx.fetchval(sql("count_attempts"), execution_id, step, item)
+    return number
+
+
 async def ended_steps(tx: Connection, execution_id: int) -> list[StepRow]:
     return [_ended(execution_id, *row) for row in await tx.fetch(sql("get_step_results"), execution_id)]
 

@@ -8,11 +8,18 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+import msgspec
 import orjson
+
+from tenax.model.json_text import json_fault
 
 
 class Unserialisable(Exception):
     """A value that has no JSON form."""
+
+
+class Unstorable(Exception):
+    """JSON that cannot be stored exactly: an integer beyond 64 bits, a NUL character."""
 
 
 def plain(value: Any, *, lenient: bool = False) -> Any:
@@ -34,7 +41,12 @@ def plain(value: Any, *, lenient: bool = False) -> Any:
         raise Unserialisable(
             f"the result {where}, which JSON cannot hold; return None or a text in its place"
         )
-    return without_nul(orjson.loads(text)) if b"\\u0000" in text else orjson.loads(text)
+    if b"\\u0000" not in text:
+        return orjson.loads(text)
+    read = orjson.loads(text)
+    if not lenient and (fault := json_fault(read)) is not None:
+        raise Unserialisable(f"the result has {fault}; leave it out, or encode the text")
+    return without_nul(read)
 
 
 _NUMBERS = {"nan": "a NaN", "inf": "an infinity", "-inf": "an infinity"}
@@ -73,15 +85,15 @@ def _below(place: str, name: object) -> str:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """Raises `orjson.JSONDecodeError` where it is no JSON."""
-    value = orjson.loads(text)
-    escape_seen = b"\\u0000" in text if isinstance(text, bytes) else "\\u0000" in text
-    if not escape_seen:
-        return value
+    """Reads JSON exactly. Raises `orjson.JSONDecodeError` if it is no JSON, and `Unstorable` if it cannot be kept as it is."""
     try:
-        return without_nul(value)
-    except RecursionError:
-        raise orjson.JSONDecodeError("it is nested too deeply", "", 0) from None
+        value = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        orjson.loads(text)  # which says where it is wrong
+        raise orjson.JSONDecodeError("it cannot be read", "", 0) from None
+    if (fault := json_fault(value)) is not None:
+        raise Unstorable(f"it has {fault}")
+    return value
 
 
 def without_nul(value: Any) -> Any:

@@ -39,8 +39,9 @@ def test_sends_what_the_step_says_and_who_is_asking(run, callee):
     ("headers", "body", "data"),
     [
         (JSON, b"[1]", [1]),
-        ({"content-type": "application/problem+json; charset=utf-8"}, b'{"a": "\\u0000"}', {"a": "\ufffd"}),
+        ({"content-type": "application/problem+json; charset=utf-8"}, b'{"a": "\\u0001"}', {"a": "\x01"}),
         ({"content-type": "text/plain"}, b"[1]", "[1]"),
+        ({"content-type": "text/plain"}, b"a\0b", {"base64": "YQBi"}),
         ({"content-type": "text/plain; charset=latin-1"}, b"\xe4", "ä"),
         ({"content-type": "text/plain; charset=utf-7"}, b"+2AA-", "\\ud800"),
         ({"content-type": "text/plain; charset=punycode"}, b"-\xff", {"base64": "Lf8="}),
@@ -52,6 +53,19 @@ def test_data_is_json_where_the_answer_says_so_else_text_else_base64(run, callee
     callee.answers = [(200, headers, body)]
     outcome = run("http", {"url": callee.url})
     assert outcome.result["data"] == data
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [(b"18446744073709551616", "beyond 64 bits"), (b'{"a": "\\u0000"}', "NUL"), (b"[1e400]", "JSON")],
+)
+def test_an_answer_that_cannot_be_kept_exactly_is_invalid(run, callee, body, says):
+    callee.answers = [(200, JSON, body)]
+    facts = run("http", {"url": callee.url}).facts
+    assert (facts.failure_class, facts.reason) == ("invalid", "invalid_result")
+    assert says in facts.message
+    callee.answers = [(503, JSON, body)]
+    assert run("http", {"url": callee.url}).facts.data == body.decode(), "of an error it is the text"
 
 
 def test_a_success_that_is_not_the_json_it_says_is_invalid(run, callee):

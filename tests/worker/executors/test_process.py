@@ -48,6 +48,25 @@ def test_success(run, command, result):
     assert (outcome.status, outcome.result) == ("succeeded", result)
 
 
+@pytest.mark.parametrize("where", ["", " > $TENAX_RESULT_FILE"])
+@pytest.mark.parametrize(
+    ("text", "says"), [("18446744073709551616", "beyond 64 bits"), (r'{"a": "\u0000"}', "NUL")]
+)
+def test_a_result_that_cannot_be_kept_exactly_is_invalid(run, where, text, says):
+    facts = run("process", {"command": f"printf '%s' '{text}'{where}"}).facts
+    assert (facts.failure_class, facts.reason) == ("invalid", "invalid_result")
+    assert says in facts.message
+
+
+def test_the_largest_integers_are_kept(run):
+    assert run("process", {"command": "echo 18446744073709551615"}).result == 2**64 - 1
+
+
+def test_nul_characters_in_plain_output_are_told_of(run):
+    result = run("process", {"command": r"printf 'a\0b\0\n'"}).result
+    assert result == "a\ufffdb\ufffd\n[2 NUL characters were replaced by U+FFFD]"
+
+
 @pytest.mark.parametrize(
     ("command", "facts"),
     [
@@ -322,7 +341,9 @@ def test_nothing_else_differs_behind_the_gate_for_such_variables(run, monkeypatc
     monkeypatch.delenv("LC_CTYPE", raising=False)
 
     def seen(env):
-        names = run("process", {"command": ["env", "-0"], "env": {"LANG": "C", **env}}).result.split("\ufffd")
+        names = run("process", {"command": ["env", "-0"], "env": {"LANG": "C", **env}}).result.split(
+            "\ufffd"
+        )[:-1]
         signals = run("process", {"command": ["grep", "SigIgn", "/proc/self/status"], "env": env}).result
         return {name.partition("=")[0] for name in names}, signals
 

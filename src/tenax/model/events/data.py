@@ -298,6 +298,13 @@ class LateResultData(EventData):
     result: Result = UNSET
     failure: AnyFailure | UnsetType = UNSET
     after: float | UnsetType = UNSET
+    digest: Annotated[str, Meta(description="the SHA-256 of the whole")] | UnsetType = UNSET
+    size: Annotated[int, Meta(description="characters, where not all is kept")] | UnsetType = UNSET
+    head: Annotated[str, Meta(description="the beginning of the JSON then")] | UnsetType = UNSET
+    unchecked: (
+        Annotated[bool, Meta(description="true: the log is too long to see whether it was sent before")]
+        | UnsetType
+    ) = UNSET
     compensation: Compensation = UNSET
 
 

@@ -1,6 +1,17 @@
--- The events, one array for each transaction, among which one names one of these tokens: the end of an attempt, or a late report.
+-- The events, one array for each transaction, among which one names one of these tokens: the end of an attempt, or a late report. Only
+-- the newest rows of each execution are looked at, up to $3 rows and $4 bytes: this is asked under the execution's lock.
 select l.events
-  from tenax.log l
- where l.execution_id = any($1::bigint[])
-   and exists (select from jsonb_array_elements(l.events::jsonb) as e where e ->> 'token' = any($2::text[]))
+  from unnest($1::bigint[]) as x (id)
+ cross join lateral (
+    select r.id, r.events, sum(octet_length(r.events)) over (order by r.id desc) - octet_length(r.events) as newer
+      from tenax.log r
+     where r.execution_id = x.id
+     order by r.id desc
+     limit $3::bigint
+ ) as l
+ where l.newer < $4::bigint
+   and case when cardinality($2::text[]) <= 8
+            then exists (select from unnest($2::text[]) as t (token) where strpos(l.events, t.token) > 0)
+            else exists (select from jsonb_array_elements(l.events::jsonb) as e where e ->> 'token' = any($2::text[]))
+       end
  order by l.id

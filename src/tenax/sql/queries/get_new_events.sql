@@ -1,21 +1,28 @@
 -- The events that were not there yet in the snapshot $2, and the snapshot to ask with the next time: nothing is skipped and
 -- nothing comes twice, in whatever order transactions commit. Without a snapshot: all of them. Only new rows are opened; of those
--- before them, their events are counted.
-with rows as materialized (
+-- before them, their events are counted. At most $5 bytes of rows, but one row at least: `more` says that there is another, and the
+-- next page has those after the row $4 that the snapshot $3 sees.
+with rows as (
     select l.id, l.at, l.events,
-           $2::text is null or not pg_visible_in_snapshot(l.xid, $2::pg_snapshot) as fresh,
+           ($2::text is null or not pg_visible_in_snapshot(l.xid, $2::pg_snapshot))
+           and ($3::text is null or pg_visible_in_snapshot(l.xid, $3::pg_snapshot)) and l.id > $4::bigint as fresh,
            sum(json_array_length(l.events::json)) over (order by l.id) - json_array_length(l.events::json) as before
       from tenax.log l
      where l.execution_id = $1::bigint
-)
-select c.cursor, e.id, e.seq, e.type, e.at, e.step, e.item, e.attempt, e.data
-  from (select pg_current_snapshot()::text as cursor) as c
-  left join (
-    select r.id + x.n - 1 as id, r.before + x.n as seq, x.event ->> 'type' as type, r.at, x.event ->> 'step' as step,
-           (x.event ->> 'item')::integer as item, (x.event ->> 'attempt')::integer as attempt,
-           coalesce(x.event -> 'data', '{}'::jsonb) as data
+), page as (
+    select r.id, r.at, r.events, r.before, lead(r.id) over (order by r.id) is not null as more,
+           sum(octet_length(r.events)) over (order by r.id) - octet_length(r.events) as earlier
       from rows r
-     cross join lateral jsonb_array_elements(r.events::jsonb) with ordinality as x (event, n)
      where r.fresh
+)
+select c.cursor, e.id, e.seq, e.type, e.at, e.step, e.item, e.attempt, e.data, e.row, e.more
+  from (select coalesce($3::text, pg_current_snapshot()::text) as cursor) as c
+  left join (
+    select p.id + x.n - 1 as id, p.before + x.n as seq, x.event ->> 'type' as type, p.at, x.event ->> 'step' as step,
+           (x.event ->> 'item')::integer as item, (x.event ->> 'attempt')::integer as attempt,
+           coalesce(x.event -> 'data', '{}'::jsonb) as data, p.id as row, p.more
+      from page p
+     cross join lateral jsonb_array_elements(p.events::jsonb) with ordinality as x (event, n)
+     where p.earlier < $5::bigint
   ) as e on true
  order by e.id

@@ -21,7 +21,7 @@ from tenax.sdk.causes import connection_words
 from tenax.sdk.connections import connection_kind
 from tenax.sdk.context import TaskContext
 from tenax.worker.failures import qualified, refused, retry_after_of, timed_out
-from tenax.worker.json_values import parse_json, storable, without_nul
+from tenax.worker.json_values import Unstorable, parse_json, storable, without_nul
 
 BODY_LIMIT = 8_000_000
 
@@ -145,6 +145,8 @@ def _success(response: httpx2.Response, body: bytes, *, whole: bool, limit: int)
         data = _data(response, body)
     except orjson.JSONDecodeError as error:
         return refused("invalid", "invalid_result", f"the answer says it is JSON, but is not: {error}")
+    except Unstorable as error:
+        return refused("invalid", "invalid_result", f"the answer cannot be stored: {error}")
     return Outcome("succeeded", result=_result(response, data))
 
 
@@ -183,22 +185,23 @@ def _no_answer(request: httpx2.Request, error: httpx2.RequestError, dependency: 
 
 
 def _data(response: httpx2.Response, body: bytes) -> Any:
-    """JSON where the answer says so, else text, else `{"base64": ...}`: bytes have no place in JSON."""
+    """JSON where the answer says so, else text, else `{"base64": ...}`: bytes and NUL characters have no place in JSON."""
     if not body:
         return None
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json" or kind.endswith("+json"):
         return parse_json(body)
     try:
-        return storable(body.decode(response.charset_encoding or "utf-8"))
+        text = body.decode(response.charset_encoding or "utf-8")
     except (UnicodeError, LookupError):
-        return {"base64": base64.b64encode(body).decode()}
+        text = "\0"
+    return {"base64": base64.b64encode(body).decode()} if "\0" in text else storable(text)
 
 
 def _data_or_text(response: httpx2.Response, body: bytes) -> Any:
     try:
         return _data(response, body)
-    except orjson.JSONDecodeError:
+    except (orjson.JSONDecodeError, Unstorable):
         return without_nul(body.decode("utf-8", "replace"))
 
 

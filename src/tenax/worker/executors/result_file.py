@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tenax.model.outcome import Facts, Outcome, ResultFile
 from tenax.model.usage import read_usage
 from tenax.worker.failures import refused
-from tenax.worker.json_values import parse_json, readable
+from tenax.worker.json_values import Unstorable, parse_json, readable
 from tenax.worker.processes import STDERR_TAIL, Ended
 
 RESULT_LIMIT = 8_000_000
@@ -42,7 +42,7 @@ def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool) -> Outcome
         return Outcome("failed", facts=_exit_facts(ended, "unreadable", tail, oom_killed=oom_killed))
     if not found:
         if ended.returncode == 0:
-            return Outcome("succeeded", result=_stdout(ended))
+            return _printed(ended, tail)
         return Outcome("failed", facts=_exit_facts(ended, "missing", tail, oom_killed=oom_killed))
     if (failing := _failing_status(content)) is not None:
         return _stated_failure(ended, content, failing, tail)
@@ -66,6 +66,8 @@ def _read(path: Path) -> tuple[bool, Any]:
         raise _Unreadable(str(error)) from error
     except orjson.JSONDecodeError as error:
         raise _Unreadable(f"it is no JSON: {error}") from error
+    except Unstorable as error:
+        raise _Unreadable(str(error)) from error
 
 
 def _failing_status(content: Any) -> ResultFile | None:
@@ -107,6 +109,15 @@ def _stated_failure(ended: Ended, content: dict[str, Any], status: ResultFile, t
     return Outcome("failed", facts=facts, usage=read_usage(content.get("usage")))
 
 
+def _printed(ended: Ended, tail: str | None) -> Outcome:
+    """The result is what the process has printed."""
+    try:
+        return Outcome("succeeded", result=_stdout(ended))
+    except Unstorable as error:
+        message = f"stdout is JSON that cannot be stored: {error}"
+        return refused("invalid", "invalid_result", message, stderr_tail=tail)
+
+
 def _stdout(ended: Ended) -> Any:
     if not ended.stdout:
         return None
@@ -116,7 +127,9 @@ def _stdout(ended: Ended) -> Any:
     try:
         return parse_json(ended.stdout)
     except orjson.JSONDecodeError:
-        return readable(ended.stdout).removesuffix("\n")
+        text = readable(ended.stdout).removesuffix("\n")
+        count = ended.stdout.count(b"\0")
+        return f"{text}\n[{count} NUL characters were replaced by U+FFFD]" if count else text
 
 
 def _exit_facts(ended: Ended, result_file: ResultFile, tail: str | None, *, oom_killed: bool) -> Facts:

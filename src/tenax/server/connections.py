@@ -1,0 +1,203 @@
+"""The connections of a server: how many there are, and which of them must make progress by when.
+
+Nothing here costs a request that arrives whole. A connection is watched while its request is unfinished, and one timer serves all of
+them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Protocol
+
+import structlog
+
+from tenax.errors import Busy
+from tenax.settings import Settings
+
+SWEEP_EVERY = 1.0
+"""Seconds between two looks for connections whose time is over, at most."""
+COMPLAIN_EVERY = 10.0
+"""Seconds between two lines in the log about the same kind of refusal."""
+BODY_SPARED = 2.0
+"""Seconds for which an unfinished body is safe from making room for another connection."""
+FILES_RESERVED = 100
+"""File descriptors that connections leave to the database, the log and the rest of the process."""
+
+_log = structlog.get_logger("tenax.server")
+
+
+class TooManyConnections(Busy):
+    """More connections from one address than one address may have."""
+
+    http_status = 429
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a stranger may send before anyone knows who it is."""
+
+    max_head: int
+    max_body: int
+    head_timeout: float
+    body_timeout: float
+    total: int
+    per_address: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        return cls(
+            settings.max_head,
+            settings.max_body,
+            settings.head_timeout,
+            settings.body_timeout,
+            min(settings.max_connections, _room_for_files()),
+            settings.max_connections_per_address,
+        )
+
+
+class Watched(Protocol):
+    """A connection that must make progress."""
+
+    address: str
+
+    def time_is_over(self, watch: Watch) -> bool:
+        """Ends the connection. Returns False if it has made progress, and has its time anew."""
+        ...
+
+    def make_room(self) -> None:
+        """Ends the connection at once: another one needs its place."""
+        ...
+
+
+class Watch:
+    """Connections that have the same time for something, in the order in which their time ends."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.until: OrderedDict[Watched, float] = OrderedDict()
+
+    def end_overdue(self, now: float) -> None:
+        overdue = list(takewhile(lambda connection: self.until[connection] <= now, self.until))
+        for connection in overdue:
+            del self.until[connection]
+            if not connection.time_is_over(self):
+                self.until[connection] = now + self.seconds
+
+
+@dataclass(slots=True)
+class _Address:
+    count: int = 0
+    heads: OrderedDict[Watched, None] = field(default_factory=OrderedDict)
+    """Its connections whose head is unfinished, the oldest first."""
+
+
+class Connections:
+    """All connections of one server."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.heads = Watch(limits.head_timeout)
+        self.bodies = Watch(limits.body_timeout)
+        self.answers = Watch(limits.body_timeout)
+        """Connections whose peer does not read what it asked for."""
+        self._by_address: defaultdict[str, _Address] = defaultdict(_Address)
+        self._total = 0
+        self._sweep_every = min(SWEEP_EVERY, limits.head_timeout / 4, limits.body_timeout / 4)
+        self._timer: asyncio.TimerHandle | None = None
+        self._refused: dict[str, tuple[float, int]] = {}
+
+    def admit(self, connection: Watched) -> Busy | None:
+        """Counts a new connection. Returns why it is refused instead, if there is no room and none can be made.
+
+        Room is made by ending a connection whose request is unfinished, the oldest first: an honest client sends its head at once.
+        """
+        limits, address = self.limits, connection.address
+        here = self._by_address[address]
+        if here.count >= limits.per_address and not self._make_room(address):
+            self.complain("connections from one address are at their limit", address=address)
+            return TooManyConnections(
+                f"there are {here.count} connections from this address, and it may have {limits.per_address} "
+                "(max_connections_per_address)",
+                remedy="close some, or raise TENAX_MAX_CONNECTIONS_PER_ADDRESS on the server",
+            )
+        if self._total >= limits.total and not self._make_room(None):
+            self.complain("connections are at their limit", address=address)
+            if not here.count:
+                del self._by_address[address]
+            return Busy(
+                f"the server has {self._total} connections, and may have {limits.total} (max_connections)",
+                remedy="try again in a moment, or raise TENAX_MAX_CONNECTIONS and the limit of open files on the server",
+            )
+        self._total += 1
+        self._by_address[address].count += 1
+        return None
+
+    def leave(self, connection: Watched) -> None:
+        self.unwatch(connection, self.heads, self.bodies, self.answers)
+        self._total -= 1
+        here = self._by_address[connection.address]
+        here.count -= 1
+        if not here.count:
+            del self._by_address[connection.address]
+
+    def watch(self, connection: Watched, watch: Watch) -> None:
+        """Gives a connection its time. One that is watched already keeps the time it has."""
+        if connection in watch.until:
+            return
+        loop = asyncio.get_running_loop()
+        watch.until[connection] = loop.time() + watch.seconds
+        if watch is self.heads:
+            self._by_address[connection.address].heads[connection] = None
+        if self._timer is None:
+            self._timer = loop.call_later(self._sweep_every, self._sweep)
+
+    def unwatch(self, connection: Watched, *watches: Watch) -> None:
+        for watch in watches:
+            watch.until.pop(connection, None)
+            if watch is self.heads:
+                self._by_address[connection.address].heads.pop(connection, None)
+
+    def complain(self, what: str, **about: object) -> None:
+        """Logs a refusal: one line for each kind in ten seconds, with the number of those before it that had none."""
+        now = asyncio.get_running_loop().time()
+        last, silent = self._refused.get(what, (now - COMPLAIN_EVERY, 0))
+        if now - last < COMPLAIN_EVERY:
+            self._refused[what] = (last, silent + 1)
+            return
+        self._refused[what] = (now, 0)
+        _log.warning(what, **about, refused_before=silent)
+
+    def _make_room(self, address: str | None) -> bool:
+        """Ends an unfinished connection, of this address or of any. Returns whether there was one."""
+        heads = self.heads.until if address is None else self._by_address[address].heads
+        oldest = next(iter(heads), None) or self._slow_body(address)
+        if oldest is None:
+            return False
+        self.complain("unfinished requests make room for new connections", address=oldest.address)
+        oldest.make_room()
+        return True
+
+    def _slow_body(self, address: str | None) -> Watched | None:
+        latest = asyncio.get_running_loop().time() + self.bodies.seconds - BODY_SPARED
+        for connection, until in self.bodies.until.items():
+            if until > latest:
+                return None
+            if address in (None, connection.address):
+                return connection
+        return None
+
+    def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        for watch in (self.heads, self.bodies, self.answers):
+            watch.end_overdue(loop.time())
+        watching = self.heads.until or self.bodies.until or self.answers.until
+        self._timer = loop.call_later(self._sweep_every, self._sweep) if watching else None
+
+
+def _room_for_files() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(soft - FILES_RESERVED, soft // 2) if soft != resource.RLIM_INFINITY else 2**31

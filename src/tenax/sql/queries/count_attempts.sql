@@ -1,0 +1,6 @@
+-- The number of the last attempt of a step, or of an item of its fan-out, that has ended; null where no row says so.
+select coalesce(
+    (select nullif(r.attempts, 0) from tenax.item_result r
+      where r.execution_id = $1::bigint and r.step = $2::text and r.item_no = $3::integer),
+    (select nullif(s.attempts, 0) from tenax.step s
+      where s.execution_id = $1::bigint and s.step = $2::text and $3::integer is null and s.state <> 'pending'))
