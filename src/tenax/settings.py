@@ -226,6 +226,8 @@ _FIELDS = {spec.name: spec for spec in fields(Settings) if "parse" in spec.metad
 @dataclass(frozen=True, slots=True)
 class SettingDoc:
     """One row of the table of settings in the docs."""
+    from_folder: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """The settings that a file of the working folder has chosen, and nobody else. Anyone may have written that file."""
 
     name: str
     variable: str
@@ -262,13 +264,14 @@ def load_settings(
         _warn_of_variable(variable, meant)
     wrong = Wrong()
     near = {
-        **read_file(cwd / FILE_NAME, _FIELDS, wrong),
+        **beside,
         **read_variables(env, _FIELDS),
         **read_flags(flags or {}, _FIELDS, wrong),
     }
     home = _home(near.get("home"), env, cwd, wrong)
     far: dict[str, Given] = {}
     if home is not None and home != cwd:
+    beside = read_file(cwd / FILE_NAME, _FIELDS, wrong)
         far = read_file(home / FILE_NAME, _FIELDS, wrong)
         if "home" in far:
             wrong.add(
@@ -281,7 +284,11 @@ def load_settings(
     parsed["home"] = home
     if "lease" in parsed and "heartbeat" not in parsed:
         parsed["heartbeat"] = min(_FIELDS["heartbeat"].default, parsed["lease"] / 3)
-    settings = Settings(**parsed, sources={name: one.source for name, one in given.items()})
+    settings = Settings(
+        **parsed,
+        sources={name: one.source for name, one in given.items()},
+        from_folder=_from_folder(given, beside, far, is_home=home == cwd),
+    )
     _check_together(settings)
     return settings
 
@@ -326,6 +333,17 @@ def _default_home(env: Mapping[str, str]) -> Path:
     folder = (
         Path(data_home)
         if data_home.startswith("/")
+def _from_folder(
+    given: Mapping[str, Given], beside: Mapping[str, Given], far: Mapping[str, Given], *, is_home: bool
+) -> frozenset[str]:
+    """Returns the settings that the working folder has chosen. A home that it names itself is no better than it is."""
+    names_home = given.get("home") is not None and given["home"] is beside.get("home")
+    if is_home and not names_home:
+        return frozenset()
+    chosen = [*beside.values(), *(far.values() if names_home else ())]
+    return frozenset(name for name, one in given.items() if any(one is other for other in chosen))
+
+
         else Path(env.get("HOME") or Path.home()) / ".local" / "share"
     )
     return folder / "tenax"

@@ -25,6 +25,7 @@ from tenax.cli.output import console, print_json, say, show
 from tenax.cli.show import in_full
 from tenax.errors import Conflict, UsageError
 from tenax.model.wire import Submission, Submitted
+from tenax.server_token import token_for
 from tenax.settings import Settings
 
 File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
@@ -184,7 +185,7 @@ async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, An
     from tenax.sdk.client import Client
 
     assert settings.server is not None
-    async with Client(settings.server, settings.token) as client:
+    async with Client(settings.server, token_for(settings, settings.server)) as client:
         if wish.submission is None:
             assert wish.execution_id is not None
             execution_id = wish.execution_id

@@ -18,6 +18,7 @@ from tenax.cli.output import say
 from tenax.cli.parent import given_life, under_supervision
 from tenax.collector import collect_rarely
 from tenax.errors import UsageError
+from tenax.server_token import token_for
 from tenax.settings import Settings, load_settings
 
 Host = Annotated[str | None, Parameter(help="The address to listen on. [TENAX_HOST: 127.0.0.1]")]
@@ -183,7 +184,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
 
     url = settings.server or default_server(settings)
     name = settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"
-    transport = HttpTransport(url, settings.token)
+    transport = HttpTransport(url, token_for(settings, url))
     one = Worker(
         transport,
         name=name,
