@@ -13,6 +13,7 @@ from typing import Any
 
 from tenax import setting_values as values
 from tenax.errors import UsageError
+from tenax.private_variables import own_variables
 from tenax.setting_sources import (
     Given,
     Wrong,
@@ -30,6 +31,7 @@ _CLOSE = 0.75
 _log = logging.getLogger("tenax.settings")
 
 RUNTIMES = ("python", "http", "process")
+ADDRESSES = ("any", "public")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -167,6 +169,12 @@ class Settings:
             values.labels, "what a worker offers, such as gpu=yes,zone=a", shown="none", flag="--label"
         ),
     )
+    http_addresses: str = _setting(
+        "any",
+        values.one_of(*ADDRESSES),
+        "the addresses that `http` steps may connect to: any; public: none that is private, loopback, link-local, "
+        "multicast or of a cloud's metadata",
+    )
     worker_name: str | None = _setting(
         None, values.text, "the name of a worker", shown="its host and process id", flag="--name"
     )
@@ -252,6 +260,8 @@ class Settings:
     )
     log_level: str = _setting("info", values.one_of(*LOG_LEVELS), f"one of {', '.join(LOG_LEVELS)}")
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    from_folder: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """The settings that a file of the working folder has chosen, and nobody else. Anyone may have written that file."""
 
 
 _FIELDS = {spec.name: spec for spec in fields(Settings) if "parse" in spec.metadata}
@@ -290,13 +300,14 @@ def load_settings(
     `flags` are keyed by field name; None means not given, as an empty variable does. Everything that is wrong is
     reported at once, in one UsageError.
     """
-    env = os.environ if env is None else env
+    env = own_variables() if env is None else env
     cwd = Path.cwd() if cwd is None else cwd
     for variable, meant in mistyped_variables(env):
         _warn_of_variable(variable, meant)
     wrong = Wrong()
+    beside = read_file(cwd / FILE_NAME, _FIELDS, wrong)
     near = {
-        **read_file(cwd / FILE_NAME, _FIELDS, wrong),
+        **beside,
         **read_variables(env, _FIELDS),
         **read_flags(flags or {}, _FIELDS, wrong),
     }
@@ -315,7 +326,11 @@ def load_settings(
     parsed["home"] = home
     if "lease" in parsed and "heartbeat" not in parsed:
         parsed["heartbeat"] = min(_FIELDS["heartbeat"].default, parsed["lease"] / 3)
-    settings = Settings(**parsed, sources={name: one.source for name, one in given.items()})
+    settings = Settings(
+        **parsed,
+        sources={name: one.source for name, one in given.items()},
+        from_folder=_from_folder(given, beside, far, is_home=home == cwd),
+    )
     _check_together(settings)
     return settings
 
@@ -350,6 +365,17 @@ def _home(given: Given | None, env: Mapping[str, str], cwd: Path, wrong: Wrong) 
     except RuntimeError as error:
         wrong.add(f"{given.source}: {error}")
         return None
+
+
+def _from_folder(
+    given: Mapping[str, Given], beside: Mapping[str, Given], far: Mapping[str, Given], *, is_home: bool
+) -> frozenset[str]:
+    """Returns the settings that the working folder has chosen. A home that it names itself is no better than it is."""
+    names_home = given.get("home") is not None and given["home"] is beside.get("home")
+    if is_home and not names_home:
+        return frozenset()
+    chosen = [*beside.values(), *(far.values() if names_home else ())]
+    return frozenset(name for name, one in given.items() if any(one is other for other in chosen))
 
 
 def _default_home(env: Mapping[str, str]) -> Path:

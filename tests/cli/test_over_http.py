@@ -148,6 +148,17 @@ def test_a_server_that_is_not_tenax(command, stranger, tmp_path, arguments):
     assert ended.err.startswith(f"tenax: what answers at {stranger} is not a Tenax server\n")
 
 
+@pytest.mark.parametrize("arguments", [("list",), ("run", "one.yaml"), ("token", "list"), ("worker",)])
+def test_the_working_folder_does_not_choose_who_gets_the_token(command, tmp_path, arguments):
+    (tmp_path / "one.yaml").write_text(ONE_STEP)
+    (tmp_path / "tenax.toml").write_text('server = "http://evil.invalid"')
+    ended = command(*arguments, TENAX_TOKEN="t0ken")
+    assert (ended.code, ended.out) == (2, "")
+    assert "does not get the token that was given elsewhere (TENAX_TOKEN=...)" in ended.err
+    assert "t0ken" not in ended.err
+    assert command("list", TENAX_TOKEN="t0ken", TENAX_SERVER="http://mine.invalid").code == 3
+
+
 def test_follow_ends_when_the_execution_does(both):
     over_http, direct = both
     direct("submit", "one.yaml")

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tenax.errors import UsageError
+from tenax.server_token import token_for
 from tenax.settings import Settings
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
         from tenax.cli.server_backend import ServerBackend
         from tenax.sdk.client import Client
 
-        async with Client(settings.server, settings.token) as client:
+        async with Client(settings.server, token_for(settings, settings.server)) as client:
             yield ServerBackend(client)
         return
     from tenax.cli.database_backend import DatabaseBackend

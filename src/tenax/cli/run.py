@@ -25,6 +25,7 @@ from tenax.cli.output import console, print_json, say, show
 from tenax.cli.show import in_full
 from tenax.errors import Conflict, UsageError
 from tenax.model.wire import Submission, Submitted
+from tenax.server_token import token_for
 from tenax.settings import Settings
 
 File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
@@ -163,6 +164,7 @@ async def _own_worker(
         LocalTransport(engine),
         name=f"{settings.worker_name or f'run-{socket.gethostname()}'}-{os.getpid()}",
         overload_lag=settings.overload_lag,
+        http_addresses=settings.http_addresses,
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,
@@ -184,7 +186,7 @@ async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, An
     from tenax.sdk.client import Client
 
     assert settings.server is not None
-    async with Client(settings.server, settings.token) as client:
+    async with Client(settings.server, token_for(settings, settings.server)) as client:
         if wish.submission is None:
             assert wish.execution_id is not None
             execution_id = wish.execution_id

@@ -18,6 +18,7 @@ from tenax.cli.output import say
 from tenax.cli.parent import given_life, under_supervision
 from tenax.collector import collect_rarely
 from tenax.errors import UsageError
+from tenax.server_token import token_for
 from tenax.settings import Settings, load_settings
 
 Host = Annotated[str | None, Parameter(help="The address to listen on. [TENAX_HOST: 127.0.0.1]")]
@@ -178,12 +179,13 @@ async def _work(settings: Settings, life: str | None = None) -> None:
     import structlog
 
     from tenax import __version__
+    from tenax.sdk.exchange import without_password
     from tenax.worker.loop import Worker
     from tenax.worker.transport import HttpTransport
 
     url = settings.server or default_server(settings)
     name = settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"
-    transport = HttpTransport(url, settings.token)
+    transport = HttpTransport(url, token_for(settings, url))
     one = Worker(
         transport,
         name=name,
@@ -193,19 +195,20 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         slots=settings.slots,
         drain=settings.drain,
         overload_lag=settings.overload_lag,
+        http_addresses=settings.http_addresses,
         version=__version__,
         life=life,
     )
-    structlog.get_logger("tenax.worker").info(
-        "the worker starts",
-        name=name,
-        server=url,
-        queues=list(settings.queues),
-        runtimes=list(settings.runtimes),
-        slots=settings.slots,
-    )
     interrupts = Interrupts()
     with interrupts.caught():
+        structlog.get_logger("tenax.worker").info(
+            "the worker starts",
+            name=name,
+            server=",".join(map(without_password, url.split(","))),
+            queues=list(settings.queues),
+            runtimes=list(settings.runtimes),
+            slots=settings.slots,
+        )
         try:
             await one.run(interrupts.first, interrupts.second)
         finally:

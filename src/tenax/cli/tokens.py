@@ -15,6 +15,7 @@ from tenax.cli.output import new_table, one_line, print_json, say, show
 from tenax.errors import NotFound
 from tenax.model.events import timestamp
 from tenax.sdk.client import Client
+from tenax.server_token import token_for
 from tenax.store import tokens
 from tenax.store.connect import Connection, Database
 from tenax.store.session import transaction
@@ -172,7 +173,7 @@ def _as_json(one: Token) -> Shown:
 async def _open(where: Where) -> AsyncIterator[_Keeper]:
     settings = where.settings()
     if settings.server and (where.server or settings.database_url is None):
-        async with Client(settings.server, settings.token) as client:
+        async with Client(settings.server, token_for(settings, settings.server)) as client:
             yield _OverHttp(client, where)
         return
     tell_of_new_database(settings)

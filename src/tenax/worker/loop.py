@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from tenax.model.wire import (
     Release,
     Report,
 )
+from tenax.private_variables import own_variables
 from tenax.worker.attempt import Attempt, release
 from tenax.worker.executors.runtimes import RUNTIMES, Executors
 from tenax.worker.failures import outcome_of, refused, within_limits
@@ -67,10 +67,11 @@ class Worker:
         version: str | None = None,
         wait: float = 20.0,
         overload_lag: float = 1.0,
-        environment: Mapping[str, str] = os.environ,
+        http_addresses: str = "any",
+        environment: Mapping[str, str] | None = None,
         life: str | None = None,
     ) -> None:
-        """`life` is that of this process, where a supervisor has given it one: a UUID."""
+        """`life` is that of this process, where a supervisor has given it one: a UUID. `environment`: by default our own."""
         self._transport = transport
         self._registration = Registration(
             name,
@@ -85,8 +86,8 @@ class Worker:
         self._slots = slots
         self._drain = drain
         self._wait = wait
-        self._secrets = Secrets(environment)
-        self._executors = Executors(on_overdue=self._count_overdue)
+        self._secrets = Secrets(own_variables() if environment is None else environment)
+        self._executors = Executors(on_overdue=self._count_overdue, http_addresses=http_addresses)
         self._link = Link()
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], Attempt] = {}
@@ -268,9 +269,8 @@ class Worker:
             told = release(assignment, "no_handler", str(error))
         except SecretMissing as error:
             told = refused("invalid", "invalid_parameters", str(error))
-        # A fault of an executor is a failure of this attempt, not of the worker.
-        except Exception as error:
-            log.exception("item %d, attempt %d: the executor failed", assignment.item_id, assignment.attempt)
+        except Exception as error:  # noqa: BLE001 - a fault of an executor is a failure of this attempt, not of the worker
+            self._log_fault("the executor failed", assignment, error)
             told = outcome_of(error)
         if attempt.verdict is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
             told = attempt.verdict
@@ -282,11 +282,8 @@ class Worker:
             self._check.count(told, assignment, time.monotonic() - attempt.began)
         try:
             self._outbox.put(self._parcel(assignment, told))
-        # However odd a result is, its attempt ends.
-        except Exception as error:
-            log.exception(
-                "item %d, attempt %d: it cannot be reported", assignment.item_id, assignment.attempt
-            )
+        except Exception as error:  # noqa: BLE001 - however odd a result is, its attempt ends
+            self._log_fault("it cannot be reported", assignment, error)
             why = f"what the attempt came to cannot be reported ({type(error).__name__})"
             self._outbox.put(_report(assignment, refused("invalid", "invalid_result", why)))
         self._running.pop((assignment.item_id, assignment.token), None)
@@ -298,6 +295,11 @@ class Worker:
         if isinstance(told, Release):
             return self._secrets.scrub_release(told, assignment)
         return _report(assignment, within_limits(self._secrets.scrub_outcome(told, assignment)))
+
+    def _log_fault(self, what: str, assignment: Assignment, error: Exception) -> None:
+        """The texts of errors may hold secrets, so the log gets the traceback without them."""
+        trace = self._secrets.scrub_traceback(error, assignment)
+        log.error("item %d, attempt %d: %s\n%s", assignment.item_id, assignment.attempt, what, trace)
 
     # Heartbeats
 
