@@ -111,6 +111,10 @@ class Backend(Protocol):
 
     async def resume_worker(self, name: str, *, reason: str | None) -> bool: ...
 
+    async def release_worker(self, name: str, *, reason: str | None) -> bool:
+        """False where its name belonged to no token."""
+        ...
+
     async def queues(self) -> Sequence[dict[str, Any]]: ...
 
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
@@ -128,8 +132,11 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
     if settings.server:
         from tenax.cli.server_backend import ServerBackend
         from tenax.sdk.client import Client
+        from tenax.token_file import token_for
 
-        async with Client(settings.server, settings.token) as client:
+        async with Client(
+            settings.server, token_for(settings.server, settings.token, settings.home)
+        ) as client:
             yield ServerBackend(client)
         return
     from tenax.cli.database_backend import DatabaseBackend
