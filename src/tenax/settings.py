@@ -79,6 +79,12 @@ class Settings:
     port: int = _setting(
         8520, values.whole_number(0, 65535), "the port the server listens on; 0 takes a free one"
     )
+    open: bool = _setting(
+        False,
+        values.truth,
+        "true: as long as there are no tokens, everyone on this machine is let in, and no token is made",
+        shown="false",
+    )
     callback_url: str | None = _setting(
         None,
         values.server_url,
@@ -134,7 +140,7 @@ class Settings:
         ),
     )
     worker_name: str | None = _setting(
-        None, values.text, "the name of a worker", shown="its host and process id", flag="--name"
+        None, values.worker_name, "the name of a worker", shown="its host and process id", flag="--name"
     )
     drain: float = _setting(
         30.0,
@@ -316,6 +322,17 @@ def _home(given: Given | None, env: Mapping[str, str], cwd: Path, wrong: Wrong) 
     except RuntimeError as error:
         wrong.add(f"{given.source}: {error}")
         return None
+
+
+def find_home(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Path:
+    """Returns the home that `load_settings` would find. A wrong value is passed over: whoever needs it more says so."""
+    env = os.environ if env is None else env
+    try:
+        cwd = Path.cwd() if cwd is None else cwd
+    except FileNotFoundError:  # it was removed
+        cwd = Path("/")
+    given = {**read_file(cwd / FILE_NAME, _FIELDS, Wrong()), **read_variables(env, _FIELDS)}
+    return _home(given.get("home"), env, cwd, Wrong()) or _default_home(env)
 
 
 def _default_home(env: Mapping[str, str]) -> Path:

@@ -157,11 +157,12 @@ async def _own_worker(
 ) -> AsyncIterator[asyncio.Task[None]]:
     """What still runs when the execution has ended may finish. After Ctrl-C it is handed back at once, uncounted."""
     from tenax.embed import LocalTransport
+    from tenax.model.names import as_worker_name
     from tenax.worker.loop import Worker
 
     worker = Worker(
         LocalTransport(engine),
-        name=f"{settings.worker_name or f'run-{socket.gethostname()}'}-{os.getpid()}",
+        name=f"{settings.worker_name or as_worker_name(f'run-{socket.gethostname()}')}-{os.getpid()}",
         overload_lag=settings.overload_lag,
         queues=settings.queues,
         labels=settings.labels,
@@ -182,9 +183,10 @@ async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, An
     """Submits and follows. Ctrl-C detaches: the execution goes on without us."""
     from tenax.cli.server_backend import ServerBackend
     from tenax.sdk.client import Client
+    from tenax.token_file import token_for
 
     assert settings.server is not None
-    async with Client(settings.server, settings.token) as client:
+    async with Client(settings.server, token_for(settings.server, settings.token, settings.home)) as client:
         if wish.submission is None:
             assert wish.execution_id is not None
             execution_id = wish.execution_id

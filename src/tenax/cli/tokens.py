@@ -19,9 +19,11 @@ from tenax.store import tokens
 from tenax.store.connect import Connection, Database
 from tenax.store.session import transaction
 from tenax.store.tokens import Role, Token
+from tenax.token_file import token_for
 
 token = App(name="token", help="Tokens: create, list, revoke.")
 
+_WITHOUT = "a server makes one for its user when it starts; with --open it lets everyone on its machine in"
 Shown = dict[str, Any]
 """A token as JSON has it: all but its secret."""
 
@@ -63,11 +65,9 @@ def list_(
     elif found:
         show(_table(found))
     elif known:
-        say(
-            "no tokens in force: a server accepts anyone, and listens on loopback only (--all shows the revoked)"
-        )
+        say(f"no tokens in force (--all shows the revoked): {_WITHOUT}")
     else:
-        say("no tokens: a server accepts anyone, and listens on loopback only")
+        say(f"no tokens: {_WITHOUT}")
 
 
 async def _listed(where: Where) -> Sequence[Shown]:
@@ -172,7 +172,9 @@ def _as_json(one: Token) -> Shown:
 async def _open(where: Where) -> AsyncIterator[_Keeper]:
     settings = where.settings()
     if settings.server and (where.server or settings.database_url is None):
-        async with Client(settings.server, settings.token) as client:
+        async with Client(
+            settings.server, token_for(settings.server, settings.token, settings.home)
+        ) as client:
             yield _OverHttp(client, where)
         return
     tell_of_new_database(settings)
