@@ -123,6 +123,7 @@ class Arena:
                     "TENAX_DATABASE_URL": url,
                     gate.VARIABLE: str(folder / "gate"),
                     "TENAX_HOME": str(folder),
+                    "TENAX_OPEN": "true",  # no token is looked up, here as in earlier measurements
                 }
                 async with Children(folder, environment) as children:
                     yield Round(url, folder / "gate", children, connection)

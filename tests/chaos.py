@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -204,11 +204,11 @@ class Chaos(Household):
 class Feeders:
     """Threads that submit executions of all kinds, with keys, until they are told to stop."""
 
-    def __init__(self, url: str, seed: int) -> None:
+    def __init__(self, client: Callable[[], SyncClient], seed: int) -> None:
         self.over = threading.Event()
         self.submitted: dict[str, int] = {}
         """The execution of each key."""
-        self._url = url
+        self._client = client
         self._threads = [threading.Thread(target=self._feed, args=(seed, n)) for n in range(FEEDERS)]
 
     @contextmanager
@@ -224,7 +224,7 @@ class Feeders:
 
     def _feed(self, seed: int, number: int) -> None:
         dice = random.Random(seed * 1000 + number)
-        with SyncClient(self._url) as client:
+        with self._client() as client:
             for batch in count():
                 if self.over.is_set():
                     return

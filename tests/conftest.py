@@ -52,6 +52,8 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The processes of pytest-xdist inherit it, and so share the servers.
     os.environ.setdefault(_RUN, f"{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    # No client of a test shows the token of whoever runs the tests.
+    os.environ["TENAX_HOME"] = str(_run_folder() / "nobodys-home")
 
 
 def pytest_unconfigure() -> None:

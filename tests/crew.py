@@ -6,7 +6,7 @@ import asyncio
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import count
@@ -161,7 +161,7 @@ class Crew(Household):
     @contextmanager
     def load(self, source: str, *, feeders: int = 3) -> Iterator[Load]:
         """Executions one after the other, for as long as the block lasts; at its end all of them have ended."""
-        load = Load(self.url, source)
+        load = Load(self.client, source)
         threads = [threading.Thread(target=load.feed, args=(number,)) for number in range(feeders)]
         for thread in threads:
             thread.start()
@@ -177,15 +177,15 @@ class Crew(Household):
 class Load:
     """Feeders that submit a few, wait for their end, and submit the next ones."""
 
-    def __init__(self, url: str, source: str) -> None:
+    def __init__(self, client: Callable[[], SyncClient], source: str) -> None:
         self.over = threading.Event()
         self.ids: list[int] = []
         self.ended = 0
-        self._url = url
+        self._client = client
         self._source = source
 
     def feed(self, number: int) -> None:
-        with SyncClient(self._url) as client:
+        with self._client() as client:
             for batch in count():
                 if self.over.is_set():
                     return

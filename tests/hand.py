@@ -69,6 +69,7 @@ class Hand:
     async def lease(
         self, worker: str = "w1", slots: int = 10, *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
     ) -> list[Assignment]:
+        more = {"life": self._lives.get(worker), **more}
         request = LeaseRequest(worker, str(uuid.uuid4()), slots, runtimes, **more)
         return await self.engine.dispatcher.lease_now(request)
 

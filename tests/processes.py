@@ -16,6 +16,7 @@ from waiting import eventually
 from tenax.errors import TenaxError
 from tenax.sdk.client import SyncClient
 from tenax.store.embedded import EmbeddedPostgres
+from tenax.token_file import read_token
 
 TENAX = (sys.executable, "-m", "tenax")
 STARTUP_SECONDS = 60.0
@@ -109,7 +110,8 @@ class Household:
         eventually(ready, timeout=STARTUP_SECONDS)
 
     def client(self, token: str | None = None) -> SyncClient:
-        return SyncClient(self.url, token)
+        """Shows the token that the server has made for this user, where no other is given."""
+        return SyncClient(self.url, token or read_token(self.home))
 
     def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         """A command to its end."""

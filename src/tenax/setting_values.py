@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tenax.model.durations import parse_duration
-from tenax.model.names import name_fault
+from tenax.model.names import name_fault, worker_name_fault
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
 _BYTES_IN = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
@@ -25,6 +25,13 @@ def text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("expected a text")
     return value.strip()
+
+
+def worker_name(value: Any) -> str:
+    name = text(value)
+    if (fault := worker_name_fault(name)) is not None:
+        raise ValueError(f"{name!r} {fault}")
+    return name
 
 
 def path(value: Any) -> Path:

@@ -81,6 +81,12 @@ class Settings:
     port: int = _setting(
         8520, values.whole_number(0, 65535), "the port the server listens on; 0 takes a free one"
     )
+    open: bool = _setting(
+        False,
+        values.truth,
+        "true: as long as there are no tokens, everyone on this machine is let in, and no token is made",
+        shown="false",
+    )
     callback_url: str | None = _setting(
         None,
         values.server_url,
@@ -176,7 +182,7 @@ class Settings:
         "multicast or of a cloud's metadata",
     )
     worker_name: str | None = _setting(
-        None, values.text, "the name of a worker", shown="its host and process id", flag="--name"
+        None, values.worker_name, "the name of a worker", shown="its host and process id", flag="--name"
     )
     drain: float = _setting(
         30.0,
@@ -376,6 +382,17 @@ def _from_folder(
         return frozenset()
     chosen = [*beside.values(), *(far.values() if names_home else ())]
     return frozenset(name for name, one in given.items() if any(one is other for other in chosen))
+
+
+def find_home(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Path:
+    """Returns the home that `load_settings` would find. A wrong value is passed over: whoever needs it more says so."""
+    env = os.environ if env is None else env
+    try:
+        cwd = Path.cwd() if cwd is None else cwd
+    except FileNotFoundError:  # it was removed
+        cwd = Path("/")
+    given = {**read_file(cwd / FILE_NAME, _FIELDS, Wrong()), **read_variables(env, _FIELDS)}
+    return _home(given.get("home"), env, cwd, Wrong()) or _default_home(env)
 
 
 def _default_home(env: Mapping[str, str]) -> Path:

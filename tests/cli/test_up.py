@@ -100,6 +100,11 @@ def test_a_worker_whose_name_is_taken_over_stays_down_and_the_rest_goes_on(
     with Household(folder, folder / "home", database_url=database_url, **terms) as house:
         up = house.up("--workers", "2", "household_tasks")
         eventually(lambda: house.words(up).count("the worker starts") == 2)
+        refused = house.run("worker", "household_tasks", "--name", "w-1")
+        assert refused.returncode == 2
+        assert "tenax: the name w-1 belongs to the token 'up-" in refused.stderr
+        released = house.run("workers", "release", "w-1", "--reason", "a rival is to have it")
+        assert released.stdout == "the name w-1 is free: the next worker that starts under it has it\n"
         rival = house.worker("household_tasks", "--name", "w-1")
         down = "worker-1 ended with exit code 2; it said why above. It is not started again, the rest goes on"
         eventually(lambda: down in house.words(up))

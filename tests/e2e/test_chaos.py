@@ -25,7 +25,7 @@ def shown(report: dict[str, Any]) -> str:
 def test_no_law_is_broken_whatever_is_killed(tmp_path: Path, open_folder: Path, seed: int) -> None:
     with Chaos(tmp_path, open_folder, seed, lease="2s", heartbeat="500ms", drain="500ms") as house:
         house.open()
-        feeders = Feeders(house.url, seed)
+        feeders = Feeders(house.client, seed)
         with feeders.feeding():
             house.rage(SECONDS / 2)
             in_the_middle = house.verify()

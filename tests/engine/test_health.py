@@ -153,7 +153,9 @@ async def test_the_probe_goes_before_all_others(hand):
     await a_sick_worker(hand)
     await live(hand, 60, "good", "bad")
     asked = {
-        name: asyncio.create_task(hand.engine.lease(LeaseRequest(name, new_life(), 1, RUNTIMES)))
+        name: asyncio.create_task(
+            hand.engine.lease(LeaseRequest(name, new_life(), 1, RUNTIMES, life=hand._lives[name]))
+        )
         for name in ("good", "bad")
     }
     await asyncio.sleep(0)  # both requests are parked now

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Queue
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -81,11 +82,13 @@ def start_server(settings: Settings) -> Served:
 
 
 @pytest.fixture
-def start(database_url: str) -> Iterator[Callable[..., Served]]:
+def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Starts a server that is open, unless the test says otherwise."""
     servers: list[Served] = []
 
     def make(**more: Any) -> Served:
-        servers.append(start_server(Settings(**{"database_url": database_url, "port": 0, **more})))
+        given = {"home": tmp_path / "home", "database_url": database_url, "port": 0, "open": True, **more}
+        servers.append(start_server(Settings(**given)))
         return servers[-1]
 
     yield make
@@ -104,7 +107,7 @@ def standing(embedded_server: str) -> Iterator[Served]:
     name = f"test_{uuid.uuid4().hex[:16]}"
     in_database(embedded_server, lambda tx: tx.execute(f"create database {name} template template_for_tests"))
     url = urlunsplit(urlsplit(embedded_server)._replace(path=f"/{name}"))
-    server = start_server(Settings(database_url=url, port=0))
+    server = start_server(Settings(database_url=url, port=0, open=True))
     yield server
     server.stop()
     in_database(embedded_server, lambda tx: tx.execute(f"drop database {name} with (force)"))

@@ -13,10 +13,12 @@ import pytest
 
 from tenax.engine.engine import Engine
 from tenax.errors import Unauthorized
-from tenax.server.auth import REMEMBERED, Doorkeeper, is_loopback
+from tenax.model.wire import PROTOCOL
+from tenax.server.auth import REMEMBERED, Doorkeeper
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.tokens import ROLES, create_token, revoke_token
+from tenax.token_file import is_loopback
 
 EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}
 READERS, OPERATORS, WORKERS = {"admin", "operator", "viewer"}, {"admin", "operator"}, {"admin", "worker"}
@@ -54,9 +56,10 @@ ROUTES: list[tuple[str, str, Any, set[str]]] = [
     ("POST", "/v1/workers/{name}/pause", {}, OPERATORS),
     ("POST", "/v1/workers/{name}/drain", {}, OPERATORS),
     ("POST", "/v1/workers/{name}/resume", {}, OPERATORS),
+    ("POST", "/v1/workers/{name}/release", {}, OPERATORS),
     ("GET", "/v1/queues", None, READERS),
     ("PUT", "/v1/queues/{queue}/limits", {"rate": 5}, OPERATORS),
-    ("POST", "/v1/worker/register", {"worker": "w", "runtimes": ["python"]}, WORKERS),
+    ("POST", "/v1/worker/register", {"worker": "w", "runtimes": ["python"], "protocol": PROTOCOL}, WORKERS),
     (
         "POST",
         "/v1/worker/lease",
@@ -177,7 +180,7 @@ def test_a_token_is_looked_up_again_after_a_few_seconds(database_url: str) -> No
         async with Database.open(settings) as database:
             now = [100.0]
             core = Engine(database, settings).core
-            doorkeeper = Doorkeeper(core, loopback=True, clock=lambda: now[0])
+            doorkeeper = Doorkeeper(core, is_open=True, clock=lambda: now[0])
 
             async def come(secret: str | None) -> str:
                 headers = [(b"authorization", f"Bearer {secret}".encode())] if secret else []

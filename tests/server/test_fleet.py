@@ -18,7 +18,15 @@ PROCESS = "name: p\nworkflow: [{step: only, type: process, command: 'true', queu
 def register(http: Any, name: str = "w1", **more: Any) -> str:
     """Returns the life it registered with."""
     life = str(uuid.uuid4())
-    body = {"worker": name, "runtimes": ["process"], "slots": 4, "version": "1", "life": life, **more}
+    body = {
+        "worker": name,
+        "runtimes": ["process"],
+        "slots": 4,
+        "version": "1",
+        "life": life,
+        "protocol": 2,
+        **more,
+    }
     assert http.post("/v1/worker/register", json=body).status_code == 200
     return life
 

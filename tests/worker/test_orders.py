@@ -11,6 +11,7 @@ from worker_scene import PATIENCE, Server, work
 
 from tenax.errors import Conflict, Unreachable
 from tenax.model.wire import HeartbeatAnswer
+from tenax.worker import link, loop
 from tenax.worker.loop import Worker
 
 
@@ -163,3 +164,21 @@ def test_it_can_be_taken_over_while_it_has_nothing_to_do():
 
     with pytest.raises(Conflict):
         asyncio.run(go())
+
+
+def test_a_server_that_is_too_old_is_waited_for(quick, monkeypatch, caplog):
+    """It says so once, takes no work, and begins when the server has been upgraded."""
+    monkeypatch.setattr(loop, "OLDEST_SERVER", 2)
+    monkeypatch.setattr(link, "LONGEST_PAUSE", 0.01)
+
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: len(server.registrations) >= 3)
+        assert server.requests == []
+        server.terms = replace(server.terms, protocol=2)
+        await server.until(lambda: 1 in server.outcomes)
+
+    server = Server([{"item": 1, "task": quick}])
+    work(server, scenario)
+    said = [r.getMessage() for r in caplog.records if "workers' protocol" in r.getMessage()]
+    assert len(said) == 1
+    assert "the server speaks version 1 of the workers' protocol, and this worker needs 2 or newer" in said[0]

@@ -112,6 +112,10 @@ class Backend(Protocol):
 
     async def resume_worker(self, name: str, *, reason: str | None) -> bool: ...
 
+    async def release_worker(self, name: str, *, reason: str | None) -> bool:
+        """False where its name belonged to no token."""
+        ...
+
     async def queues(self) -> Sequence[dict[str, Any]]: ...
 
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:

@@ -133,6 +133,10 @@ class DatabaseBackend:
         async with self._writing():
             return await self._engine.resume_worker(name, actor=self._actor, reason=reason)
 
+    async def release_worker(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.release_worker(name, actor=self._actor, reason=reason)
+
     async def queues(self) -> Sequence[dict[str, Any]]:
         return [to_builtins(queue) for queue in await self._engine.queues()]
 

@@ -23,6 +23,7 @@ _ACTIONS = {
     "worker_pause": "paused it",
     "worker_drain": "drained it",
     "worker_resume": "resumed it",
+    "worker_release": "released its name",
 }
 
 

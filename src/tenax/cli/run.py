@@ -158,11 +158,12 @@ async def _own_worker(
 ) -> AsyncIterator[asyncio.Task[None]]:
     """What still runs when the execution has ended may finish. After Ctrl-C it is handed back at once, uncounted."""
     from tenax.embed import LocalTransport
+    from tenax.model.names import as_worker_name
     from tenax.worker.loop import Worker
 
     worker = Worker(
         LocalTransport(engine),
-        name=f"{settings.worker_name or f'run-{socket.gethostname()}'}-{os.getpid()}",
+        name=f"{settings.worker_name or as_worker_name(f'run-{socket.gethostname()}')}-{os.getpid()}",
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
         queues=settings.queues,

@@ -23,6 +23,14 @@ from tenax.settings import Settings, load_settings
 
 Host = Annotated[str | None, Parameter(help="The address to listen on. [TENAX_HOST: 127.0.0.1]")]
 Port = Annotated[int | None, Parameter(help="The port to listen on; 0 takes a free one. [TENAX_PORT: 8520]")]
+Open = Annotated[
+    bool,
+    Parameter(
+        name="--open",
+        negative=(),
+        help="While there are no tokens, let everyone on this machine in, and make no token. [TENAX_OPEN: false]",
+    ),
+]
 Modules = Annotated[str, Parameter(name="MODULE", help="Modules to import for the tasks they register.")]
 Slots = Annotated[int | None, Parameter(help="Work items run at once by a worker. [TENAX_SLOTS: 10]")]
 Queues = Annotated[
@@ -49,10 +57,20 @@ Token = Annotated[str | None, Parameter(help="A token of role worker. [TENAX_TOK
 Workers = Annotated[int | None, Parameter(help="How many worker processes. [TENAX_WORKERS: 2]")]
 
 
-def server(*, host: Host = None, port: Port = None, store: Store = ANY_STORE) -> int:
-    """Start a server: the HTTP API and the engine. SIGTERM stops it in order."""
+def server(
+    *,
+    host: Host = None,
+    port: Port = None,
+    open: Open = False,  # noqa: A002 -- the flag's name
+    store: Store = ANY_STORE,
+) -> int:
+    """Start a server: the HTTP API and the engine. SIGTERM stops it in order.
+
+    It wants a token of everyone. Where there is none yet, it makes one for this user, in the file `token` of its home.
+    """
     tell_supervisor = under_supervision()
-    settings = load_settings({"host": host, "port": port, "database_url": store.database, "home": store.home})
+    flags = {"host": host, "port": port, "open": open or None}
+    settings = load_settings({**flags, "database_url": store.database, "home": store.home})
     from tenax.cli.logs import configure_logging
     from tenax.server.app import run
 
@@ -63,7 +81,7 @@ def server(*, host: Host = None, port: Port = None, store: Store = ANY_STORE) ->
         tell_supervisor()
 
     tell_of_new_database(settings)
-    run(settings, ready=ready)
+    run(settings, ready=ready, tell=lambda access: say(f"tenax server: {access}", stream=sys.stderr))
     return 0
 
 
@@ -106,6 +124,7 @@ def up(
     workers: Workers = None,
     host: Host = None,
     port: Port = None,
+    open: Open = False,  # noqa: A002 -- the flag's name
     slots: Slots = None,
     runtimes: Runtimes = (),
     store: Store = ANY_STORE,
@@ -116,6 +135,7 @@ def up(
         "workers": workers,
         "host": host,
         "port": port,
+        "open": open or None,
         "slots": slots,
         "runtimes": runtimes or None,
         "database_url": store.database,
@@ -179,12 +199,13 @@ async def _work(settings: Settings, life: str | None = None) -> None:
     import structlog
 
     from tenax import __version__
+    from tenax.model.names import as_worker_name
     from tenax.sdk.exchange import without_password
     from tenax.worker.loop import Worker
     from tenax.worker.transport import HttpTransport
 
     url = settings.server or default_server(settings)
-    name = settings.worker_name or f"{socket.gethostname()}-{os.getpid()}"
+    name = settings.worker_name or as_worker_name(f"{socket.gethostname()}-{os.getpid()}")
     transport = HttpTransport(url, token_for(settings, url))
     one = Worker(
         transport,

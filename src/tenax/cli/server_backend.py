@@ -110,6 +110,9 @@ class ServerBackend:
     async def resume_worker(self, name: str, *, reason: str | None) -> bool:
         return bool((await self._client.resume_worker(name, reason=reason))["changed"])
 
+    async def release_worker(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.release_worker(name, reason=reason))["changed"])
+
     async def queues(self) -> Sequence[dict[str, Any]]:
         return list(await self._client.queues())
 

@@ -23,6 +23,7 @@ from tenax.store.tokens import Role, Token
 
 token = App(name="token", help="Tokens: create, list, revoke.")
 
+_WITHOUT = "a server makes one for its user when it starts; with --open it lets everyone on its machine in"
 Shown = dict[str, Any]
 """A token as JSON has it: all but its secret."""
 
@@ -64,11 +65,9 @@ def list_(
     elif found:
         show(_table(found))
     elif known:
-        say(
-            "no tokens in force: a server accepts anyone, and listens on loopback only (--all shows the revoked)"
-        )
+        say(f"no tokens in force (--all shows the revoked): {_WITHOUT}")
     else:
-        say("no tokens: a server accepts anyone, and listens on loopback only")
+        say(f"no tokens: {_WITHOUT}")
 
 
 async def _listed(where: Where) -> Sequence[Shown]:

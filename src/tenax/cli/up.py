@@ -20,6 +20,7 @@ from tenax.cli.parent import LIFE
 from tenax.cli.serve import default_server
 from tenax.cli.supervise import Child, ChildFailed, ChildPlan, never_by_itself
 from tenax.errors import Unreachable
+from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
 from tenax.private_variables import own_secrets
 from tenax.settings import Settings
@@ -162,7 +163,8 @@ class _Up:
     def _worker_name(self, number: int) -> str:
         """The same at each start: the next life takes over from one that died."""
         settings = self._settings
-        return f"{settings.worker_name or f'{socket.gethostname()}-{settings.port}'}-{number}"
+        name = settings.worker_name or as_worker_name(f"{socket.gethostname()}-{settings.port}")
+        return f"{name}-{number}"
 
     async def _of_server(self) -> Mapping[str, str]:
         return self._of_settings()
@@ -174,6 +176,7 @@ class _Up:
             "TENAX_HOME": str(settings.home),
             "TENAX_HOST": settings.host,
             "TENAX_PORT": str(settings.port),
+            "TENAX_OPEN": str(settings.open).lower(),
             "TENAX_SLOTS": str(settings.slots),
             "TENAX_RUNTIMES": ",".join(settings.runtimes),
         }

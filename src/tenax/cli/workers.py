@@ -1,4 +1,4 @@
-"""Workers: who they are and how healthy; keep work from them, or give it back to them."""
+"""Workers: who they are and how healthy; keep work from them, or give it back to them; free their names."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tenax.model.findings import shorten, suggest
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-workers = App(name="workers", help="Workers: list them; show, pause, drain, resume one.")
+workers = App(name="workers", help="Workers: list them; show, pause, drain, resume, release one.")
 
 WorkerName = Annotated[str, Parameter(name="NAME", help="The name of a worker.")]
 Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
-_VERBS = ("show", "pause", "drain", "resume")
+_VERBS = ("show", "pause", "drain", "resume", "release")
 
 
 @workers.default
@@ -147,11 +147,29 @@ def resume(
         say(f"worker {name} {'gets work again' if changed else 'was active already'}")
 
 
+@workers.command
+def release(
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
+    """Let the next worker that starts under this name have it, whatever token it shows.
+
+    Otherwise a name belongs to the token that a worker has registered with, until that token is revoked.
+    """
+    changed = run_async(_changed(where, "release", name, reason))
+    if json:
+        print_json({"name": name, "changed": changed})
+    elif changed:
+        say(f"the name {name} is free: the next worker that starts under it has it")
+    else:
+        say(f"the name {name} belonged to no token: any worker may have it")
+
+
 async def _changed(where: Where, verb: str, name: str, reason: str | None) -> bool:
     async with open_backend(where.settings()) as backend:
         verbs = {
             "pause": backend.pause_worker,
             "drain": backend.drain_worker,
             "resume": backend.resume_worker,
+            "release": backend.release_worker,
         }
         return await verbs[verb](name, reason=reason)

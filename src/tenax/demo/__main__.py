@@ -24,6 +24,7 @@ from tenax.demo.household import DemoError, Household, household
 from tenax.errors import TenaxError, Unreachable
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client
+from tenax.token_file import read_token
 
 WORKFLOW = Path(__file__).with_name("workflow.yaml")
 START_SECONDS = 90.0
@@ -93,9 +94,9 @@ def _check(showing: asyncio.Task[None], house: Household) -> None:
 
 
 async def _show(screen: Console, view: View, house: Household, service: str) -> None:
-    async with Client(house.url) as client:
-        async with asyncio.timeout(START_SECONDS):
-            await _until_ready(client)
+    async with Client(house.url) as client, asyncio.timeout(START_SECONDS):
+        await _until_ready(client)
+    async with Client(house.url, read_token(house.home)) as client:
         async with asyncio.timeout(END_SECONDS):
             submitted = await client.submit(
                 Submission(source=WORKFLOW.read_text("utf-8"), filename=WORKFLOW.name, input={"url": service})

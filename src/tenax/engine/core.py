@@ -14,7 +14,7 @@ from tenax.engine.named_plans import NamedPlans
 from tenax.engine.read_definitions import Definitions
 from tenax.engine.wake import Hub
 from tenax.engine.weighted import Weighted, weight_of_plan
-from tenax.errors import Conflict, NotFound
+from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.bounded import ReportLimits
 from tenax.model.policy import Patch
 from tenax.model.retry_fields import retry_of_settings
@@ -105,6 +105,8 @@ class Core:
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
         """Where this server can be called back; a server that listens says so itself."""
+        self.refusal: SchemaOutdated | None = None
+        """Why this server may not touch the database any more."""
         source = settings.sources.get("retry", "the setting retry")
         self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
 
@@ -134,19 +136,24 @@ class Core:
             return await plans.find_current_workflows(tx, names)
 
     def transaction(self) -> AbstractAsyncContextManager[Connection]:
-        return transaction(self.database)
+        return transaction(self._allowed())
+
+    def _allowed(self) -> Database:
+        if self.refusal is not None:
+            raise SchemaOutdated(self.refusal.message, remedy=self.refusal.remedy)
+        return self.database
 
     def snapshot(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction that only reads, and sees the database as it is now until it ends."""
-        return snapshot(self.database)
+        return snapshot(self._allowed())
 
     def statements(self) -> AbstractAsyncContextManager[Connection]:
         """A straight session on which each statement is a transaction of its own."""
-        return session(self.database)
+        return session(self._allowed())
 
     def straight(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction for statements that follow their indexes, whatever the tables hold."""
-        return transaction(self.database, straight=True)
+        return transaction(self._allowed(), straight=True)
 
 
 def no_execution(execution_id: int) -> NotFound:

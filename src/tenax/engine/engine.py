@@ -293,8 +293,9 @@ class Engine:
 
     # -- workers
 
-    async def register(self, who: Registration) -> RegistrationAnswer:
-        answer = await workers.register(self.core, who)
+    async def register(self, who: Registration, *, token_id: int | None = None) -> RegistrationAnswer:
+        """`token_id`: of the token that the worker has shown. None: whoever comes next may have its name."""
+        answer = await workers.register(self.core, who, token_id)
         self.dispatcher.fleet.note_registered(who)
         self.core.hub.announce(fleet=True)
         return answer
@@ -337,6 +338,10 @@ class Engine:
     async def resume_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
         """It gets work again, with a clean record."""
         return await self._steer(name, "active", actor, reason)
+
+    async def release_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
+        """The next worker that registers under the name has it, whatever token it shows."""
+        return await workers.release_name(self.core, name, actor=actor, reason=reason)
 
     async def _steer(self, name: str, state: WorkerState, actor: str, reason: str | None) -> bool:
         changed = await workers.steer(self.core, name, state, actor=actor, reason=reason)

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tenax.engine.core import Core
+from tenax.engine.rests import Rests
 from tenax.engine.wake import Settled
+from tenax.engine.workers import is_outdated
 from tenax.model.changes import Loss, Run
 from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.offers import DEGRADED, HEALTHY, PROBE, Able, Offer
@@ -29,6 +31,7 @@ class Fleet:
         self._core = core
         self._known: dict[str, Standing] = {}
         self._seen = _Observed()
+        self._rests = Rests(lambda: core.hub.wake(server_steps=False, messages=False))
         self._rows: dict[str, int] = {}
         """Failures in a row, as far as this server saw them."""
         self.limited: frozenset[str] = frozenset()
@@ -38,9 +41,11 @@ class Fleet:
         """What a request can be given now; None: nothing. Who is not known here yet is as good as any."""
         able = Able(frozenset(request.queues), frozenset(request.runtimes), request.labels)
         known = self._known.get(request.worker)
+        if self._rests.is_resting(request.worker):
+            return None
         if known is None:
             return Offer(number, able, request.worker, request.slots, 0)
-        if known.state != "active" or _is_over(known, request):
+        if known.state != "active" or _is_over(known, request) or is_outdated(known.protocol):
             return None
         if request.execution_id is not None:  # it is all that its execution has
             return Offer(number, able, request.worker, request.slots, known.depth)
@@ -54,8 +59,12 @@ class Fleet:
 
     def note_registered(self, who: Registration) -> None:
         """From now on the name is that of this life."""
+        self._rests.end(who.worker)
         if (known := self._known.get(who.worker)) is not None:
-            known.life = who.life
+            known.life, known.protocol = who.life, who.protocol
+
+    def note_handed_back(self, worker: str, items: Sequence[int]) -> None:
+        self._rests.note_handed_back(worker, items)
 
     def note_leased(self, items: Sequence[LeasedItem], probed: Sequence[str]) -> None:
         for item in items:
@@ -74,6 +83,8 @@ class Fleet:
             if worker in self._rows or any(run.outcome == "failed" for run in runs):
                 for run in runs:
                     self._count_row(run)
+            if runs[-1].outcome != "released":
+                self._rests.end(worker)
             self._seen.add_runs(worker, runs)
         self._seen.lost += settled.losses
         self._seen.pardons += settled.pardons
@@ -151,5 +162,5 @@ def _who_gets_work(known: Mapping[str, Standing]) -> set[tuple[str, str | None, 
 
 
 def _is_over(known: Standing, request: LeaseRequest) -> bool:
-    """A later life goes by its name now."""
-    return known.life is not None and request.life is not None and known.life != request.life
+    """A later life goes by its name now, or nobody knows whose life the request is of."""
+    return known.life is not None and known.life != request.life

@@ -16,8 +16,9 @@ from tenax.engine.leader import Leadership
 from tenax.engine.lease import Dispatcher
 from tenax.engine.nets import Nets
 from tenax.engine.recover import Recovery
+from tenax.engine.schema_guard import SchemaGuard
 from tenax.engine.watch import Watch
-from tenax.errors import Unreachable
+from tenax.errors import SchemaOutdated, Unreachable
 from tenax.store import queue, service
 from tenax.store.workers import end_lost_workers
 
@@ -40,11 +41,12 @@ class Housekeeping:
         self._holds = Holds(core)
         self._news = asyncio.Event()
         self.leadership = Leadership(core)
+        self.schema = SchemaGuard(core)
         core.hub.on_fleet = self._news.set
 
     @property
     def loops(self) -> tuple[Callable[[], Awaitable[None]], ...]:
-        return self._beating, self._sweeping, self._looking
+        return self._beating, self._sweeping, self._looking, self._guarding
 
     async def close(self) -> None:
         await _safely(self.leadership.resign())
@@ -104,9 +106,16 @@ class Housekeeping:
                     await self._news.wait()
             self._news.clear()
 
+    async def _guarding(self) -> None:
+        while True:
+            await self.schema.until_next()
+            await _safely(self.schema.check())
+
 
 async def _safely(work: Coroutine[Any, Any, object]) -> None:
     try:
         await work
+    except SchemaOutdated:
+        return  # the guard has said so
     except Unreachable as error:
         _log.warning("the database is away", error=str(error))

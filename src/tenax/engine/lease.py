@@ -56,6 +56,7 @@ class Dispatcher:
         core.hub.when_ready(self._wake.set)
         core.hub.on_settled = self._note_settled
         core.hub.on_special = self._claims.look_anew
+        core.hub.on_handed_back = self.fleet.note_handed_back
 
     def wake(self) -> None:
         self._wake.set()

@@ -6,11 +6,9 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
-import orjson
-
+from tenax.engine.news import News, Reader
 from tenax.errors import Unreachable
 from tenax.model.changes import Loss, Run
 from tenax.store.connect import Database
@@ -23,53 +21,8 @@ IDLE_TALK = 0.1
 """The same where there was nothing for them to do: only those hear it who follow an execution."""
 TALK_AFTER = 0.005
 """Seconds for which such news wait at light load: what they tell of is on its way to a worker, and must not wait for them."""
-IDS_IN_A_MESSAGE = 50
 PAUSE = 0.5
 """Seconds before something is tried again while the database is away."""
-
-
-@dataclass(slots=True)
-class News:
-    """What has changed since the last message to the other servers."""
-
-    ready: bool = False
-    special: bool = False
-    fleet: bool = False
-    server_steps: bool = False
-    messages: bool = False
-    due_in: float | None = None
-    executions: set[int] = field(default_factory=set)
-
-    def add(self, more: News) -> None:
-        self.ready |= more.ready
-        self.special |= more.special
-        self.fleet |= more.fleet
-        self.server_steps |= more.server_steps
-        self.messages |= more.messages
-        if more.due_in is not None:
-            self.due_in = more.due_in if self.due_in is None else min(self.due_in, more.due_in)
-        self.executions |= more.executions
-
-    @property
-    def urgent(self) -> bool:
-        """There is something for the other servers to do."""
-        return bool(self.ready or self.special or self.fleet or self.server_steps or self.messages) or (
-            self.due_in is not None
-        )
-
-    def as_text(self, sender: str) -> str:
-        ids: Any = sorted(self.executions) if len(self.executions) <= IDS_IN_A_MESSAGE else "*"
-        body = {
-            "from": sender,
-            "ready": self.ready,
-            "special": self.special,
-            "fleet": self.fleet,
-            "server_steps": self.server_steps,
-            "messages": self.messages,
-            "due_in": self.due_in,
-            "executions": ids,
-        }
-        return orjson.dumps(body).decode()
 
 
 class Settled(NamedTuple):
@@ -86,6 +39,7 @@ class Hub:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._name = uuid.uuid4().hex
+        self._reader = Reader(self._name)
         self._news = News()
         self._unsent = asyncio.Event()
         self._soon: asyncio.TimerHandle | None = None
@@ -96,7 +50,9 @@ class Hub:
         self._on_messages: list[Callable[[], None]] = []
         self.on_special: Callable[[], None] = lambda: None
         self.on_fleet: Callable[[], None] = lambda: None
+        self.on_connected: Callable[[], None] = lambda: None
         self.on_settled: Callable[[Settled], bool] = lambda _settled: False
+        self.on_handed_back: Callable[[str, Sequence[int]], None] = lambda _worker, _items: None
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
     def when_ready(self, wake: Callable[[], None]) -> None:
@@ -180,12 +136,11 @@ class Hub:
         """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""
         async for message in listen(self._database):
             if message is None:
+                self.on_connected()
                 self._apply(News(True, True, True, True, True, 0.0), None)
                 continue
-            body = orjson.loads(message)
-            if body.pop("from") != self._name:
-                ids = body.pop("executions")
-                self._apply(News(**body), None if ids == "*" else set(ids))
+            if (heard := self._reader.read(message)) is not None:
+                self._apply(heard.news, heard.executions)
 
     def _apply(self, news: News, executions: set[int] | None) -> None:
         """`executions` None: any may have changed."""

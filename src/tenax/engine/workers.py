@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -9,14 +10,22 @@ from msgspec import structs
 
 from tenax.engine.core import Core
 from tenax.engine.watch import seen_of, terms_of
-from tenax.errors import Conflict, NotFound
+from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event, timestamp
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.findings import suggest
 from tenax.model.health import SERVER_ACTOR, WorkerState
+from tenax.model.names import worker_name_fault
 from tenax.model.views import Column, HealthColumn, Lease, Worker, WorkerEvent, WorkerInFull
-from tenax.model.wire import Heartbeat, HeartbeatAnswer, Registration, RegistrationAnswer
+from tenax.model.wire import (
+    OLDEST_WORKER,
+    PROTOCOL,
+    Heartbeat,
+    HeartbeatAnswer,
+    Registration,
+    RegistrationAnswer,
+)
 from tenax.policy.health import columns
 from tenax.policy.transitions import check
 from tenax.store import queue, workers
@@ -27,11 +36,37 @@ EVENTS_SHOWN = 20
 _ACTIONS: Final = {"paused": "worker_pause", "draining": "worker_drain", "active": "worker_resume"}
 
 
-async def register(core: Core, who: Registration) -> RegistrationAnswer:
+async def register(core: Core, who: Registration, token_id: int | None = None) -> RegistrationAnswer:
+    """`token_id` is that of the token that the worker has shown: from now on the name belongs to it."""
+    _check_registration(who)
     async with core.transaction() as tx:
-        await workers.register_worker(tx, who)
+        if not await workers.register_worker(tx, who, token_id):
+            raise Conflict(
+                f"the name {who.worker} belongs to the token {await workers.owner_of_worker(tx, who.worker)!r}, "
+                "by which a worker has registered under it",
+                remedy="give this worker a name of its own (--name or TENAX_WORKER_NAME), or the same token; "
+                f"an operator gives the name to the next who asks: tenax workers release {shlex.quote(who.worker)}",
+            )
     settings = core.settings
-    return RegistrationAnswer(settings.lease, settings.heartbeat, terms_of(settings))
+    return RegistrationAnswer(settings.lease, settings.heartbeat, terms_of(settings), PROTOCOL)
+
+
+def _check_registration(who: Registration) -> None:
+    if (fault := worker_name_fault(who.worker)) is not None:
+        raise UsageError(
+            f"{who.worker!r} {fault}", remedy="choose another name (--name or TENAX_WORKER_NAME)"
+        )
+    if is_outdated(who.protocol):
+        raise Conflict(
+            f"worker {who.worker} speaks version {who.protocol} of the workers' protocol, and this server needs {OLDEST_WORKER} "
+            "or newer",
+            remedy="install the server's version of Tenax on the worker's machine (GET /v1/version says which), and start it again",
+        )
+
+
+def is_outdated(protocol: int) -> bool:
+    """Whether a worker that speaks this version of the protocol can be given no work."""
+    return protocol < OLDEST_WORKER
 
 
 async def heartbeat(core: Core, beat: Heartbeat) -> HeartbeatAnswer:
@@ -78,7 +113,9 @@ async def _beat_together(core: Core, beats: Mapping[int, Heartbeat]) -> dict[int
 
 def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: Heard | None) -> HeartbeatAnswer:
     revoked = tuple(held for held in beat.holding if (held.item_id, held.token) not in extended)
-    if heard is None:
+    if heard is None or is_outdated(
+        heard.protocol
+    ):  # it registers again, and hears then what is wrong with it
         return HeartbeatAnswer(revoked, known=False)
     return HeartbeatAnswer(
         revoked, superseded=heard.superseded, state=heard.state, leave=heard.leave, health=heard.health
@@ -190,6 +227,18 @@ async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason
         data = OperatorData(action=_ACTIONS[state], worker=name, actor=actor, reason=reason)
         await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
     core.hub.announce(ready=True, fleet=True)
+    return True
+
+
+async def release_name(core: Core, name: str, *, actor: str, reason: str | None) -> bool:
+    """Lets the next worker that registers under the name have it, whatever token it shows. False: it was so already."""
+    async with core.transaction() as tx:
+        if await workers.lock_worker(tx, name) is None:
+            raise _no_worker(name, await workers.list_worker_names(tx))
+        if not await workers.release_worker_name(tx, name):
+            return False
+        data = OperatorData(action="worker_release", worker=name, actor=actor, reason=reason)
+        await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
     return True
 
 

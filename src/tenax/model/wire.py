@@ -16,6 +16,15 @@ import msgspec
 from tenax.model.health import Health, HealthReport, HealthTerms, WorkerState
 from tenax.model.outcome import Outcome
 
+PROTOCOL = 2
+"""The version of what server and workers say to each other. It grows with each change that the other side must know of.
+
+2: secrets in a text for the shell are quoted by the worker. Workers and servers of version 1 do not say which they speak."""
+OLDEST_WORKER = 2
+"""The oldest protocol of a worker that this server gives work to. One of version 1 would run an unquoted secret in a shell."""
+OLDEST_SERVER = 1
+"""The oldest protocol of a server that this worker takes work from."""
+
 SecretSlot = tuple[tuple[str | int, ...], tuple[str | dict[str, str], ...]]
 """Where in an assignment's `spec` a secret goes: the path, and the parts of the text (`{"secret": NAME}` or plain).
 
@@ -206,6 +215,7 @@ class Registration:
     """A UUID, new at each start of the process: a later life takes over the name from an earlier one."""
     execution_id: int | None = None
     """It serves this execution and its children only (`tenax run`)."""
+    protocol: int = PROTOCOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +241,8 @@ class RegistrationAnswer:
     """Seconds between heartbeats."""
     health: HealthTerms = field(default_factory=HealthTerms)
     """By what the worker judges itself."""
+    protocol: int = 1
+    """Of the server. One that does not say speaks the first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 from urllib.parse import quote
 
@@ -22,6 +21,8 @@ from tenax.sdk.files import read_definition
 from tenax.sdk.held import warn_of_held
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
+from tenax.settings import find_home
+from tenax.token_file import own_token
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,10 +39,11 @@ VERSION_HEADER = "tenax-version"
 class Client:
     """A server's HTTP API. Use it as `async with Client(url, token) as client:`, or `await client.close()`.
 
-    Of several servers (URLs with commas between them) it speaks to one that answers.
+    Of several servers (URLs with commas between them) it speaks to one that answers. On loopback the token may be that of the home.
     """
 
     def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
+        token = own_token(server_url, token, find_home)
         headers = {"authorization": f"Bearer {token}"} if token else {}
         self._servers = Servers(server_url, headers=headers, timeout=timeout)
         self._timeout = timeout
@@ -207,6 +209,9 @@ class Client:
     async def resume_worker(self, name: str, *, reason: str | None = None) -> Any:
         return await self._call("POST", f"{_worker(name)}/resume", body={"reason": reason})
 
+    async def release_worker(self, name: str, *, reason: str | None = None) -> Any:
+        return await self._call("POST", f"{_worker(name)}/release", body={"reason": reason})
+
     async def queues(self) -> Any:
         """The queues that have work, workers or limits."""
         return await self._call("GET", "/v1/queues")
@@ -259,9 +264,7 @@ class Client:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _call(
@@ -360,6 +363,7 @@ class SyncClient:
     pause_worker = _blocking(Client.pause_worker)
     drain_worker = _blocking(Client.drain_worker)
     resume_worker = _blocking(Client.resume_worker)
+    release_worker = _blocking(Client.release_worker)
     queues = _blocking(Client.queues)
     limit_queue = _blocking(Client.limit_queue)
     list_tokens = _blocking(Client.list_tokens)
@@ -392,7 +396,5 @@ class SyncClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

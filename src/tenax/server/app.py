@@ -13,6 +13,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+import structlog
 import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -24,12 +25,13 @@ from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
 from tenax.server import callbacks, executions, fleet, health, steps, tokens, verify, workers, workflows
-from tenax.server.auth import Doorkeeper, is_loopback
+from tenax.server.access import is_open, settle_access
+from tenax.server.auth import Doorkeeper
 from tenax.server.bounded import BoundedProtocol
 from tenax.server.connections import Connections, Limits
 from tenax.server.describe import describe
 from tenax.server.gate import Gate
-from tenax.server.listen import bind, callback_base, refuse_unguarded, url_of
+from tenax.server.listen import bind, callback_base, url_of
 from tenax.server.parking import Parking
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.services import Services
@@ -37,6 +39,8 @@ from tenax.server.shortcut import Endpoint, Shortcut
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.session import transaction
+
+_log = structlog.get_logger("tenax.server")
 
 GRACE = 1
 """Seconds that requests under way get to end in, once nothing waits any more."""
@@ -58,7 +62,7 @@ HOT: dict[str, Endpoint] = {
 
 
 def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType] = API) -> FastAPI:
-    """The API over an engine that runs. Access is open only on loopback, and only while there are no tokens."""
+    """The API over an engine that runs. Access is open only where the settings say so, on loopback, and while there are no tokens."""
     app = FastAPI(
         title="Tenax",
         version=__version__,
@@ -67,7 +71,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    doorkeeper = Doorkeeper(engine.core, loopback=is_loopback(settings.host))
+    doorkeeper = Doorkeeper(engine.core, is_open=is_open(settings))
     app.state.services = Services(engine, doorkeeper, Parking())
     for module in modules:
         app.include_router(module.router)
@@ -81,18 +85,25 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
 
 
 async def serve(
-    settings: Settings, *, ready: Callable[[str], None] | None = None, stop: asyncio.Event | None = None
+    settings: Settings,
+    *,
+    ready: Callable[[str], None] | None = None,
+    tell: Callable[[str], None] = _log.info,
+    stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens."""
+    """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens, and `tell` who may enter."""
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         async with Database.open(settings) as database:
             async with transaction(database) as tx:
-                await refuse_unguarded(tx, settings)
+                access = await settle_access(tx, settings, url_of(listener).removeprefix("http://"))
             async with Engine(database, settings).running() as engine:
                 engine.core.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
                 _work_out_routes(app)
+                tell(access)
                 await _serve(app, settings, listener, ready, stop or asyncio.Event())
+                if engine.core.refusal is not None:
+                    raise engine.core.refusal
 
 
 @contextlib.asynccontextmanager
@@ -111,7 +122,12 @@ async def listening_for_callbacks(engine: Engine) -> AsyncIterator[str]:
             await serving
 
 
-def run(settings: Settings, *, ready: Callable[[str], None] | None = None) -> None:
+def run(
+    settings: Settings,
+    *,
+    ready: Callable[[str], None] | None = None,
+    tell: Callable[[str], None] = _log.info,
+) -> None:
     """`serve` on the fastest event loop there is, for a process that does nothing else."""
     import uvloop
 
@@ -123,7 +139,7 @@ def run(settings: Settings, *, ready: Callable[[str], None] | None = None) -> No
             ready(url)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve(settings, ready=listening))
+        runner.run(serve(settings, ready=listening, tell=tell))
 
 
 async def _serve(
@@ -135,12 +151,14 @@ async def _serve(
 ) -> None:
     server = _Server(_config(app, settings), ready)
     serving = asyncio.create_task(server.serve([listener]))
-    stopping = asyncio.create_task(stop.wait())
+    outdated = app.state.services.engine.housekeeping.schema.outdated
+    stopping = [asyncio.create_task(event.wait()) for event in (stop, outdated)]
     with _signals_set(stop, server):
         try:
-            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({serving, *stopping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            stopping.cancel()
+            for waiting in stopping:
+                waiting.cancel()
             app.state.services.parking.close()
             server.should_exit = True
             await serving

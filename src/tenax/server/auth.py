@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.types import Scope
@@ -14,6 +12,7 @@ from starlette.types import Scope
 from tenax.engine.core import Core
 from tenax.errors import Forbidden, Unauthorized, UsageError
 from tenax.store.tokens import Role, any_live_token, find_token, hash_secret
+from tenax.token_file import is_loopback
 
 REMEMBERED = 5.0
 """Seconds for which a token is not looked up again: the most by which a revocation is late."""
@@ -53,11 +52,14 @@ def is_public(path: str) -> bool:
 
 
 class Doorkeeper:
-    """Knows the live tokens it has seen, for a few seconds each, so that a request seldom costs a look at the database."""
+    """Knows the live tokens it has seen, for a few seconds each, so that a request seldom costs a look at the database.
 
-    def __init__(self, core: Core, *, loopback: bool, clock: Callable[[], float] = time.monotonic) -> None:
+    `is_open`: as long as there are no tokens, everyone is let in.
+    """
+
+    def __init__(self, core: Core, *, is_open: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._core = core
-        self._loopback = loopback
+        self._is_open = is_open
         self._clock = clock
         self._known: dict[bytes, tuple[Principal, float]] = {}
         self._guarded = (True, float("-inf"))
@@ -83,11 +85,13 @@ class Doorkeeper:
         given = headers.get(b"authorization")
         if given is not None:
             return await self._bearer(given)
-        if self._loopback and not await self._has_tokens():
+        if self._is_open and not await self._has_tokens():
             _refuse_other_sites(headers)
             return ANONYMOUS
         raise Unauthorized(
-            "this server wants a token", remedy="set TENAX_TOKEN (an admin makes one: tenax token create)"
+            "this server wants a token",
+            remedy="set TENAX_TOKEN (an admin makes one: tenax token create); the user who started the server on this machine "
+            "needs none: theirs is in TENAX_HOME/token",
         )
 
     async def _bearer(self, given: str) -> Principal:
@@ -104,7 +108,7 @@ class Doorkeeper:
             self._known.pop(secret_hash, None)
             raise Unauthorized(
                 "the token is unknown or revoked",
-                remedy="check TENAX_TOKEN; `tenax token list` shows the live ones",
+                remedy="check TENAX_TOKEN, or the file TENAX_HOME/token where that is not set; `tenax token list` shows the live ones",
             )
         principal = Principal(token.name, token.role, token.id)
         self._known[secret_hash] = (principal, now + REMEMBERED)
@@ -118,15 +122,6 @@ class Doorkeeper:
                 guarded = await any_live_token(tx)
             self._guarded = (guarded, now + REMEMBERED)
         return guarded
-
-
-@lru_cache(maxsize=100)
-def is_loopback(host: str) -> bool:
-    """Is this an address that only the same machine can reach? A name other than localhost is not trusted to be one."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def _refuse_other_sites(headers: dict[bytes, str]) -> None:

@@ -30,6 +30,7 @@ from pydantic_core import CoreSchema, core_schema
 from tenax.model.columns import check_lengths, is_plain
 from tenax.model.durations import LONGEST
 from tenax.model.health import Health, HealthReport
+from tenax.model.names import LONGEST_WORKER_NAME, worker_name_fault
 from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.usage import bounded_cost, bounded_tokens
 from tenax.model.wire import (
@@ -91,6 +92,12 @@ def _count(value: int) -> int:
     return min(max(value, 0), LARGEST_COUNT)
 
 
+def _worker_name(name: str) -> str:
+    if (fault := worker_name_fault(name)) is not None:
+        raise ValueError(f"{name!r} {fault}")
+    return name
+
+
 _AS_GIVEN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 # PostgreSQL's text has no NUL.
 _PLAIN = r"^[^\x00]*$"
@@ -100,6 +107,7 @@ LeaseToken = Annotated[
     str, GetPydanticSchema(_lease_token), WithJsonSchema({"type": "string", "format": "uuid"})
 ]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_PLAIN)]
+WorkerName = Annotated[str, Field(min_length=1, max_length=LONGEST_WORKER_NAME), AfterValidator(_worker_name)]
 Names = Annotated[tuple[Name, ...], Field(max_length=100)]
 Labels = Annotated[dict[Name, Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=100)]
 Text = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
@@ -218,7 +226,7 @@ class TokenBody:
 class RegistrationBody(Registration):
     """A worker says who it is."""
 
-    worker: Name
+    worker: WorkerName
     runtimes: Names
     queues: Names = ("default",)
     labels: Labels = field(default_factory=dict)
@@ -226,13 +234,15 @@ class RegistrationBody(Registration):
     version: Text | None = None
     life: LeaseToken | None = None
     execution_id: Id | None = None
+    protocol: Count = 1
+    """Of what the worker says and hears. One that does not say speaks the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseBody(LeaseRequest):
     """A worker asks for as many items as it has free slots."""
 
-    worker: Name
+    worker: WorkerName
     grant: LeaseToken
     slots: Annotated[int, Field(ge=1, le=SLOTS)]
     runtimes: Names
@@ -324,7 +334,7 @@ def _complain(worker: str, error: str) -> None:
 class HeartbeatBody(Heartbeat):
     """A worker is alive, and still holds these leases."""
 
-    worker: Name
+    worker: WorkerName
     holding: tuple[HeldBody, ...] = ()
     lost_grants: tuple[LeaseToken, ...] = ()
     life: LeaseToken | None = None
@@ -335,7 +345,7 @@ class HeartbeatBody(Heartbeat):
 class EndedLifeBody(EndedLife):
     """A worker's process has died, and this was its life."""
 
-    worker: Name
+    worker: WorkerName
     life: LeaseToken
 
 

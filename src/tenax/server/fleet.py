@@ -1,4 +1,4 @@
-"""Workers and queues as people see them: look at them, pause, drain and resume, limit. The workers' own side is `workers`."""
+"""Workers and queues as people see them: look at them, pause, drain, resume and release them, limit. The workers' own side is `workers`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tenax.server import bodies, fleet_answers
 from tenax.server.answers import answer, answer_view
 from tenax.server.describe import described
-from tenax.server.fleet_answers import WorkerAnswer
+from tenax.server.fleet_answers import NameAnswer, WorkerAnswer
 from tenax.server.parameters import QueueName, WorkerName, refuse_unknown_parameters
 from tenax.server.read_body import read_body
 from tenax.server.services import actor, engine
@@ -59,6 +59,17 @@ async def resume_worker(request: Request, name: WorkerName) -> Response:
     body = await read_body(request, bodies.REASON, empty=b"{}")
     changed = await engine(request).resume_worker(name, actor=actor(request), reason=body.reason)
     return answer(WorkerAnswer(name, "active", changed))
+
+
+@router.post(
+    "/workers/{name:path}/release",
+    **described(fleet_answers.NAME_RELEASED, body=bodies.REASON, optional=True),
+)
+async def release_worker(request: Request, name: WorkerName) -> Response:
+    """The name of a worker belongs to no token any more: the next worker that registers under it has it."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).release_worker(name, actor=actor(request), reason=body.reason)
+    return answer(NameAnswer(name, changed))
 
 
 @router.get("/queues", **described(fleet_answers.QUEUES))

@@ -19,8 +19,16 @@ class WorkerAnswer:
     """False where it was so already."""
 
 
+@dataclass(frozen=True, slots=True)
+class NameAnswer:
+    name: str
+    changed: bool
+    """False where it belonged to no token."""
+
+
 WORKERS = list_adapter(Worker)
 WORKER = view_adapter(WorkerInFull)
 WORKER_CHANGED = TypeAdapter(WorkerAnswer)
+NAME_RELEASED = TypeAdapter(NameAnswer)
 QUEUES = list_adapter(Queue)
 LIMITED = view_adapter(LimitAnswer)

@@ -1,21 +1,13 @@
-"""The socket that the server listens on, and whether it may be one that others can reach."""
+"""The socket that the server listens on."""
 
 from __future__ import annotations
 
 import errno
 import ipaddress
-import os
 import socket
 
-import structlog
-
 from tenax.errors import Unreachable, UsageError
-from tenax.server.auth import is_loopback
 from tenax.settings import Settings
-from tenax.store.connect import Connection
-from tenax.store.tokens import any_live_token
-
-_log = structlog.get_logger("tenax.server")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -52,23 +44,6 @@ def callback_base(listener: socket.socket, settings: Settings) -> str:
 
 def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-async def refuse_unguarded(tx: Connection, settings: Settings) -> None:
-    """Without tokens anyone who reaches the server could run anything on its workers."""
-    if await any_live_token(tx):
-        return
-    if os.geteuid() == 0:
-        _log.warning(
-            "there is no token yet, so every user of this machine can run commands as root through this server",
-            remedy="tenax token create NAME --role admin",
-        )
-    if not is_loopback(settings.host):
-        raise UsageError(
-            f"listening on {settings.host or 'all addresses'} is refused: there is no token yet, "
-            "so anyone on the network could run anything",
-            remedy="create a token first: tenax token create NAME --role admin (or listen on 127.0.0.1)",
-        )
 
 
 def _refused(error: OSError, host: str, port: int) -> Unreachable:

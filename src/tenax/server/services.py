@@ -27,6 +27,12 @@ def engine(request: Request) -> Engine:
     return services(request).engine
 
 
+def token_id(request: Request) -> int | None:
+    """Of the token that the request shows. None: it came in without one."""
+    principal: Principal = request.user
+    return principal.token_id
+
+
 def actor(request: Request) -> str:
     principal: Principal = request.user
     return principal.name

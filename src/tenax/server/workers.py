@@ -14,16 +14,17 @@ from tenax.server import answers, bodies
 from tenax.server.answers import answer_bytes
 from tenax.server.describe import described
 from tenax.server.read_body import read_body
-from tenax.server.services import engine, services
+from tenax.server.services import engine, services, token_id
 
 router = APIRouter(prefix="/v1/worker", tags=["workers"])
 
 
 @router.post("/register", **described(answers.REGISTERED, body=bodies.REGISTRATION))
 async def register(request: Request) -> Response:
-    """A worker starts. The answer says how long its leases last, and how often to send heartbeats."""
+    """A worker starts. The answer says how long its leases last, and how often to send heartbeats. From now on the name belongs to its token; 409: it belongs to another one, or the worker's `protocol` is too old."""
     who = await read_body(request, bodies.REGISTRATION)
-    return answer_bytes(answers.REGISTERED.dump_json(await engine(request).register(who)))
+    answered = await engine(request).register(who, token_id=token_id(request))
+    return answer_bytes(answers.REGISTERED.dump_json(answered))
 
 
 @router.post("/lease", **described(answers.ASSIGNMENTS, body=bodies.LEASE))

@@ -358,7 +358,11 @@ create table tenax.worker (
     state_actor    text,
     state_since    timestamptz,
     -- It serves this execution and its children only (`tenax run`), whatever queue and labels they ask for.
-    serves         bigint
+    serves         bigint,
+    -- The token that it registered with. The name belongs to that token as long as it is in force. Null: it is anyone's.
+    token_id       bigint,
+    -- Of what it says and hears. Version 1 does not say which it speaks.
+    protocol       integer not null default 1
 );
 
 create table tenax.worker_window (
@@ -406,7 +410,10 @@ create table tenax.service (
     secret     bytea not null,
     -- The server that looks after the fleet, until then.
     leader       uuid,
-    leader_until timestamptz
+    leader_until timestamptz,
+    -- Servers that were written for an older schema than this stop. A migration that they cannot live with raises it to its own number.
+    -- Column and table keep their names and their meaning for ever: every server reads them, however old it is.
+    oldest_schema integer not null default 9
 );
 insert into tenax.service (secret)
     values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));

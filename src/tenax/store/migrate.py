@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -102,6 +103,12 @@ async def require_current(connection: asyncpg.Connection, folder: Traversable | 
             f"the database's schema is {at}, and this version of Tenax needs version {found.latest}",
             remedy="run: tenax db migrate",
         )
+
+
+@cache
+def latest_version() -> int:
+    """Returns the version of the schema that this version of Tenax was written for."""
+    return load_migrations()[-1].version
 
 
 def load_migrations(folder: Traversable | None = None) -> tuple[Migration, ...]:

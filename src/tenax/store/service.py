@@ -15,6 +15,12 @@ async def secret(tx: Connection) -> bytes:
     return value
 
 
+async def oldest_schema(tx: Connection) -> int:
+    """Returns the oldest schema whose servers can go on with this database."""
+    version: int = await tx.fetchval(sql("oldest_schema"))
+    return version
+
+
 async def ensure_log_partitions(tx: Connection) -> None:
     await tx.execute("select tenax.ensure_log_partitions($1)", MONTHS_AHEAD)
 

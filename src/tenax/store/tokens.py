@@ -7,6 +7,7 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from typing import Literal, get_args
 
 from tenax.errors import Conflict, NotFound, UsageError
@@ -40,12 +41,35 @@ def hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
+def new_secret() -> str:
+    return PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+
+
+async def lock_tokens(tx: Connection) -> None:
+    """Keeps the tokens as they are until the transaction ends."""
+    await tx.execute(sql("lock_tokens"))
+
+
+async def standing_of(tx: Connection, secret_hash: bytes) -> Literal["live", "revoked"] | None:
+    """Returns how the token with this hash stands. None: there has never been one."""
+    standing: Literal["live", "revoked"] | None = await tx.fetchval(sql("standing_of_token"), secret_hash)
+    return standing
+
+
+async def adopt_token(tx: Connection, name: str, role: Role, secret: str) -> None:
+    """Makes a token of a secret that is there already. A name that is in use gets a number."""
+    for attempt in count(1):
+        numbered = name[:LONGEST_NAME] if attempt == 1 else f"{name[: LONGEST_NAME - 10]}-{attempt}"
+        if await tx.fetchval(sql("insert_token"), numbered, role, hash_secret(secret)) is not None:
+            return
+
+
 async def create_token(tx: Connection, name: str, role: str) -> tuple[int, str]:
     """A new token: its id and its secret, which cannot be had again."""
     _check_name(name)
     if role not in ROLES:
         raise UsageError(f"there is no role {role!r}", remedy=f"the roles are {', '.join(ROLES)}")
-    secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+    secret = new_secret()
     token_id: int | None = await tx.fetchval(sql("insert_token"), name, role, hash_secret(secret))
     if token_id is None:
         raise Conflict(

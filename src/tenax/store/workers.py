@@ -19,8 +19,9 @@ BUCKETS = 10
 LOG_ROWS_SEARCHED = 5000
 
 
-async def register_worker(tx: Connection, who: Registration) -> None:
-    await tx.execute(
+async def register_worker(tx: Connection, who: Registration, token_id: int | None) -> bool:
+    """`token_id` is that of the worker's own token. False: the name belongs to another one, and nothing was changed."""
+    registered = await tx.fetchval(
         sql("register_worker"),
         who.worker,
         who.version,
@@ -30,7 +31,21 @@ async def register_worker(tx: Connection, who: Registration) -> None:
         who.slots,
         who.life,
         who.execution_id,
+        token_id,
+        who.protocol,
     )
+    return registered is not None
+
+
+async def owner_of_worker(tx: Connection, name: str) -> str | None:
+    """Returns the name of the token that the worker's name belongs to. None: it is anyone's."""
+    owner: str | None = await tx.fetchval(sql("owner_of_worker"), name)
+    return owner
+
+
+async def release_worker_name(tx: Connection, name: str) -> bool:
+    """Lets whoever comes next have the name. False: it was anyone's already."""
+    return await tx.fetchval(sql("release_worker_name"), name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,7 @@ class Heard:
     health: Health
     leave: bool
     superseded: bool
+    protocol: int
 
 
 async def beat_worker(tx: Connection, beat: Heartbeat) -> Heard | None:
@@ -108,6 +124,7 @@ class Standing:
     probe: bool
     """It is unhealthy, and the time has come to give it one item."""
     depth: int
+    protocol: int
 
 
 async def load_standings(tx: Connection) -> dict[str, Standing]:

@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
+from tenax.errors import Unreachable
 from tenax.model.outcome import Outcome
 from tenax.model.wire import (
+    OLDEST_SERVER,
     Assignment,
     Heartbeat,
     Held,
@@ -149,9 +151,19 @@ class Worker:
                 return
 
     async def _register_once(self) -> None:
-        self._terms = await self._link.call(self._transport.register(self._registration))
+        self._terms = await self._link.call(self._registered())
         self._check.terms = self._terms.health
         self._known.set()
+
+    async def _registered(self) -> RegistrationAnswer:
+        """A server that is too old is waited for: it is upgraded sooner or later, or another one takes its place."""
+        terms = await self._transport.register(self._registration)
+        if terms.protocol < OLDEST_SERVER:
+            raise Unreachable(
+                f"the server speaks version {terms.protocol} of the workers' protocol, and this worker needs {OLDEST_SERVER} or newer: "
+                "install this version of Tenax on the server too"
+            )
+        return terms
 
     async def _lease_forever(self) -> None:
         while True:

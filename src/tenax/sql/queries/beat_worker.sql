@@ -7,6 +7,6 @@ with beat as (
 )
 select case when state = 'gone' then wanted else state end as state, health,
        state = 'draining' and state_actor is distinct from 'tenax:server' as leave,
-       life is distinct from $2 as superseded
+       life is distinct from $2 as superseded, protocol
   from tenax.worker
  where name = $1

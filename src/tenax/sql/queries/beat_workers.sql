@@ -15,7 +15,7 @@ with told as materialized (
 )
 select w.name, case when w.state = 'gone' then w.wanted else w.state end as state, w.health,
        w.state = 'draining' and w.state_actor is distinct from 'tenax:server' as leave,
-       w.life is distinct from t.life as superseded
+       w.life is distinct from t.life as superseded, w.protocol
   from tenax.worker w
   join mine m on m.name = w.name
   join told t on t.name = w.name

@@ -1,6 +1,8 @@
 -- A worker starts, perhaps with new code: what it refused in an earlier life it may be asked for again. An earlier life that did
 -- not leave, and had work in its hands, counts as lost; another version begins with a clean record. A pause outlives a restart,
 -- and so does a drain by the server itself, but for another version.
+--
+-- A name that belongs to another token ($9 is the worker's own) which is in force is left as it is: then no row is returned.
 with old as (
     select w.*, w.version is distinct from $2::text as changed, w.life is distinct from $7::uuid as over,
            w.wanted = 'paused'
@@ -9,11 +11,14 @@ with old as (
      where w.name = $1::text
        for update
 ), known as (
-    insert into tenax.worker (name, state, version, runtimes, queues, labels, slots, registered_at, last_heartbeat, life, serves)
-    values ($1, 'active', $2, $3::text[], $4::text[], $5::jsonb, $6::integer, tenax.now(), tenax.now(), $7, $8::bigint)
+    insert into tenax.worker (name, state, version, runtimes, queues, labels, slots, registered_at, last_heartbeat, life, serves, token_id,
+                              protocol)
+    values ($1, 'active', $2, $3::text[], $4::text[], $5::jsonb, $6::integer, tenax.now(), tenax.now(), $7, $8::bigint, $9::bigint,
+            $10::integer)
     on conflict (name) do update
        set version = excluded.version, runtimes = excluded.runtimes, queues = excluded.queues,
            labels = excluded.labels, slots = excluded.slots, serves = excluded.serves,
+           token_id = excluded.token_id, protocol = excluded.protocol,
            registered_at = case when (select over from old) then excluded.registered_at else worker.registered_at end,
            last_heartbeat = excluded.last_heartbeat, life = excluded.life, reported = null, reported_at = null,
            state = case when (select stays from old) then worker.wanted else 'active' end,
@@ -22,10 +27,13 @@ with old as (
            state_actor = case when (select stays from old) then worker.state_actor end,
            state_since = case when (select stays from old) then worker.state_since end,
            streak = case when (select changed from old) then 0 else worker.streak end
+     where worker.token_id is null or worker.token_id is not distinct from excluded.token_id
+        or not exists (select from tenax.token t where t.id = worker.token_id and t.revoked_at is null)
+    returning name
 ), forgotten as (
-    delete from tenax.worker_window where worker = $1 and (select changed from old)
+    delete from tenax.worker_window where worker = (select name from known) and (select changed from old)
 ), pardoned as (
-    delete from tenax.worker_loss where worker = $1 and (select changed from old)
+    delete from tenax.worker_loss where worker = (select name from known) and (select changed from old)
 ), lost as (
     insert into tenax.worker_loss (worker, ended, at, items)
     select $1, tenax.now(), tenax.now(), held.items
@@ -34,13 +42,15 @@ with old as (
         select array(select i.id from tenax.item i
                       where i.state = 'leased' and i.worker = $1 and i.started_at >= o.registered_at
                       order by i.id limit 1000) as items) as held
-     where o.state <> 'gone' and o.over and not o.changed and cardinality(held.items) > 0
+     where o.state <> 'gone' and o.over and not o.changed and cardinality(held.items) > 0 and exists (select from known)
         on conflict (worker, ended) do nothing
 ), forgiven as (
     update tenax.item set refused_by = nullif(array_remove(refused_by, $1), '{}')
-     where refused_by is not null and state in ('queued', 'retrying') and refused_by @> array[$1]
+     where refused_by is not null and state in ('queued', 'retrying') and refused_by @> array[$1] and exists (select from known)
 )
 insert into tenax.log (at, events)
-values (tenax.now(), json_build_array(json_build_object('type', 'worker_registered', 'data', json_build_object(
+select tenax.now(), json_build_array(json_build_object('type', 'worker_registered', 'data', json_build_object(
            'worker', $1, 'version', $2, 'runtimes', $3, 'queues', $4, 'labels', $5, 'slots', $6,
-           'took_over', coalesce((select o.over and o.state <> 'gone' from old o), false)))))
+           'took_over', coalesce((select o.over and o.state <> 'gone' from old o), false))))
+  from known
+returning true

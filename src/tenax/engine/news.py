@@ -1,0 +1,129 @@
+"""What servers tell each other: written and read. They may be of different versions, so what is not known is passed over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+import structlog
+
+IDS_IN_A_MESSAGE = 50
+_FLAGS = ("ready", "special", "fleet", "server_steps", "messages")
+_log = structlog.get_logger("tenax.news")
+
+
+@dataclass(slots=True)
+class News:
+    """What has changed since the last message to the other servers."""
+
+    ready: bool = False
+    special: bool = False
+    fleet: bool = False
+    server_steps: bool = False
+    messages: bool = False
+    due_in: float | None = None
+    executions: set[int] = field(default_factory=set)
+
+    def add(self, more: News) -> None:
+        self.ready |= more.ready
+        self.special |= more.special
+        self.fleet |= more.fleet
+        self.server_steps |= more.server_steps
+        self.messages |= more.messages
+        if more.due_in is not None:
+            self.due_in = more.due_in if self.due_in is None else min(self.due_in, more.due_in)
+        self.executions |= more.executions
+
+    @property
+    def urgent(self) -> bool:
+        """There is something for the other servers to do."""
+        return bool(self.ready or self.special or self.fleet or self.server_steps or self.messages) or (
+            self.due_in is not None
+        )
+
+    def as_text(self, sender: str) -> str:
+        ids: Any = sorted(self.executions) if len(self.executions) <= IDS_IN_A_MESSAGE else "*"
+        body = {
+            "from": sender,
+            "ready": self.ready,
+            "special": self.special,
+            "fleet": self.fleet,
+            "server_steps": self.server_steps,
+            "messages": self.messages,
+            "due_in": self.due_in,
+            "executions": ids,
+        }
+        return orjson.dumps(body).decode()
+
+
+class Heard(NamedTuple):
+    news: News
+    executions: set[int] | None
+    """None: any may have changed."""
+
+
+class Reader:
+    """Reads the messages of other servers, and complains once of each thing that it does not know."""
+
+    def __init__(self, own_name: str) -> None:
+        self._own_name = own_name
+        self._complained: set[str] = set()
+
+    def read(self, message: str) -> Heard | None:
+        """Returns None for a message of one's own, and for one that cannot be read.
+
+        Nothing is lost by that: a server looks by itself, now and then, at all that it may have missed.
+        """
+        try:
+            body = orjson.loads(message)
+        except orjson.JSONDecodeError:
+            body = None
+        if not isinstance(body, dict):
+            self._complain("a message that is not a JSON object")
+            return None
+        if body.pop("from", None) == self._own_name:
+            return None
+        news = News(due_in=self._seconds(body.pop("due_in", None)))
+        for name in _FLAGS:
+            setattr(news, name, self._flag(name, body.pop(name, False)))
+        executions = self._ids(body.pop("executions", []))
+        for name in body:
+            self._complain(f"the field {name!r}")
+        return Heard(news, executions)
+
+    def _flag(self, name: str, value: Any) -> bool:
+        """Takes what is no flag for a yes: to look in vain costs little."""
+        if not isinstance(value, bool):
+            self._complain(f"a field {name!r} that is neither true nor false")
+        return bool(value)
+
+    def _seconds(self, value: Any) -> float | None:
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return max(0.0, float(value))
+        self._complain("a field 'due_in' that is no number")
+        return 0.0
+
+    def _ids(self, value: Any) -> set[int] | None:
+        if value == "*":
+            return None
+        if isinstance(value, list) and all(isinstance(one, int) for one in value):
+            return set(value)
+        self._complain("a field 'executions' that is no list of numbers")
+        return None
+
+    def _complain(self, what: str) -> None:
+        what = what[:100]
+        if what not in self._complained and len(self._complained) < _MOST_COMPLAINTS:
+            self._complained.add(what)
+            _log.warning(
+                "another server tells something that this one does not know; it is passed over",
+                what=what,
+                remedy="do all servers on this database run the same version of Tenax?",
+            )
+
+
+_MOST_COMPLAINTS = 20
+"""So that no sender can fill the memory or the log."""

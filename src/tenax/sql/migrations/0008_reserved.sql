@@ -1,0 +1,2 @@
+-- This number belongs to a change that comes from elsewhere.
+select;

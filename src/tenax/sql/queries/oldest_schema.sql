@@ -1,0 +1,1 @@
+select oldest_schema from tenax.service
