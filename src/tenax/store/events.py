@@ -9,6 +9,7 @@ import asyncpg
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
+from tenax.model.execution_views import Event, News
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -38,36 +39,34 @@ async def find_outcomes(
     return found
 
 
-async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[dict[str, Any]]:
+async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[Event]:
     """The events of an execution as section 13 of the contract has them, after this sequence number."""
     rows = await tx.fetch(sql("get_events"), execution_id, after)
     return [_event(row) for row in rows]
 
 
-async def get_step_level_events(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
+async def get_step_level_events(tx: Connection, execution_id: int) -> list[Event]:
     """All but those of single items of fan-outs."""
     return [_event(row) for row in await tx.fetch(sql("get_step_level_events"), execution_id)]
 
 
-async def get_new_events(
-    tx: Connection, execution_id: int, cursor: str | None
-) -> tuple[list[dict[str, Any]], str]:
+async def get_new_events(tx: Connection, execution_id: int, cursor: str | None) -> News:
     """What has come since the cursor (all, without one), and the cursor to come back with."""
     try:
         rows = await tx.fetch(sql("get_new_events"), execution_id, cursor)
     except asyncpg.DataError as error:
         raise UsageError(f"{cursor!r} is not a cursor that an earlier answer gave") from error
-    return [_event(row) for row in rows if row["id"] is not None], rows[0]["cursor"]
+    return News(events=[_event(row) for row in rows if row["id"] is not None], cursor=rows[0]["cursor"])
 
 
-def _event(row: Any) -> dict[str, Any]:
-    return {
-        "id": row["id"],
-        "seq": row["seq"],
-        "type": row["type"],
-        "at": timestamp(row["at"]),
-        "step": row["step"],
-        "item": row["item"],
-        "attempt": row["attempt"],
-        "data": decode(row["data"]),
-    }
+def _event(row: Any) -> Event:
+    return Event(
+        id=row["id"],
+        seq=row["seq"],
+        type=row["type"],
+        at=timestamp(row["at"]),
+        step=row["step"],
+        item=row["item"],
+        attempt=row["attempt"],
+        data=decode(row["data"]),
+    )
