@@ -21,7 +21,7 @@ async def run(hand: Hand, source: str, *failing: str, **more: Any) -> dict[str, 
     while leased := await hand.lease(slots=50):
         for a in leased:
             await (give_up(hand, a, f"{a.step} broke") if a.step in failing else hand.succeed(a, a.step))
-    return await hand.engine.get(id_)
+    return await hand.get(id_)
 
 
 def statuses(execution: dict[str, Any]) -> dict[str, str]:
@@ -32,6 +32,6 @@ async def story(hand: Hand, execution: dict[str, Any]) -> list[str]:
     """What became of the steps: `b step_completed`."""
     return [
         f"{e['step']} {e['type']}"
-        for e in await hand.engine.events(execution["id"])
+        for e in await hand.events(execution["id"])
         if e["type"].startswith("step_") and e["type"] != "step_enqueued"
     ]

@@ -39,7 +39,7 @@ async def three_levels(hand: Hand) -> list[int]:
 
 
 async def children_of(hand: Hand, id_: int, step: str = "call") -> list[dict[str, Any]]:
-    return (await hand.engine.get(id_))["steps"][step]["children"]
+    return (await hand.get(id_))["steps"][step]["children"]
 
 
 async def child_of(hand: Hand, id_: int, step: str = "call") -> int:

@@ -41,7 +41,7 @@ async def give_up(hand: Hand, assignment: Assignment, message: str = "no") -> An
 
 
 async def each_of(hand: Hand, execution_id: int) -> dict[str, Any]:
-    return (await hand.engine.get(execution_id))["steps"]["each"]
+    return (await hand.get(execution_id))["steps"]["each"]
 
 
 async def counts(hand: Hand, execution_id: int) -> dict[str, int]:
@@ -54,7 +54,7 @@ async def told_of(hand: Hand, execution_id: int, item: int | None) -> list[tuple
     """The events of one item (None: of the step) with their attempts."""
     return [
         (e["type"], e["attempt"])
-        for e in await hand.engine.events(execution_id)
+        for e in await hand.events(execution_id)
         if e["step"] == "each" and e["item"] == item
     ]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from tenax.engine.engine import Engine
 from tenax.engine.fan_out import feed
@@ -145,8 +146,18 @@ class Hand:
         await engine.prepare()
         return Hand(engine, self.clock, self._lives)
 
+    async def get(self, execution_id: int) -> dict[str, Any]:
+        """Returns an execution as the API gives it, like the next two."""
+        return dict(to_builtins(await self.engine.get(execution_id)))
+
+    async def events(self, execution_id: int, **more: Any) -> list[dict[str, Any]]:
+        return list(to_builtins(await self.engine.events(execution_id, **more)))
+
+    async def news(self, execution_id: int, **more: Any) -> dict[str, Any]:
+        return dict(to_builtins(await self.engine.news(execution_id, **more)))
+
     async def types(self, execution_id: int) -> list[str]:
-        return [e["type"] for e in await self.engine.events(execution_id)]
+        return [e.type for e in await self.engine.events(execution_id)]
 
     async def counts(self, execution_id: int, *types: str) -> tuple[int, ...]:
         """Returns how many events there are of each of these types."""
@@ -154,13 +165,13 @@ class Hand:
         return tuple(found.count(type_) for type_ in types)
 
     async def events_of(self, execution_id: int, type_: str) -> list[dict[str, Any]]:
-        return [e for e in await self.engine.events(execution_id) if e["type"] == type_]
+        return [e for e in await self.events(execution_id) if e["type"] == type_]
 
     async def data_of(self, execution_id: int, type_: str) -> list[dict[str, Any]]:
         return [e["data"] for e in await self.events_of(execution_id, type_)]
 
     async def status(self, execution_id: int) -> str:
-        return (await self.engine.get(execution_id))["status"]
+        return (await self.engine.get(execution_id)).status
 
     async def sql(self, statement: str, *arguments: Any) -> Any:
         async with transaction(self.engine.core.database) as tx:

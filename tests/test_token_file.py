@@ -11,7 +11,7 @@ import pytest
 
 from tenax.errors import Unreachable, UsageError
 from tenax.settings import find_home, load_settings
-from tenax.token_file import keep_token, read_token, replace_token, own_token
+from tenax.token_file import keep_token, own_token, read_token, replace_token
 
 
 @pytest.fixture

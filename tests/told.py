@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenax.model.execution_views import Event
+
 FAILURE = {"class": "transient", "reason": "http_503", "message": "503"}
 TIMED_OUT = {"class": "timeout", "reason": "callback_deadline", "message": "no callback"}
 
 Written = tuple[str, dict[str, Any]]
 
 
-def told(*written: str | Written) -> list[dict[str, Any]]:
+def told(*written: str | Written) -> list[Event]:
     """Events as the log has them. Those of the execution have no step; all others are of `s`, unless they say otherwise."""
     events = []
     for seq, one in enumerate(written, 1):
         kind, more = (one, {}) if isinstance(one, str) else one
         step = None if kind.startswith("execution_") else "s"
-        event = {"seq": seq, "type": kind, "at": f"2026-01-01T00:{seq // 60:02}:{seq % 60:02}Z", "step": step}
-        events.append(event | {"item": None, "attempt": None, "data": {}} | more)
+        event = {"type": kind, "at": f"2026-01-01T00:{seq // 60:02}:{seq % 60:02}Z", "step": step}
+        events.append(an_event(seq, **event | more))
     return events
+
+
+def an_event(seq: int, **fields: Any) -> Event:
+    return Event(**{"id": seq, "seq": seq, "step": None, "item": None, "attempt": None, "data": {}} | fields)
 
 
 def started(attempt: int, item: int | None = None, **data: Any) -> Written:

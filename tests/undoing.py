@@ -84,15 +84,15 @@ async def undo_all(hand: Hand) -> list[str]:
 
 
 async def told(hand: Hand, id_: int, after: str = "execution_compensating") -> list[tuple[str, str | None]]:
-    events = await hand.engine.events(id_)
+    events = await hand.events(id_)
     start = next(n for n, e in enumerate(events) if e["type"] == after)
     return [(e["type"], e["step"]) for e in events[start:]]
 
 
 async def standing(hand: Hand, id_: int) -> tuple[str, str | None]:
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     return execution["status"], execution["compensation"]
 
 
 async def compensation_of(hand: Hand, id_: int, step: str) -> dict[str, Any]:
-    return (await hand.engine.get(id_))["steps"][step]["compensation"]
+    return (await hand.get(id_))["steps"][step]["compensation"]

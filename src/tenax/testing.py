@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from tenax.embed import local_worker
 from tenax.engine.engine import Engine
 from tenax.model.wire import Submission
@@ -67,8 +69,8 @@ class Workbench:
         async with core.hub.following_all() as changed:
             while True:
                 execution = await self.engine.get(execution_id)
-                if execution["status"] in FINISHED:
-                    return execution
+                if execution.status in FINISHED:
+                    return dict(to_builtins(execution))
                 async with core.transaction() as tx:
                     due = await next_time(tx)
                 if due is not None:

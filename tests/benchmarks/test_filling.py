@@ -37,7 +37,7 @@ def filled(url, source, outcomes, scene):
 
 def without_ids_and_times(events):
     kept = ("type", "step", "attempt", "seq")
-    return [{name: event.get(name) for name in kept} for event in events]
+    return [{name: getattr(event, name) for name in kept} for event in events]
 
 
 def test_copies_of_a_finished_execution_have_its_events_and_are_older_each(database_url):
@@ -68,7 +68,7 @@ def test_copies_of_a_waiting_retry_wait_and_new_work_passes_them(database_url):
         assert (
             await connection.fetchval("select count(*) from tenax.execution where state = 'completed'") == 20
         )
-        assert (await engine.get(copies[0]))["steps"]["only"]["status"] == "retrying"
+        assert (await engine.get(copies[0])).steps["only"].status == "retrying"
         assert await connection.fetchval(waiting) == 1 + COPIES
 
     filled(database_url, workflows.WAITING, [{"outcome": FAILED}], scene)

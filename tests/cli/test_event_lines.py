@@ -6,10 +6,13 @@ import io
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from rich.console import Console
+from told import an_event
 
 from tenax.cli.event_lines import Teller, duration, in_order, why_held, why_not
 from tenax.cli.timeline import render_execution
+from tenax.model.execution_views import Event
 from tenax.model.state import fold
 from tenax.policy.rules import RULES
 
@@ -30,8 +33,8 @@ def test_every_rule_that_ends_in_a_failure_has_its_few_words():
     assert why_not(None) == ""
 
 
-def _event(seq: int, kind: str, at: str = "2026-01-01T00:00:00Z", **more: Any) -> dict[str, Any]:
-    return {"seq": seq, "type": kind, "at": at, "step": "s", "item": None, "attempt": None, "data": {}} | more
+def _event(seq: int, kind: str, at: str = "2026-01-01T00:00:00Z", **more: Any) -> Event:
+    return an_event(seq, type=kind, at=at, step="s", **more)
 
 
 def test_the_events_of_one_answer_are_told_in_the_order_of_their_times():
@@ -40,8 +43,8 @@ def test_the_events_of_one_answer_are_told_in_the_order_of_their_times():
         _event(2, "step_enqueued", "2026-01-01T00:00:01.25Z"),
         _event(3, "step_enqueued", "2026-01-01T00:00:01Z"),
     )
-    assert [e["seq"] for e in in_order([late, early, whole])] == [3, 2, 1]
-    assert [e["seq"] for e in in_order([_event(2, "a"), _event(1, "b")])] == [1, 2]
+    assert [e.seq for e in in_order([late, early, whole])] == [3, 2, 1]
+    assert [e.seq for e in in_order([_event(2, "a"), _event(1, "b")])] == [1, 2]
 
 
 def test_handed_back_in_words():
@@ -92,7 +95,7 @@ def _execution() -> dict[str, Any]:
             4, "step_failed_terminal", times[2], attempt=1, data={"failure": failure, "decision": decision}
         ),
     ]
-    steps = {name: step.as_dict() for name, step in fold(events).steps.items()}
+    steps = {name: to_builtins(step.shown()) for name, step in fold(events).steps.items()}
     return {
         "id": 1, "status": "failed", "workflow": "w", "version": None, "input": {}, "result": None,
         "failure": failure | {"step": "s"}, "key": None, "retry_of": None, "original_execution": None,

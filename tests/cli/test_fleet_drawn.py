@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from told import an_event
 
 from tenax.cli.event_lines import Teller
 from tenax.cli.flags import Where
@@ -259,14 +260,4 @@ def test_a_worker_that_is_gone_has_no_health():
 def test_what_happened_to_a_worker(kind, data, words):
     assert fleet_event_words(kind, data) == words
     if words is not None:
-        event = {
-            "id": 1,
-            "seq": 1,
-            "type": kind,
-            "at": AT,
-            "step": None,
-            "item": None,
-            "attempt": None,
-            "data": data,
-        }
-        assert Teller().words(event) == words
+        assert Teller().words(an_event(1, type=kind, at=AT, data=data)) == words

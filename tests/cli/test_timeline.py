@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from rich.console import Console
 from told import FAILURE, Written, compensated, failed, fan_out, retried, started, succeeded, told
 
@@ -22,8 +23,9 @@ START, NOW = "2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z"
 def execution(*written: str | Written, step: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     """An answer of `get`, with one step `s`."""
     state = fold(told(*written), ["s"])
-    body = {"max_attempts": 3, **{k: v for k, v in state.steps["s"].as_dict().items() if v is not None}}
-    steps = {"s": state.steps["s"].as_dict() | body | {"type": "python", "needs": [], "children": []} | (step or {})}  # fmt: skip
+    shown = to_builtins(state.steps["s"].shown())
+    body = {"max_attempts": 3, **{k: v for k, v in shown.items() if v is not None}}
+    steps = {"s": shown | body | {"type": "python", "needs": [], "children": []} | (step or {})}  # fmt: skip
     return {
         "id": 7, "status": state.status, "workflow": "w", "version": None, "input": {}, "result": None,
         "failure": state.failure, "key": None, "retry_of": None, "original_execution": None, "parent": None,

@@ -17,6 +17,7 @@ from generate import ROOT
 
 from tenax.demo.endpoint import flaky_service
 from tenax.engine.engine import Engine
+from tenax.model.execution_views import Event
 from tenax.model.views import ItemInfo
 from tenax.model.wire import Submission
 from tenax.policy.check import load_workflow
@@ -67,12 +68,12 @@ def test_the_sequence_of_events_is_the_one_in_the_docs(database_url: str, tmp_pa
     assert asyncio.run(run()) == [" ".join(line.split()) for line in shown.splitlines()]
 
 
-def _line(event: dict[str, Any]) -> str:
-    words = [event["type"]]
-    if event["attempt"] is not None:
-        words.append(f"attempt={event['attempt']}")
-    if "delay_seconds" in event["data"]:
-        words.append(f"delay_seconds={event['data']['delay_seconds']}")
+def _line(event: Event) -> str:
+    words = [event.type]
+    if event.attempt is not None:
+        words.append(f"attempt={event.attempt}")
+    if "delay_seconds" in event.data:
+        words.append(f"delay_seconds={event.data['delay_seconds']}")
     return " ".join(words)
 
 
@@ -174,9 +175,9 @@ async def _begun(engine: Engine, execution_id: int, step: str) -> None:
     cursor, begun = None, False
     while not begun:
         news = await engine.news(execution_id, cursor=cursor, wait=20)
-        assert news["events"], f"step {step} does not begin"
-        cursor = news["cursor"]
-        begun = any((event["type"], event["step"]) == ("action_started", step) for event in news["events"])
+        assert news.events, f"step {step} does not begin"
+        cursor = news.cursor
+        begun = any((event.type, event.step) == ("action_started", step) for event in news.events)
 
 
 def test_trip(database_url: str, tmp_path: Path) -> None:
@@ -184,7 +185,7 @@ def test_trip(database_url: str, tmp_path: Path) -> None:
         async with workbench(Settings(home=tmp_path, database_url=database_url)) as bench:
             execution = await bench.run(EXAMPLES / "trip.yaml")
             events = await bench.engine.events(execution["id"])
-            undone = [(e["step"], e["type"]) for e in events if e["type"].startswith("compensation_")]
+            undone = [(e.step, e.type) for e in events if e.type.startswith("compensation_")]
             return execution, undone
 
     execution, undone = asyncio.run(run())

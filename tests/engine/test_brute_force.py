@@ -130,7 +130,7 @@ class Beside:
         assert {(row["step"], row["item_no"]) for row in rows} == self.world.ready
 
     async def compare_ends(self) -> None:
-        world, execution = self.world, await self.hand.engine.get(self.id)
+        world, execution = self.world, await self.hand.get(self.id)
         steps = execution["steps"]
         assert execution["status"] == world.over
         assert {name: step["status"] for name, step in steps.items()} == world.status
@@ -150,7 +150,7 @@ class Beside:
         assert await self.hand.sql("select from tenax.item") == []
 
     async def compare_items(self, steps: dict) -> None:
-        events = await self.hand.engine.events(self.id)
+        events = await self.hand.events(self.id)
         started = Counter((e["step"], e["item"]) for e in events if e["type"] == "action_started")
         assert started == Counter({key: item.attempts for key, item in self.world.items.items()})
         for part in self.world.parts:

@@ -62,7 +62,7 @@ async def failed_once(hand: Hand, source: str = ASYNC) -> Assignment:
 
 
 async def only_step(hand: Hand, a: Assignment) -> dict[str, Any]:
-    return (await hand.engine.get(a.execution_id))["steps"]["job"]
+    return (await hand.get(a.execution_id))["steps"]["job"]
 
 
 # -- the usual
@@ -122,7 +122,7 @@ async def test_a_success_may_come_before_the_2xx(hand):
     before = await hand.types(a.execution_id)
     assert (await hand.report(a, ACCEPTED)).status == "late"
     assert await hand.types(a.execution_id) == before, "that it was accepted is no news, and no result"
-    assert (await hand.engine.get(a.execution_id))["result"] == {"job": {"pages": 3}}
+    assert (await hand.get(a.execution_id))["result"] == {"job": {"pages": 3}}
 
 
 async def test_a_failure_may_come_before_the_2xx(hand):
@@ -178,7 +178,7 @@ async def test_the_failure_of_an_old_attempt_is_late_while_the_next_runs(hand):
 async def test_the_success_of_an_old_attempt_is_accepted_while_the_retry_waits(hand):
     first = await failed_once(hand)
     assert (await call_back(hand, first)).verdict == "complete"
-    execution = await hand.engine.get(first.execution_id)
+    execution = await hand.get(first.execution_id)
     assert (execution["status"], execution["result"]) == ("completed", {"job": {"pages": 3}})
     [done] = await hand.events_of(first.execution_id, "action_completed")
     assert done["attempt"] == 1
@@ -199,7 +199,7 @@ async def test_the_success_of_an_old_attempt_is_accepted_while_the_next_runs(han
         assert (await hand.beat(second)).revoked
         assert (await hand.succeed(second, "mine")).status == "late"
     assert (await call_back(hand, second, Outcome("succeeded", "mine"))).status == "late"
-    execution = await hand.engine.get(first.execution_id)
+    execution = await hand.get(first.execution_id)
     assert execution["result"] == {"job": {"pages": 3}}
     assert [one["outcome"] for one in execution["steps"]["job"]["attempts"]] == [
         "failed",
@@ -299,7 +299,7 @@ async def test_deadlines_use_up_the_attempts(hand):
         a = await accept_next(hand)
         await hand.wait(3600)
         await hand.pass_time(10)
-    failure = (await hand.engine.get(a.execution_id))["failure"]
+    failure = (await hand.get(a.execution_id))["failure"]
     assert (failure["reason"], failure["attempts"]) == ("callback_deadline", 3)
     assert await hand.events_of(a.execution_id, "step_retry_exhausted")
 
@@ -365,7 +365,7 @@ async def test_a_synchronous_answer_of_an_async_step_ends_it(hand):
 async def test_a_step_that_is_not_async_cannot_be_accepted(hand):
     id_ = await hand.submit()
     assert (await hand.report(await hand.lease_one(), ACCEPTED)).verdict == "fail"
-    assert (await hand.engine.get(id_))["failure"]["reason"] == "invalid_result"
+    assert (await hand.get(id_))["failure"]["reason"] == "invalid_result"
 
 
 @pytest.mark.settings(callback_url=None)
@@ -374,7 +374,7 @@ async def test_without_an_address_to_call_back_the_step_says_so(hand):
     assert await hand.lease() == []
     while hand.engine.dispatcher._background:  # what cannot be rendered is reported behind the scenes
         await next(iter(hand.engine.dispatcher._background))
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "failed"
     assert (execution["failure"]["class"], execution["failure"]["reason"]) == ("invalid", "no_callback_url")
     assert "callback_url" in execution["failure"]["message"]
@@ -414,7 +414,7 @@ async def test_each_item_is_called_back_by_itself(hand):
     assert (await call_back(hand, b, Outcome("failed", facts=Facts(fatal=True)))).verdict == "fail"
     c = await accept_next(hand)
     assert (await call_back(hand, c, Outcome("succeeded", "C"))).verdict == "complete"
-    execution = await hand.engine.get(a.execution_id)
+    execution = await hand.get(a.execution_id)
     assert (execution["status"], execution["result"]) == ("completed", {"job": ["A", None, "C"]})
     assert (await call_back(hand, b)).status == "late"
     [late] = await hand.events_of(b.execution_id, "late_result")

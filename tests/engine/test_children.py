@@ -16,19 +16,19 @@ async def test_a_child_gives_its_result_to_the_step(hand):
     await hand.engine.store_workflow(LEAF)
     id_ = await begun(hand, calling(", input: {n: 5}"))
     child = await child_of(hand, id_)
-    below = await hand.engine.get(child)
+    below = await hand.get(child)
     assert below["parent"] == {"execution_id": id_, "step": "call", "item": None, "attempt": 1}
     assert below["input"] == {"n": 5}
-    assert (await hand.engine.get(id_))["steps"]["call"]["waiting"] == {"for": "child"}
+    assert (await hand.get(id_))["steps"]["call"]["waiting"] == {"for": "child"}
     work = await hand.lease_one()
     assert (work.execution_id, work.spec["args"]) == (child, {"n": 5})
     await hand.succeed(work, "done")
     await hand.settle_down()
-    assert (await hand.engine.get(id_))["result"] == {"call": {"got": "done"}}
+    assert (await hand.get(id_))["result"] == {"call": {"got": "done"}}
     assert await hand.types(id_) == [*STARTED, *STEP_DONE, "execution_completed"]
-    started = (await hand.engine.events(id_))[2]["data"]
+    started = (await hand.events(id_))[2]["data"]
     assert (started["child"], started["worker"]) == (child, None)
-    assert (await hand.engine.events(child))[0]["data"]["parent"]["execution_id"] == id_
+    assert (await hand.events(child))[0]["data"]["parent"]["execution_id"] == id_
 
 
 async def test_waiting_for_a_child_uses_up_no_attempt_and_holds_no_slot(hand):
@@ -37,7 +37,7 @@ async def test_waiting_for_a_child_uses_up_no_attempt_and_holds_no_slot(hand):
     await hand.clock.advance(30 * 86400)
     await hand.settle_down()
     assert await hand.lease() == []
-    step = (await hand.engine.get(id_))["steps"]["call"]
+    step = (await hand.get(id_))["steps"]["call"]
     assert (step["status"], step["attempt"], step["counted"]) == ("running", 1, 0)
 
 
@@ -47,7 +47,7 @@ async def test_a_failure_three_levels_down_is_told_above_with_its_class_and_hist
         await hand.fail(await hand.lease_one())
     await hand.settle_down()
     assert await statuses(hand, [top, middle, leaf]) == ["failed", "failed", "failed"]
-    failure = (await hand.engine.get(top))["failure"]
+    failure = (await hand.get(top))["failure"]
     assert (failure["class"], failure["reason"]) == ("logical", "child_failed")
     assert (failure["step"], failure["attempts"]) == ("outer", 1)
     below = failure["child"]
@@ -79,7 +79,7 @@ async def test_retry_on_child_failed_starts_a_new_child_with_other_inputs(hand):
     assert again.spec["args"] == {"n": 2}
     await hand.succeed(again, "better")
     await hand.settle_down()
-    assert (await hand.engine.get(id_))["result"] == {"call": {"got": "better"}}
+    assert (await hand.get(id_))["result"] == {"call": {"got": "better"}}
     started = await hand.data_of(id_, "action_started")
     assert [s.get("vary") for s in started] == [None, {"entry": 2, "override": {"input": {"n": 2}}}]
     assert len({s["child"] for s in started}) == 2
@@ -110,10 +110,10 @@ async def test_a_child_that_ends_at_once_is_heard(hand):
     broken = "name: leaf\ninput: {l: {default: 1}}\nworkflow: [{step: s, type: sleep, for: 1, for_each: '{{ input.l }}'}]\n"
     await hand.engine.store_workflow(source)
     id_ = await begun(hand, calling())
-    assert (await hand.engine.get(id_))["result"] == {"call": {"do": None}}
+    assert (await hand.get(id_))["result"] == {"call": {"do": None}}
     await hand.engine.store_workflow(broken)
     id_ = await begun(hand, calling())
-    assert (await hand.engine.get(id_))["failure"]["child"]["reason"] == "template_error"
+    assert (await hand.get(id_))["failure"]["child"]["reason"] == "template_error"
 
 
 async def test_a_child_cancelled_by_itself_is_told_as_such_and_not_retried(hand):
@@ -121,7 +121,7 @@ async def test_a_child_cancelled_by_itself_is_told_as_such_and_not_retried(hand)
     id_ = await begun(hand, calling(", retry: {max_attempts: 3, retry_on: [child_failed]}"))
     await hand.engine.cancel(await child_of(hand, id_), actor="ann", reason="wrong day")
     await hand.settle_down()
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("cancelled", "child_cancelled")
     assert "wrong day" in failure["message"]
     assert len(await children_of(hand, id_)) == 1
@@ -145,7 +145,7 @@ workflow:
     await hand.settle_down()
     assert await statuses(hand, [id_, child]) == ["failed", "completed"]
     assert (await hand.types(id_))[-2:] == ["action_completed", "step_completed"]
-    assert (await hand.engine.get(id_))["failure"]["step"] == "own"
+    assert (await hand.get(id_))["failure"]["step"] == "own"
 
 
 async def test_a_message_that_was_lost_is_sent_again_by_the_sweep(hand):
@@ -180,7 +180,7 @@ async def test_started_again_it_is_the_same_child(hand):
     await hand.engine.store_workflow(LEAF)
     id_ = await begun(hand, calling())
     child = await child_of(hand, id_)
-    assert (await hand.engine.get(child))["key"] == f"tenax:child:{id_}:call::1"
+    assert (await hand.get(child))["key"] == f"tenax:child:{id_}:call::1"
     await hand.sql(
         "update tenax.item set state = 'queued', attempt = 0, awaiting = null where runtime = 'workflow'"
     )
@@ -225,5 +225,5 @@ async def test_a_fan_out_of_children_keeps_its_parallelism_and_its_order(hand):
         held.remove(last)
         await hand.succeed(last, last.spec["args"]["n"] + 1)
         await hand.settle_down()
-    assert (await hand.engine.get(id_))["result"] == {"call": [{"got": n} for n in (11, 21, 31, 41, 51)]}
+    assert (await hand.get(id_))["result"] == {"call": [{"got": n} for n in (11, 21, 31, 41, 51)]}
     assert [c["item"] for c in await children_of(hand, id_)] == [0, 1, 2, 3, 4]

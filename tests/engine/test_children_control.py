@@ -40,7 +40,7 @@ async def test_cancel_ends_everything_three_levels_down(hand):
     assert {a.execution_id for a in await hand.lease()} == {other[2]}, "nothing of it starts any more"
     assert await statuses(hand, ids) == ["cancelled"] * 3
     assert await hand.sql("select from tenax.item where execution_id = any($1)", ids) == []
-    who = [e["data"] for id_ in ids for e in await hand.engine.events(id_) if e["type"] == "operator_action"]
+    who = [e["data"] for id_ in ids for e in await hand.events(id_) if e["type"] == "operator_action"]
     assert [w.get("because_of") for w in who] == [None, ids[0], ids[0]]
 
 
@@ -49,7 +49,7 @@ async def test_cancel_in_the_middle_ends_what_is_below_and_fails_what_is_above(h
     await hand.engine.cancel(middle, actor="ann")
     await hand.settle_down()
     assert await statuses(hand, [top, middle, leaf]) == ["failed", "cancelled", "cancelled"]
-    assert (await hand.engine.get(top))["failure"]["reason"] == "child_cancelled"
+    assert (await hand.get(top))["failure"]["reason"] == "child_cancelled"
 
 
 async def test_children_that_a_failed_parent_left_running_are_cancelled_through_it(hand):
@@ -109,7 +109,7 @@ workflow:
     await hand.engine.pause(id_, actor="ann")
     await hand.succeed(work, 1)
     await hand.settle_down()
-    steps = (await hand.engine.get(id_))["steps"]
+    steps = (await hand.get(id_))["steps"]
     assert [steps[name]["status"] for name in ("call", "then")] == ["completed", "queued"]
     assert await children_of(hand, id_, "then") == []
     await hand.engine.resume(id_, actor="ann")
@@ -129,7 +129,7 @@ async def test_the_timeout_of_the_step_cancels_the_child_and_a_retry_starts_anot
     first = await child_of(hand, id_)
     assert await hand.status(first) == "cancelled"
     assert (await hand.succeed(work)).status == "late"
-    [error] = [e["data"]["failure"] for e in await hand.engine.events(id_) if e["type"] == "action_error"]
+    [error] = [e["data"]["failure"] for e in await hand.events(id_) if e["type"] == "action_error"]
     assert (error["class"], error["reason"]) == ("timeout", "attempt_timeout")
     await hand.wait(1)
     await do(hand, 1)
@@ -239,11 +239,11 @@ async def test_all_of_it_goes_on_by_itself_where_servers_run(any_database_url, t
         [submitted] = await asked.submit([Submission(source=BY_ITSELF)])
         await works.signal(submitted.id, "go", actor="ann")
         cursor = None
-        while (execution := await asked.get(submitted.id))["status"] == "running":
-            cursor = (await asked.news(submitted.id, cursor=cursor, wait=20))["cursor"]
-        assert (execution["status"], execution["compensation"]) == ("failed", "completed")
-        assert execution["failure"]["step"] == "doomed"
-        assert execution["steps"]["call"]["compensation"]["items"]["completed"] == 3
+        while (execution := await asked.get(submitted.id)).status == "running":
+            cursor = (await asked.news(submitted.id, cursor=cursor, wait=20)).cursor
+        assert (execution.status, execution.compensation) == ("failed", "completed")
+        assert execution.failure["step"] == "doomed"
+        assert execution.steps["call"].compensation.items["completed"] == 3
 
 
 async def test_many_submissions_share_one_stored_child(hand):

@@ -19,10 +19,10 @@ async def test_names_are_resolved_at_submit_and_kept(hand):
     assert (await hand.engine.store_workflow(newer)).created
     await hand.settle_down()
     await do(hand, "x")
-    assert (await hand.engine.get(id_))["result"] == {"call": {"got": "x"}}
+    assert (await hand.get(id_))["result"] == {"call": {"got": "x"}}
     id_ = await begun(hand, calling())
     await do(hand, "x")
-    assert (await hand.engine.get(id_))["result"] == {"call": {"got": "x of the newer"}}
+    assert (await hand.get(id_))["result"] == {"call": {"got": "x of the newer"}}
 
 
 async def test_a_version_is_asked_for_by_its_label(hand):
@@ -34,7 +34,7 @@ async def test_a_version_is_asked_for_by_its_label(hand):
     for name, key in (("leaf@1", "v1"), ("leaf@2", "v2"), ("leaf", "v2")):
         id_ = await begun(hand, calling(name=name))
         await do(hand, "x")
-        assert (await hand.engine.get(id_))["result"] == {"call": {key: "x"}}
+        assert (await hand.get(id_))["result"] == {"call": {key: "x"}}
     assert [w.version for w in await hand.engine.workflows("leaf")] == ["2", "1"]
     with pytest.raises(NotFound, match="no workflow named 'leaf' with version '3'"):
         await hand.submit(calling(name="leaf@3"))
@@ -46,7 +46,7 @@ async def test_a_version_may_start_an_earlier_one_of_the_same_name(hand):
     await hand.engine.store_workflow(newer)
     id_ = await begun(hand, calling())
     await do(hand, "x")
-    assert (await hand.engine.get(id_))["result"] == {"call": {"wrapped": {"got": "x"}}}
+    assert (await hand.get(id_))["result"] == {"call": {"wrapped": {"got": "x"}}}
 
 
 async def test_definitions_that_are_named_again_and_again_are_planned_once(hand):
@@ -87,7 +87,7 @@ async def test_files_are_found_from_the_folder_of_the_file_that_names_them(hand)
     )
     await hand.succeed(work, 1)
     await hand.settle_down()
-    assert (await hand.engine.get(id_))["result"] == {"outer": {"inner": {"got": 1}}}
+    assert (await hand.get(id_))["result"] == {"outer": {"inner": {"got": 1}}}
     with pytest.raises(InvalidInput, match=r"starts the file '\.\./deep/leaf.yaml', which was not given"):
         await hand.submit(top, files={"parts/middle.yaml": middle})
 
@@ -99,8 +99,8 @@ async def test_a_stored_workflow_keeps_the_files_that_it_was_stored_with(hand):
     [by_name] = await hand.engine.submit([Submission(workflow="middle")])
     await hand.settle_down()
     await do(hand, 1)
-    assert (await hand.engine.get(by_step))["result"] == {"outer": {"inner": {"got": 1}}}
-    assert (await hand.engine.get(by_name.id))["result"] == {"inner": {"got": 1}}
+    assert (await hand.get(by_step))["result"] == {"outer": {"inner": {"got": 1}}}
+    assert (await hand.get(by_name.id))["result"] == {"inner": {"got": 1}}
 
 
 async def test_a_circle_is_refused(hand):
@@ -162,7 +162,7 @@ async def test_inputs_that_a_child_cannot_take_are_refused_at_submit(hand, given
 async def test_a_child_whose_input_is_wrong_fails_the_step(hand, given, reason, said):
     await hand.engine.store_workflow(LEAF)
     id_ = await begun(hand, calling(f", input: {given}, retry: 3"))
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("invalid", reason)
     assert said in failure["message"]
     assert await children_of(hand, id_) == []

@@ -29,7 +29,7 @@ async def test_three_completed_steps_are_undone_in_reverse_order(hand):
         ("execution_failed", None),
     ]
     assert await hand.data_of(id_, "execution_compensated") == [{"completed": 3, "failed": 0}]
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["compensation"]) == ("failed", "completed")
     assert (execution["failure"]["step"], execution["failure"]["reason"]) == ("d", "http_404")
     assert [execution["steps"][step]["status"] for step in "abcd"] == ["completed"] * 3 + ["failed"]
@@ -75,7 +75,7 @@ async def test_a_compensation_that_fails_once_is_retried_by_its_own_policy(hand)
     assert (await hand.fail(await undo_next(hand, "c"))).verdict == "retry"
     undone = await compensation_of(hand, id_, "c")
     assert (undone["status"], undone["counted"], undone["max_attempts"]) == ("retrying", 1, 2)
-    assert (await hand.engine.get(id_))["steps"]["c"]["status"] == "completed"
+    assert (await hand.get(id_))["steps"]["c"]["status"] == "completed"
     await hand.clock.advance(4.9)
     assert await hand.lease() == [], "and the next one waits for it"
     await hand.clock.advance(0.1)
@@ -111,7 +111,7 @@ async def test_one_that_fails_for_good_is_told_and_the_rest_still_run(hand):
     assert (failed["attempts"], failed["failure"]["class"]) == (1, "denied")
     undone = await compensation_of(hand, id_, "b")
     assert (undone["status"], undone["failure"]["reason"]) == ("failed", "http_403")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["failure"]["step"] == "d", "why it failed is not why it could not be undone"
     assert execution["steps"]["b"]["status"] == "completed"
     [listed] = await hand.engine.list()
@@ -181,7 +181,7 @@ async def test_snoozed_not_completed_and_handed_back_as_any_other(hand):
     assert await undo_all(hand) == ["b", "a"]
     undone = await compensation_of(hand, id_, "c")
     assert (undone["status"], undone["counted"]) == ("completed", 2)
-    assert (await hand.engine.get(id_))["steps"]["c"]["status"] == "completed"
+    assert (await hand.get(id_))["steps"]["c"]["status"] == "completed"
 
 
 async def test_its_inputs_see_what_it_undoes_and_vary_with_its_attempts(hand):

@@ -18,9 +18,9 @@ async def test_a_cancel_in_the_middle_ends_it(hand):
     await hand.clock.advance(3600)
     await hand.settle_down()
     assert await hand.lease() == []
-    cancelled = [e["step"] for e in await hand.engine.events(id_) if e["type"] == "compensation_cancelled"]
+    cancelled = [e["step"] for e in await hand.events(id_) if e["type"] == "compensation_cancelled"]
     assert sorted(cancelled) == ["a", "b"]
-    steps = (await hand.engine.get(id_))["steps"]
+    steps = (await hand.get(id_))["steps"]
     assert [steps[name]["compensation"]["status"] for name in "abc"] == [
         "cancelled",
         "cancelled",
@@ -132,7 +132,7 @@ workflow:
         ran.append(a.step)
         await hand.succeed(a, a.step)
     assert ran == ["book", "tell", "pay"]
-    execution = await hand.engine.get(new)
+    execution = await hand.get(new)
     assert (execution["status"], execution["compensation"]) == ("completed", None)
     assert execution["steps"]["look"]["carried_from"] == id_
 

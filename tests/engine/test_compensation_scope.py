@@ -46,7 +46,7 @@ async def test_what_waits_when_it_fails_is_cancelled(hand):
     assert (await hand.fail(work["a"])).verdict == "retry"
     await hand.fail(work["c"], status_code=404)
     assert await undo_all(hand) == ["b"]
-    assert (await hand.engine.get(id_))["steps"]["a"]["status"] == "cancelled"
+    assert (await hand.get(id_))["steps"]["a"]["status"] == "cancelled"
 
 
 async def test_each_item_of_a_fan_out_is_undone_the_last_to_complete_first(hand):
@@ -185,7 +185,7 @@ workflow:
     assert undo.spec["args"] == {"undo": {"s": 1}}
     await hand.succeed(undo)
     assert await standing(hand, id_) == ("failed", "completed")
-    assert (await hand.engine.get(id_))["failure"]["child"]["step"] == "d"
+    assert (await hand.get(id_))["failure"]["child"]["step"] == "d"
 
 
 async def test_a_deadline_that_passes_undoes_what_was_done(hand):
@@ -202,7 +202,7 @@ async def test_a_deadline_that_passes_undoes_what_was_done(hand):
     await hand.clock.advance(3600)
     await hand.settle_down()
     assert await undo_all(hand) == ["b", "a"], "no deadline ends that"
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["failure"]["reason"]) == ("failed", "execution_deadline")
 
 
@@ -228,7 +228,7 @@ workflow:
             await hand.fail(undoing, status_code=409, message="still there")
         else:
             await hand.succeed(undoing)
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["compensation"]) == ("failed", "failed")
     assert [one.id for one in await hand.engine.list(compensation="failed")] == [id_]
     assert await hand.engine.list(compensation="completed") == []

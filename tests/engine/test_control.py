@@ -30,11 +30,11 @@ async def test_cancel_ends_what_waits_at_once(hand):
     assert await hand.engine.cancel(id_, actor="ann") is False
     await hand.clock.advance(7200)
     assert await hand.lease() == []
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "cancelled"
     assert execution["failure"]["class"] == "cancelled"
     assert [s["status"] for s in execution["steps"].values()] == ["completed", "cancelled", "cancelled"]
-    who = next(e for e in await hand.engine.events(id_) if e["type"] == "operator_action")
+    who = next(e for e in await hand.events(id_) if e["type"] == "operator_action")
     assert who["data"] == {"action": "cancel", "actor": "ann", "reason": "wrong day"}
 
 
@@ -46,9 +46,7 @@ async def test_retry_now_starts_a_waiting_retry_at_once_and_grants_nothing(hand)
     again = await hand.lease_one()
     assert again.attempt == 2
     assert (await hand.fail(again)).verdict == "retry"
-    ledger = [
-        e["data"]["decision"]["after"] for e in await hand.engine.events(id_) if e["type"] == "step_retry"
-    ]
+    ledger = [e["data"]["decision"]["after"] for e in await hand.events(id_) if e["type"] == "step_retry"]
     assert [entry["counted"] for entry in ledger] == [1, 2]
 
 
@@ -59,11 +57,11 @@ async def test_a_finished_execution_is_run_anew_linked_to_the_first(hand):
     assert told.created
     [who] = await hand.events_of(told.id, "operator_action")
     assert (who["data"]["actor"], who["data"]["reason"]) == ("ann", "fixed it")
-    second = await hand.engine.get(told.id)
+    second = await hand.get(told.id)
     assert (second["retry_of"], second["original_execution"]) == (id_, id_)
     assert (await hand.lease_one()).step == "a"
     await hand.engine.cancel(told.id, actor="ann")
-    third = await hand.engine.get((await hand.engine.retry(told.id, actor="ann")).id)
+    third = await hand.get((await hand.engine.retry(told.id, actor="ann")).id)
     assert (third["retry_of"], third["original_execution"]) == (told.id, id_)
 
 
@@ -75,7 +73,7 @@ async def test_from_failed_keeps_the_finished_steps_results(hand):
     assert b.step == "b"
     await hand.succeed(b, 1)
     await hand.succeed(await hand.lease_one(), 2)
-    execution = await hand.engine.get(new)
+    execution = await hand.get(new)
     assert execution["status"] == "completed"
     assert execution["steps"]["a"]["result"] == {"from": "a"}
     assert execution["steps"]["a"]["attempts"] == []
@@ -83,9 +81,9 @@ async def test_from_failed_keeps_the_finished_steps_results(hand):
 
 async def test_what_cannot_be_done_says_why(hand):
     with pytest.raises(NotFound, match="no execution 99"):
-        await hand.engine.get(99)
+        await hand.get(99)
     with pytest.raises(NotFound):
-        await hand.engine.events(99)
+        await hand.events(99)
     with pytest.raises(NotFound):
         await hand.engine.retry(99, actor="ann")
     id_ = await hand.submit(CHAIN)

@@ -41,7 +41,7 @@ async def test_the_decision_is_that_of_the_engine(hand, capsys, raised):
         kind, *bases = RAISED[name]
         await hand.fail(await hand.lease_one(), exception=kind, exception_bases=tuple(bases))
         await hand.clock.advance(60)
-    decided = [event["data"].get("decision") for event in await hand.engine.events(id_)]
+    decided = [event["data"].get("decision") for event in await hand.events(id_)]
     recorded = [decision for decision in decided if decision is not None]
     assert len(recorded) == len(raised)
     assert recorded[-1]["verdict"] == "fail"

@@ -93,5 +93,5 @@ async def test_a_death_counts_for_poison(hand):
         await hand.register(worker, life=life)
         await take(hand, worker)
         assert await end(hand, worker, life) == 1
-    step = (await hand.engine.get(id_))["steps"]["only"]
+    step = (await hand.get(id_))["steps"]["only"]
     assert (step["status"], step["held"]["lost_by"]) == ("held", ["a", "b", "c"])

@@ -58,11 +58,11 @@ async def test_what_is_kept_is_kept_exactly(hand: Hand, value: Any) -> None:
     assert json_fault(value) is None
     assert decode(encode(value)) == value
     execution_id = await hand.submit(TAKES, input={"x": value})
-    assert (await hand.engine.get(execution_id))["input"] == {"x": value}
+    assert (await hand.get(execution_id))["input"] == {"x": value}
     await hand.engine.cancel(execution_id, actor="ann")
     done, a = await hand.start()
     await hand.succeed(a, value)
-    assert (await hand.engine.get(done))["result"] == {"only": value}
+    assert (await hand.get(done))["result"] == {"only": value}
     [completed] = await hand.events_of(done, "action_completed")
     assert completed["data"]["result"] == value
 

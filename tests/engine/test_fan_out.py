@@ -21,7 +21,7 @@ async def test_results_keep_the_order_of_the_list(hand):
     ]
     for n in (2, 0, 3, 1):
         await hand.succeed(leased[n], f"result {n}")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "completed"
     assert execution["result"] == {"each": ["result 0", "result 1", "result 2", "result 3"]}
     assert execution["steps"]["each"]["result"] == execution["result"]["each"]
@@ -104,7 +104,7 @@ async def test_each_item_tells_its_own_story_and_the_step_its_own_once(hand):
         ("item_failed", 2),
     ]
     assert await told_of(hand, id_, None) == [("step_enqueued", None), ("step_completed", None)]
-    events = await hand.engine.events(id_)
+    events = await hand.events(id_)
     [enqueued] = [e["data"] for e in events if e["type"] == "step_enqueued"]
     assert enqueued == {"items": 3, "parallelism": 3}
     [failed] = [e["data"] for e in events if e["type"] == "item_failed"]
@@ -119,10 +119,10 @@ async def test_an_empty_list_is_complete_at_once(hand):
     id_, after = await hand.start(fan([], {"step": "after", "needs": ["each"]}))
     assert after.step == "after"
     await hand.succeed(after)
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "completed"
     assert (execution["steps"]["each"]["status"], execution["steps"]["each"]["result"]) == ("completed", [])
-    alone = await hand.engine.get(await hand.submit(fan([])))
+    alone = await hand.get(await hand.submit(fan([])))
     assert (alone["status"], alone["result"]) == ("completed", {"each": []})
 
 
@@ -155,7 +155,7 @@ async def test_what_is_not_a_list_fails_the_step_as_invalid_and_says_where(hand,
     source = fan("{{ steps.first.result.rows }}", {"step": "first"}, needs=["first"], retry=RETRY)
     id_ = await hand.submit(source)
     await hand.succeed(await hand.lease_one(), result)
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     failure = execution["failure"]
     assert execution["status"] == "failed"
     assert (failure["class"], failure["reason"], failure["attempts"]) == ("invalid", "template_error", 0)
@@ -179,7 +179,7 @@ async def test_until_polls_each_item_by_itself_and_leaves_its_place_meanwhile(ha
     assert (again.item, again.spec["args"]["last"]) == (0, {"done": False, "page": 1})
     assert again.is_retry is False
     await hand.succeed(again, {"done": True, "page": 2})
-    assert (await hand.engine.get(id_))["result"] == {"each": [{"done": True, "page": 2}, {"done": True}]}
+    assert (await hand.get(id_))["result"] == {"each": [{"done": True, "page": 2}, {"done": True}]}
 
 
 async def test_two_thousand_items_are_counted_in_the_tables(hand):

@@ -18,7 +18,7 @@ async def test_a_lost_worker_costs_only_its_items_an_attempt(hand):
         await hand.pass_time(10)
         await hand.beat(kept, worker="alive")
     await hand.settle_down()
-    types = [(e["type"], e["item"]) for e in await hand.engine.events(id_)]
+    types = [(e["type"], e["item"]) for e in await hand.events(id_)]
     assert [item for kind, item in types if kind == "lease_expired"] == [0, 1]
     [fresh] = await hand.lease("alive")
     assert fresh.item == 3, "the retries are not due, and have left their places"
@@ -84,7 +84,7 @@ async def test_a_deadline_cancels_what_waits_and_lets_finish_what_runs(hand):
     await hand.clock.advance(3600)
     await hand.engine.beat()
     await hand.engine.reap()
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["failure"]["reason"]) == ("failed", "execution_deadline")
     assert await counts(hand, id_) == {"total": 3, "running": 1, "cancelled": 2}
     assert (await hand.succeed(leased[0])).verdict == "stop"
@@ -105,7 +105,7 @@ async def test_retry_now_starts_what_waits_as_far_as_there_are_places(hand):
     assert [(a.item, a.attempt) for a in again] == [(0, 2)], "item 3 still has the other place"
     await hand.succeed(three)
     assert numbers(await hand.lease()) == [1]
-    rescheduled = [e["item"] for e in await hand.engine.events(id_) if e["type"] == "retry_rescheduled"]
+    rescheduled = [e["item"] for e in await hand.events(id_) if e["type"] == "retry_rescheduled"]
     assert sorted(rescheduled) == [0, 1, 2]
 
 
@@ -127,7 +127,7 @@ async def test_from_failed_carries_a_fan_out_over_with_its_failures(hand):
     assert again.spec["args"]["all"] == ["zero", None]
     assert [(f["item"], f["message"]) for f in again.spec["args"]["failed"]] == [(1, "broken")]
     await hand.succeed(again, "ok")
-    execution = await hand.engine.get(told.id)
+    execution = await hand.get(told.id)
     each = execution["steps"]["each"]
     assert (execution["status"], execution["result"]) == ("completed", {"after": "ok"})
     assert (each["status"], each["carried_from"], each["result"]) == ("completed", id_, ["zero", None])
@@ -153,7 +153,7 @@ async def test_a_lease_that_is_handed_back_keeps_its_place(hand):
     again = await hand.lease_one()
     assert (again.item, again.attempt, again.is_retry) == (0, 2, False)
     assert (await hand.fail(again)).verdict == "retry"
-    events = await hand.engine.events(id_)
+    events = await hand.events(id_)
     [released] = [e for e in events if e["type"] == "lease_released"]
     assert (released["item"], released["attempt"]) == (0, 1)
     [retry] = [e for e in events if e["type"] == "step_retry"]
@@ -201,7 +201,7 @@ async def test_an_item_whose_inputs_cannot_be_rendered_fails_alone(hand):
     await hand.succeed(one, "fine")
     while hand.engine.dispatcher._background:
         await next(iter(hand.engine.dispatcher._background))
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"each": ["fine", None]})
     [failed] = execution["steps"]["each"]["failures"]
     assert (failed["item"], failed["reason"]) == (1, "template_error")

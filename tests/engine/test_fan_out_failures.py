@@ -19,7 +19,7 @@ async def test_as_many_may_fail_as_are_tolerated(hand, tolerate, total, allowed)
     leased = by_item(await hand.lease())
     for n in range(total):
         await (give_up(hand, leased[n]) if n < allowed else hand.succeed(leased[n], n))
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "completed"
     assert execution["result"]["each"] == [None] * allowed + list(range(allowed, total))
     assert [f["item"] for f in execution["steps"]["each"]["failures"]] == list(range(allowed))
@@ -39,7 +39,7 @@ async def test_beyond_it_the_step_fails_at_once_and_what_runs_is_recorded(hand):
     await hand.fail(leased[0])
     await give_up(hand, leased[1])
     await give_up(hand, leased[2], "the second")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     each = execution["steps"]["each"]
     assert (execution["status"], each["status"]) == ("failed", "failed")
     assert each["failure"]["message"] == "2 of 9 items failed, 1 tolerated; the last: the second"
@@ -121,7 +121,7 @@ async def test_two_fan_outs_that_end_in_one_batch(hand):
         reports.append(Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step))
     answers = await hand.engine.report(sorted(reports, key=lambda r: str(r.step)))
     assert [answer.verdict for answer in answers] == ["complete", "fail", "fail"]
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert {name: s["status"] for name, s in execution["steps"].items()} == {
         "each": "completed",
         "other": "failed",
@@ -145,7 +145,7 @@ async def test_a_fan_out_that_begins_as_the_execution_fails_leaves_nothing(hand)
     doomed = {"step": "doomed", "when": "{{ input.x > 'y' + 1 }}"}
     top = {"input": {"x": {"type": "integer", "default": 1}}}
     id_ = await hand.submit(fan([0, 1, 2], doomed, top=top, parallelism=2))
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["failure"]["step"]) == ("failed", "doomed")
     assert execution["steps"]["each"]["status"] == "cancelled"
     assert await counts(hand, id_) == {"total": 3, "cancelled": 3}

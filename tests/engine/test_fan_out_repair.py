@@ -17,7 +17,7 @@ async def finish(hand: Hand, id_: int, held: list) -> dict:
         if not held:
             await hand.clock.advance(1)
             await hand.settle_down()
-    return await hand.engine.get(id_)
+    return await hand.get(id_)
 
 
 async def test_the_sweep_leaves_a_sound_fan_out_alone(hand):
@@ -51,14 +51,14 @@ async def test_lost_items_come_back_with_the_attempts_they_had_used(hand):
     assert there == counted <= 3
     assert (await hand.succeed(leased[2])).status == "late", "what was running counts as lost"
     await hand.settle_down()
-    assert [e["item"] for e in await hand.engine.events(id_) if e["type"] == "lease_expired"] == [2]
+    assert [e["item"] for e in await hand.events(id_) if e["type"] == "lease_expired"] == [2]
     await hand.clock.advance(1)
     await hand.settle_down()
     execution = await finish(hand, id_, await hand.lease())
     assert (execution["status"], execution["result"]) == ("completed", {"each": [0, 1, 2, 3, 4, 5]})
     started = [
         (e["item"], e["attempt"])
-        for e in await hand.engine.events(id_)
+        for e in await hand.events(id_)
         if e["type"] == "action_started" and e["item"] in (1, 2)
     ]
     assert sorted(started) == [(1, 1), (1, 2), (2, 1), (2, 2)], "no more than they were allowed"
@@ -137,7 +137,7 @@ async def test_a_fan_out_that_should_have_failed_fails(hand):
     await give_up(hand, leased[1], "the second")
     assert await hand.status(id_) == "running"
     await hand.engine.sweep()
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["steps"]["each"]["status"]) == ("failed", "failed")
     assert "2 of 4 items failed, 1 tolerated" in execution["failure"]["message"]
     assert await hand.sql("select from tenax.item") == []

@@ -183,7 +183,7 @@ async def test_a_whole_batch_goes_at_once(hand):
     assert [a.step for a in second] == ["s1"] * 20
     assert len(await decided_from_memory(hand, *(success(a, a.execution_id) for a in second))) == 20
     for id_ in ids:
-        execution = await hand.engine.get(id_)
+        execution = await hand.get(id_)
         assert (execution["status"], [*execution["result"].values()]) == ("completed", [id_])
     assert await hand.sql("select from tenax.item") == []
 

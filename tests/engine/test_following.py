@@ -21,7 +21,7 @@ async def test_a_follower_misses_nothing_and_sees_nothing_twice_whatever_the_ord
     """The slow transaction draws its event's id first and commits last."""
     database = hand.engine.core.database
     id_ = await hand.submit(TWO)
-    first = await hand.engine.news(id_)
+    first = await hand.news(id_)
     assert [e["seq"] for e in first["events"]] == [1, 2, 3]
     async with transaction(database) as slow:
         await slow.execute(
@@ -30,20 +30,20 @@ async def test_a_follower_misses_nothing_and_sees_nothing_twice_whatever_the_ord
             '[{"type": "late_result", "attempt": 1, "data": {"status": "succeeded"}}]',
         )
         await hand.lease()
-        second = await hand.engine.news(id_, cursor=first["cursor"])
+        second = await hand.news(id_, cursor=first["cursor"])
         assert [e["type"] for e in second["events"]] == ["action_started"] * 2
-    third = await hand.engine.news(id_, cursor=second["cursor"])
+    third = await hand.news(id_, cursor=second["cursor"])
     assert [e["type"] for e in third["events"]] == ["late_result"]
-    assert (await hand.engine.news(id_, cursor=third["cursor"]))["events"] == []
-    assert [e["seq"] for e in await hand.engine.events(id_)] == [1, 2, 3, 4, 5, 6]
+    assert (await hand.news(id_, cursor=third["cursor"]))["events"] == []
+    assert [e["seq"] for e in await hand.events(id_)] == [1, 2, 3, 4, 5, 6]
 
 
 async def test_waiting_ends_with_the_first_news_or_with_the_time(hand):
     id_ = await hand.submit()
-    known = await hand.engine.news(id_)
-    assert (await hand.engine.news(id_, cursor=known["cursor"], wait=0.01))["events"] == []
+    known = await hand.news(id_)
+    assert (await hand.news(id_, cursor=known["cursor"], wait=0.01))["events"] == []
     await hand.lease()
-    [news] = (await hand.engine.news(id_, cursor=known["cursor"], wait=30))["events"]
+    [news] = (await hand.news(id_, cursor=known["cursor"], wait=30))["events"]
     assert news["type"] == "action_started"
 
 

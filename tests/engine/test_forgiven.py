@@ -31,7 +31,7 @@ async def test_without_a_policy_a_lost_worker_is_forgiven(hand):
     [retry] = await hand.data_of(id_, "step_retry")
     assert "attempt 1 of 1, not counted" in retry["decision"]["reason"]
     await hand.succeed(await hand.lease_one("good"), 5)
-    assert (await hand.engine.get(id_))["result"] == {"only": 5}
+    assert (await hand.get(id_))["result"] == {"only": 5}
 
 
 @pytest.mark.parametrize(("source", "losses"), [(BARE, 3), (WITH_POLICY, 4), (STRICT, 1)])
@@ -43,7 +43,7 @@ async def test_so_many_losses_of_one_worker_fail_it(hand, source, losses):
         assert await hand.status(id_) == "running", f"it failed after {n} losses"
         await lose(hand, "a")
     assert await hand.status(id_) == "failed"
-    assert (await hand.engine.get(id_))["failure"]["class"] == "worker_lost"
+    assert (await hand.get(id_))["failure"]["class"] == "worker_lost"
 
 
 async def test_without_a_policy_an_item_that_kills_three_workers_fails_and_is_not_held(hand):

@@ -29,7 +29,7 @@ async def test_a_join_waits_for_all_its_needs(hand):
     assert c.step == "c"
     await hand.succeed(c)
     await hand.succeed(await hand.lease_one(), "end")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "completed"
     assert execution["result"] == {"d": "end"}
 
@@ -67,7 +67,7 @@ async def test_a_failed_execution_cancels_what_waits_and_records_what_runs(hand)
     fails, runs = await hand.lease(slots=2)
     [waits] = {"a", "b", "c"} - {fails.step, runs.step}
     await hand.fail(fails, fatal=True)
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "failed"
     assert statuses(execution) == {
         fails.step: "failed",
@@ -76,7 +76,7 @@ async def test_a_failed_execution_cancels_what_waits_and_records_what_runs(hand)
         "d": "unreachable",
     }
     assert (await hand.succeed(runs, "done")).verdict == "stop"
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert statuses(execution)[runs.step] == "completed"
     assert execution["status"] == "failed"
     assert await hand.lease() == []
@@ -126,7 +126,7 @@ workflow:
         "results are data, never rendered again"
     )
     await hand.succeed(b, {"text": "hi", "n": 5})
-    assert (await hand.engine.get(id_))["result"] == {"said": "hi", "n": 5}
+    assert (await hand.get(id_))["result"] == {"said": "hi", "n": 5}
 
 
 async def test_a_template_that_finds_nothing_fails_the_attempt_as_invalid(hand):
@@ -141,7 +141,7 @@ workflow:
     assert await hand.lease() == []
     while hand.engine.dispatcher._background:
         await next(iter(hand.engine.dispatcher._background))
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["failure"]["reason"] == "template_error"
     assert "nope" in execution["failure"]["message"]
 
@@ -153,7 +153,7 @@ async def test_an_execution_past_its_deadline_fails(hand):
     await hand.clock.advance(1)
     await hand.engine.beat()
     assert await hand.engine.reap() >= 1
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "failed"
     assert (execution["failure"]["class"], execution["failure"]["reason"]) == (
         "timeout",
@@ -189,7 +189,7 @@ workflow:
 input: {nope: {type: object, default: {deeper: 1}}}
 """
     id_ = await hand.submit(source)
-    events = await hand.engine.events(id_)
+    events = await hand.events(id_)
     assert [(e["type"], e["step"]) for e in events][-3:] == [
         ("step_enqueued", "b"),
         ("item_cancelled", "b"),

@@ -143,7 +143,7 @@ async def test_what_is_promised_holds_after_a_random_night(hand, seed):
     await night.play(220)
     decided = 0
     for execution in await hand.engine.list(limit=500):
-        events = list(await hand.engine.events(execution.id))
+        events = list(await hand.events(execution.id))
         check_history(events)
         decided += check_decisions(await plan_of(hand, execution.id), events)
     assert decided > 20

@@ -74,7 +74,7 @@ async def test_what_is_promised_holds_after_a_random_night_with_everything_in_it
     await night.dawn()
     decided, undone, states = 0, 0, Counter()
     for execution in await hand.engine.list(limit=500):
-        events = list(await hand.engine.events(execution.id))
+        events = list(await hand.events(execution.id))
         plan = await plan_of(hand, execution.id)
         check_attempts(events)
         decided += check_decisions(plan, events)

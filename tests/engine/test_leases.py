@@ -19,17 +19,17 @@ async def test_a_lost_worker_is_retried_and_its_report_is_late(hand):
     await hand.pass_time(30)
     assert await hand.engine.reap() == 1
     assert (await hand.types(id_))[-2:] == ["lease_expired", "step_retry"]
-    before = await hand.engine.get(id_)
+    before = await hand.get(id_)
 
     for _ in range(2):
         assert (await hand.succeed(lost, "too late")).status == "late"
         [late] = await hand.events_of(id_, "late_result")  # the same late report makes no second event
         assert (late["step"], late["data"]["result"]) == ("only", "too late")
-    assert (await hand.engine.get(id_))["steps"] == before["steps"]
+    assert (await hand.get(id_))["steps"] == before["steps"]
 
     await hand.clock.advance(1)
     await hand.succeed(await hand.lease_one(), "right")
-    assert (await hand.engine.get(id_))["result"] == {"only": "right"}
+    assert (await hand.get(id_))["result"] == {"only": "right"}
 
 
 async def test_a_late_report_never_touches_a_newer_attempt(hand):
@@ -140,9 +140,9 @@ SAID = {
 async def test_the_same_report_again_is_silent_and_any_other_is_late(hand, first):
     id_, a = await hand.start()
     answer = await hand.report(a, SAID[first])
-    events = len(await hand.engine.events(id_))
+    events = len(await hand.events(id_))
     assert await hand.report(a, SAID[first]) == answer
-    assert len(await hand.engine.events(id_)) == events, "the same report again leaves nothing"
+    assert len(await hand.events(id_)) == events, "the same report again leaves nothing"
     others = [name for name in SAID if name != first]
     for name in (*others, *others):
         assert (await hand.report(a, SAID[name])).status == "late", name
@@ -240,7 +240,7 @@ async def test_what_the_last_live_workers_have_refused_is_not_found(hand):
     await hand.pass_time(40)
     await hand.beat(worker="w1")
     await hand.engine.sweep()
-    assert (await hand.engine.get(id_))["failure"]["class"] == "not_found"
+    assert (await hand.get(id_))["failure"]["class"] == "not_found"
 
 
 async def test_workers_that_leave_or_fall_silent_are_gone(hand):
@@ -289,7 +289,7 @@ async def test_an_expired_queue_entry_uses_an_attempt(hand):
     for _ in range(5):
         await hand.clock.advance(20)
         assert await hand.engine.reap() == 1
-    events = await hand.engine.events(id_)
+    events = await hand.events(id_)
     assert [e["attempt"] for e in events if e["type"] == "queue_expired"] == [1, 2, 3, 4, 5]
     assert [e["type"] for e in events][-3:] == EXHAUSTED
     assert "action_started" not in [e["type"] for e in events]
@@ -403,7 +403,7 @@ async def test_a_worker_without_the_handler_hands_on_to_one_that_has_it(hand):
 async def test_a_handler_that_nobody_has_is_not_found(hand):
     id_ = await refused_by_the_first_of_two(hand)
     await refuse(hand, "w2")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["failure"]["class"]) == ("failed", "not_found")
 
 

@@ -35,7 +35,7 @@ async def test_fails_twice_then_succeeds(hand):
     answer = await hand.succeed(await hand.lease_one(), {"rows": 7})
     assert answer.verdict == "complete"
 
-    events = await hand.engine.events(id_)
+    events = await hand.events(id_)
     assert [(e["type"], e["attempt"]) for e in events] == FAILS_TWICE
     assert [e["seq"] for e in events] == list(range(1, 13))
     assert len({e["id"] for e in events}) == len(events)
@@ -45,7 +45,7 @@ async def test_fails_twice_then_succeeds(hand):
     assert events[3]["data"]["failure"]["reason"] == "http_503"
     assert events[2]["data"]["retry"] == {"attempt": 1, "max_attempts": 3, "is_retry": False}
     assert events[5]["data"]["retry"] == {"attempt": 2, "max_attempts": 3, "is_retry": True}
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "completed"
     assert execution["result"] == {"only": {"rows": 7}}
     assert await hand.sql("select from tenax.item") == []
@@ -57,10 +57,10 @@ async def test_all_attempts_fail(hand):
         await hand.fail(await hand.lease_one())
         await hand.clock.advance(10)
     assert (await hand.types(id_))[-4:] == ["action_error", *EXHAUSTED]
-    exhausted = (await hand.engine.events(id_))[-3]["data"]
+    exhausted = (await hand.events(id_))[-3]["data"]
     assert (exhausted["attempts"], exhausted["max_attempts"]) == (3, 3)
     assert exhausted["final_error"] == "503 Service Unavailable"
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "failed"
     assert execution["failure"]["step"] == "only"
     assert execution["steps"]["only"]["status"] == "failed"
@@ -76,7 +76,7 @@ async def test_a_failure_that_is_not_retried_names_its_reason(hand, retry):
     types = await hand.types(id_)
     assert types[-3:] == ["action_error", "step_failed_terminal", "execution_failed"]
     assert "step_retry_exhausted" not in types
-    assert (await hand.engine.events(id_))[-2]["data"]["reason"]
+    assert (await hand.events(id_))[-2]["data"]["reason"]
 
 
 async def test_not_completed_counts_and_snooze_does_not(hand):
@@ -87,7 +87,7 @@ async def test_not_completed_counts_and_snooze_does_not(hand):
     await hand.report(await hand.lease_one(), Outcome("not_completed", facts=Facts()))
     await hand.clock.advance(1)
     await hand.succeed(await hand.lease_one())
-    events = await hand.engine.events(id_)
+    events = await hand.events(id_)
     kinds = [e["type"] for e in events]
     assert kinds[2:8] == [
         "action_started",
@@ -127,7 +127,7 @@ async def test_results_that_postgresql_cannot_hold_are_kept_as_far_as_they_can_b
     await hand.succeed(
         await hand.lease_one(), {"nul": "a\x00b", "slash": "\\u0000", "lone": "\ud800", "big": 2**70}
     )
-    result = (await hand.engine.get(id_))["result"]["only"]
+    result = (await hand.get(id_))["result"]["only"]
     assert result["nul"] == "a\ufffdb"
     assert result["slash"] == "\\u0000"
     assert result["big"] == 2**70
@@ -139,7 +139,7 @@ async def test_the_end_of_a_step_says_how_many_attempts_counted_and_which_was_th
     for _ in range(3):
         await hand.clock.advance(10)
         await hand.fail(await hand.lease_one())
-    exhausted, failed, _ = (await hand.engine.events(id_))[-3:]
+    exhausted, failed, _ = (await hand.events(id_))[-3:]
     for told in (exhausted, failed):
         names = ("attempts", "attempt", "max_attempts", "final_error")
         assert [told["data"][name] for name in names] == [3, 4, 3, "503 Service Unavailable"]
@@ -151,10 +151,10 @@ async def test_a_snooze_past_its_limit_is_an_error_that_counts(hand):
     for _ in range(4):
         await hand.report(await hand.lease_one(), Outcome("snoozed", after=1.0))
         await hand.clock.advance(10)
-    told = [e for e in await hand.engine.events(id_) if e["type"] in ("action_snoozed", "action_error")]
+    told = [e for e in await hand.events(id_) if e["type"] in ("action_snoozed", "action_error")]
     assert [e["type"] for e in told] == ["action_snoozed", *["action_error"] * 3]
     assert {e["data"]["failure"]["reason"] for e in told[1:]} == {"snooze_limit"}
-    step = (await hand.engine.get(id_))["steps"]["only"]
+    step = (await hand.get(id_))["steps"]["only"]
     assert [one["outcome"] for one in step["attempts"]] == ["snoozed", "failed", "failed", "failed"]
     assert step["counted"] == 3
 
@@ -166,7 +166,7 @@ async def test_a_rule_that_is_used_up_says_so_by_its_own_limit(hand, limit, exha
     for _ in range(limit):
         await hand.fail(await hand.lease_one())
         await hand.clock.advance(10)
-    events = await hand.engine.events(id_)
+    events = await hand.events(id_)
     told = [e["data"] for e in events if e["type"] == "step_retry_exhausted"]
     assert [(data["attempts"], data["max_attempts"]) for data in told] == exhausted
     assert events[-1]["type"] == "execution_failed"

@@ -57,7 +57,7 @@ async def test_a_later_life_gets_the_work_and_the_earlier_one_finishes_its_own(h
         assert (answer.revoked, answer.superseded, answer.state) == ((), False, "active")
         assert await hand.engine.reap() == 0
     assert (await hand.succeed(running, "of old")).status == "applied"
-    assert (await hand.engine.get(id_))["result"] == {"only": "of old"}
+    assert (await hand.get(id_))["result"] == {"only": "of old"}
 
 
 async def test_an_earlier_life_does_not_speak_for_a_later_one(hand):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from tenax import Retry, context, task
 from tenax.embed import local_worker
 from tenax.engine.engine import Engine
+from tenax.model.execution_views import Event
 from tenax.model.wire import Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database
@@ -36,13 +38,13 @@ async def opened(stack: AsyncExitStack, url: str, home: Path) -> Engine:
     return await stack.enter_async_context(Engine(database, settings).running())
 
 
-async def finished(engine: Engine, execution_id: int) -> list[dict]:
+async def finished(engine: Engine, execution_id: int) -> Sequence[Event]:
     cursor = None
     while True:
         news = await engine.news(execution_id, cursor=cursor, wait=20)
-        if any(e["type"] in ("execution_completed", "execution_failed") for e in news["events"]):
-            return list(await engine.events(execution_id))
-        cursor = news["cursor"]
+        if any(e.type in ("execution_completed", "execution_failed") for e in news.events):
+            return await engine.events(execution_id)
+        cursor = news.cursor
 
 
 async def test_work_submitted_to_one_server_is_run_by_the_workers_of_another(any_database_url, tmp_path):
@@ -52,7 +54,7 @@ async def test_work_submitted_to_one_server_is_run_by_the_workers_of_another(any
         [submitted] = await asked.submit([Submission(source=SOURCE)])
         async with asyncio.timeout(30):
             events = await finished(asked, submitted.id)
-        assert {e["data"]["worker"] for e in events if e["type"] == "action_started"} == {"far"}
+        assert {e.data["worker"] for e in events if e.type == "action_started"} == {"far"}
 
 
 async def test_three_engines_share_the_work_and_decide_once(any_database_url, tmp_path):
@@ -65,12 +67,12 @@ async def test_three_engines_share_the_work_and_decide_once(any_database_url, tm
             histories = await asyncio.gather(*(finished(engines[0], id_) for id_ in ids))
     workers: Counter[str] = Counter()
     for id_, events in zip(ids, histories, strict=True):
-        kinds = Counter((e["type"], e["step"], e["attempt"]) for e in events)
+        kinds = Counter((e.type, e.step, e.attempt) for e in events)
         assert max(kinds.values()) == 1, "nothing is decided twice"
-        started = [e for e in events if e["type"] == "action_started"]
-        assert len([e for e in started if e["step"] == "a"]) == 1 + id_ % 3
-        assert events[-1]["type"] == "execution_completed"
-        workers.update(e["data"]["worker"] for e in started)
+        started = [e for e in events if e.type == "action_started"]
+        assert len([e for e in started if e.step == "a"]) == 1 + id_ % 3
+        assert events[-1].type == "execution_completed"
+        workers.update(e.data["worker"] for e in started)
     assert len(workers) == 3
 
 

@@ -50,7 +50,7 @@ async def test_a_plan_that_cannot_be_read_keeps_no_server_from_its_other_work(ha
     await later.engine.sweep()
     assert await later.status(good) == "completed"
     with pytest.raises(Conflict, match="stored by another version of Tenax"):
-        await later.engine.get(bad)
+        await later.get(bad)
     assert await later.engine.cancel(bad, actor="ann") is True
 
 
@@ -99,7 +99,7 @@ async def test_and_what_it_did_is_undone(hand):
     undoing = await hand.lease_one()
     assert (undoing.step, undoing.compensates, undoing.spec["args"]) == ("call", True, {"got": {"x": "done"}})
     await hand.succeed(undoing)
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["compensation"]) == ("failed", "completed")
 
 
@@ -121,7 +121,7 @@ workflow:
     undo = await hand.lease_one()
     assert (undo.step, undo.compensates) == ("a", True)
     await hand.succeed(undo)
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["failure"]["reason"]) == ("failed", "execution_deadline")
 
 
@@ -132,7 +132,7 @@ workflow:
 async def test_a_signal_whose_name_is_none_fails_the_step_and_asks_for_no_approval(hand, name):
     source = "name: p\ninput: {n: {}}\nworkflow: [{step: w, type: wait, signal: '{{ input.n }}'}]\n"
     id_ = await begun(hand, source, input={"n": name})
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
     assert "`signal` of step w: it must give the name of a signal" in failure["message"]
     with pytest.raises(Conflict):
@@ -151,7 +151,7 @@ workflow:
         work = {a.step: a for a in await hand.lease()}
         await hand.fail(work["b"], fatal=True, message="no")
         assert (await hand.succeed(work["a"], result)).verdict == "stop"
-        step = (await hand.engine.get(id_))["steps"]["a"]
+        step = (await hand.get(id_))["steps"]["a"]
         assert step["status"] == status
         assert (await hand.types(id_))[-2] == kind
         assert (step["failure"] or {}).get("reason") == (None if result else "execution_ended")
@@ -202,7 +202,7 @@ async def test_the_end_of_a_child_is_heard_by_the_sweep_though_its_first_item_wa
     await hand.sql("delete from tenax.inbox")
     await hand.engine.sweep()
     await hand.settle_down()
-    assert (await hand.engine.get(id_))["result"] == {"call": {"x": 1}}
+    assert (await hand.get(id_))["result"] == {"call": {"x": 1}}
 
 
 async def test_a_lost_compensation_is_found_where_a_fan_out_was_open_too(hand):
@@ -236,12 +236,12 @@ async def test_after_a_gap_only_what_began_before_it_is_spared(hand):
     new = await begun(hand, TELLER.replace("1m", "5s"))
     await hand.clock.advance(5)
     await hand.settle_down()
-    assert (await hand.engine.get(new))["failure"]["reason"] == "wait_deadline", "that had its time"
+    assert (await hand.get(new))["failure"]["reason"] == "wait_deadline", "that had its time"
     assert await hand.status(old) == "running"
     await hand.wait(LEASE - 6)
     assert await hand.status(old) == "running", "it is spared for one lease"
     await hand.wait(1)
-    assert (await hand.engine.get(old))["failure"]["reason"] == "wait_deadline"
+    assert (await hand.get(old))["failure"]["reason"] == "wait_deadline"
 
 
 async def test_a_gap_lengthens_no_wait_that_has_time_left_and_no_sleep(hand):

@@ -126,13 +126,13 @@ async def test_news_number_what_is_new_as_the_whole_history_does(hand):
     seen, cursor = [], None
     for slots in (40, 7, 3):
         leased = await hand.lease(slots=slots)
-        news = await hand.engine.news(id_, cursor=cursor)
+        news = await hand.news(id_, cursor=cursor)
         await hand.engine.report(reported(leased, Outcome("succeeded", 1)))
         seen += news["events"]
         cursor = news["cursor"]
-    last = await hand.engine.news(id_, cursor=cursor)
-    assert [*seen, *last["events"]] == list(await hand.engine.events(id_))
-    assert (await hand.engine.news(id_, cursor=last["cursor"]))["events"] == []
+    last = await hand.news(id_, cursor=cursor)
+    assert [*seen, *last["events"]] == list(await hand.events(id_))
+    assert (await hand.news(id_, cursor=last["cursor"]))["events"] == []
 
 
 # -- heartbeats

@@ -44,7 +44,7 @@ async def test_results_that_are_too_large_for_one_list_fail_the_step(hand):
     await hand.succeed(leased[1])
     await hand.sql("update tenax.item_result set result = to_jsonb(repeat('x', 140000000))")
     assert (await hand.succeed(leased[2])).verdict == "complete"
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     failure = execution["failure"]
     assert (execution["status"], failure["step"]) == ("failed", "each")
     assert (failure["class"], failure["reason"]) == ("invalid", "result_too_large")
@@ -166,7 +166,7 @@ async def test_steps_that_are_carried_over_one_after_the_other_are_not_run_again
     again = await hand.lease_one()
     assert again.step == "e", "it alone had not succeeded"
     await hand.succeed(again)
-    execution = await hand.engine.get(new)
+    execution = await hand.get(new)
     assert execution["status"] == "completed"
     assert (await hand.types(new)).count("step_enqueued") == 1
 
@@ -193,7 +193,7 @@ async def test_what_a_retry_carries_over_is_undone_when_it_fails(hand, times):
         ("each", 0, {"item": "x", "index": 0, "got": "X"}),
         ("first", None, {"got": "begun"}),
     ]
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["compensation"]) == ("failed", "completed")
     assert execution["steps"]["each"]["result"] == ["X", None, "Z"]
 
@@ -217,7 +217,7 @@ async def test_a_value_that_stood_in_has_nothing_to_undo_however_often_it_is_car
         id_ = await retried(hand, id_)
     await give_up(hand, await hand.lease_one())
     assert await undone(hand) == []
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["compensation"]) == ("failed", "completed")
     assert execution["steps"]["first"]["result"] == "instead"
 

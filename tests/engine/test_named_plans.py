@@ -44,7 +44,7 @@ async def task_of(hand: Hand, execution_id: int) -> str:
 
 
 async def _belongs(hand: Hand, execution_id: int, to: int) -> bool:
-    execution = await hand.engine.get(execution_id)
+    execution = await hand.get(execution_id)
     return execution_id == to or (execution["parent"] or {}).get("execution_id") == to
 
 

@@ -14,7 +14,7 @@ from tenax.model.wire import Assignment
 
 
 async def unserved(hand: Hand, id_: int, step: str = "only") -> dict | None:
-    return (await hand.engine.get(id_))["steps"][step]["unserved"]
+    return (await hand.get(id_))["steps"][step]["unserved"]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ async def test_work_that_nobody_is_able_to_run_says_so_at_once(hand, worker, key
     labels = {"zone": "b"} if keys else {}
     assert await unserved(hand, id_) == {
         "reason": why,
-        "since": (await hand.engine.get(id_))["created_at"],
+        "since": (await hand.get(id_))["created_at"],
         "queue": "default",
         "labels": labels,
         "idle": [],
@@ -97,7 +97,7 @@ async def test_work_that_no_worker_is_able_to_run_for_too_long_fails_as_any_othe
     await live(hand, 70, "w1")
     await live(hand, 70, "w1")
     assert (await hand.types(id_))[4:] == ["queue_expired", "step_retry", "queue_expired", *EXHAUSTED]
-    assert (await hand.engine.get(id_))["failure"]["class"] == "worker_unavailable"
+    assert (await hand.get(id_))["failure"]["class"] == "worker_unavailable"
 
 
 @pytest.mark.settings(worker_wait=60.0)

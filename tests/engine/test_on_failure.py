@@ -19,7 +19,7 @@ async def test_continue_lets_what_depends_on_it_go_on(hand):
     b = await hand.lease_one()
     assert b.spec["args"] == {"status": "failed", "got": None, "why": "a broke"}
     await hand.succeed(b, "ok")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"b": "ok"})
     assert statuses(execution) == {"a": "failed", "b": "completed"}
     assert execution["steps"]["a"]["on_failure"] == "continue"
@@ -36,7 +36,7 @@ async def test_it_counts_only_once_the_retries_are_used_up(hand):
     assert await hand.status(id_) == "running"
     await hand.clock.advance(1)
     await hand.fail(await hand.lease_one())
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"a": None})
     assert (await hand.types(id_))[-3:] == [
         "step_retry_exhausted",
@@ -83,12 +83,12 @@ async def test_a_value_stands_in_for_the_result(hand):
     assert b.spec["args"]["status"] == "completed"
     assert {k: v for k, v in b.spec["args"]["got"].items() if k != "why"} == expected
     await hand.succeed(b)
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     a = execution["steps"]["a"]
     assert (execution["status"], a["status"], a["on_failure"]) == ("completed", "completed", "value")
     assert a["result"] == {**expected, "why": a["failure"]["reason"]}
     assert a["failure"]["message"] == "a broke", "why it was needed is kept"
-    events = [e for e in await hand.engine.events(id_) if e["step"] == "a"][-2:]
+    events = [e for e in await hand.events(id_) if e["step"] == "a"][-2:]
     assert [(e["type"], e["data"]["on_failure"]) for e in events] == [
         ("step_failed_terminal", "value"),
         ("step_completed", "value"),
@@ -109,9 +109,7 @@ async def test_a_value_that_cannot_be_had_fails_the_step_and_says_why(hand):
     assert failure["message"].startswith("`on_failure` of step a: ")
     a = execution["steps"]["a"]
     assert a["failure"]["message"] == failure["message"], "the step's own record says so too"
-    told = [
-        e["data"] for e in await hand.engine.events(execution["id"]) if e["type"] == "step_failed_terminal"
-    ]
+    told = [e["data"] for e in await hand.events(execution["id"]) if e["type"] == "step_failed_terminal"]
     assert [d.get("on_failure") for d in told] == ["value", None]
     assert told[0]["failure"]["message"] == "a broke"
 
@@ -144,7 +142,7 @@ async def test_a_fan_out_that_failed_is_forgiven_as_any_step(hand, on_failure, s
     assert (seen.step, seen.spec["args"]["got"]) == ("after", result)
     assert [(f["item"], f["message"]) for f in seen.spec["args"]["failed"]] == [(1, "broken")]
     await hand.succeed(seen)
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     each = execution["steps"]["each"]
     assert (execution["status"], each["status"], each["result"]) == ("completed", status, result)
     assert each["items"]["cancelled"] == 1
@@ -159,7 +157,7 @@ async def test_a_fan_out_falls_back_on_a_fan_out(hand):
     again = await hand.lease_one()
     assert (again.step, again.spec["args"]) == ("spare", {"item": 1})
     await hand.succeed(again, "mended")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"each": ["mended"]})
 
 
@@ -169,7 +167,7 @@ async def test_a_broken_value_of_a_fan_out_leaves_its_results_readable(hand):
     leased = by_item(await hand.lease())
     await hand.succeed(leased[0], "zero")
     await give_up(hand, leased[1])
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["failure"]["reason"]) == ("failed", "template_error")
     each = execution["steps"]["each"]
     assert (each["status"], each["result"]) == ("failed", ["zero", None])

@@ -23,7 +23,7 @@ async def test_a_fallback_runs_only_where_the_step_failed_and_lends_its_result(h
     c = await hand.lease_one()
     assert c.spec["args"] == {"status": "failed", "got": "from plan b"}
     await hand.succeed(c, "ok")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"c": "ok"})
     assert statuses(execution) == {"a": "failed", "plan_b": "completed", "c": "completed"}
     assert execution["steps"]["c"]["needs"] == ["a", "plan_b"]
@@ -68,7 +68,7 @@ async def test_a_chain_of_fallbacks(hand, failing, ran, result):
         await (give_up(hand, a) if a.step in failing else hand.succeed(a, a.step))
         if await hand.status(id_) == "failed":
             break
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert {name: s for name, s in statuses(execution).items() if name != "end"} == ran
     if result is None:
         assert statuses(execution)["end"] == "unreachable"

@@ -28,7 +28,7 @@ async def test_large_definitions_make_room_for_each_other(hand: Hand) -> None:
         assert core.definitions.weight <= SHARE
     assert core.plans.weight > SHARE / 2, "what fits is kept"
     # One that had to go is read again when it is needed.
-    assert len((await hand.engine.get(ids[0]))["steps"]) == 100
+    assert len((await hand.get(ids[0]))["steps"]) == 100
 
 
 @embedded_only
@@ -40,7 +40,7 @@ async def test_one_that_is_larger_than_the_memory_works_all_the_same(hand: Hand)
     assert await hand.status(execution_id) == "completed"
     await hand.engine.store_workflow(definition("stored", 3))
     for _ in range(2):
-        assert (await hand.engine.get(await hand.submit(None, workflow="stored")))["workflow"] == "stored"
+        assert (await hand.get(await hand.submit(None, workflow="stored")))["workflow"] == "stored"
 
 
 def test_the_weight_of_a_plan_grows_with_its_steps_and_values() -> None:

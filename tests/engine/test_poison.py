@@ -53,7 +53,7 @@ async def test_an_item_that_costs_three_different_workers_their_lease_is_quarant
     id_ = await quarantined(hand)
     assert (await hand.types(id_))[-3:] == ["action_started", "lease_expired", "retry_held"]
     assert await hand.lease("good") == []
-    step = (await hand.engine.get(id_))["steps"]["only"]
+    step = (await hand.get(id_))["steps"]["only"]
     assert (step["status"], step["attempt"], step["unserved"]) == ("held", 3, None)
     assert step["held"]["rule"] == "poison"
     assert (step["held"]["item"], step["held"]["lost_by"]) == (None, ["a", "b", "c"])
@@ -120,7 +120,7 @@ async def test_of_two_workers_it_takes_both_and_three_losses(hand):
         assert await hand.lease(worker, slots=1)
         await live(hand, 30, other)
         await live(hand, 1, "a", "b")
-        assert (await hand.engine.get(id_))["steps"]["only"]["status"] == status
+        assert (await hand.get(id_))["steps"]["only"]["status"] == status
     assert await losses(hand, "a", "b") == [0, 0]
 
 
@@ -145,7 +145,7 @@ async def test_what_was_lost_beside_it_is_not_quarantined(hand):
         else:
             await hand.succeed(assignment)
     assert [await hand.status(id_) for id_ in innocent] == ["completed"] * 3
-    assert (await hand.engine.get(poison))["steps"]["only"]["status"] == "held"
+    assert (await hand.get(poison))["steps"]["only"]["status"] == "held"
     await hand.look()
     assert await losses(hand, "a", "b") == [0, 0]
 
@@ -169,16 +169,16 @@ async def test_a_person_releases_it_and_one_more_loss_quarantines_it_again(hand)
     id_ = await quarantined(hand)
     assert (await hand.engine.retry(id_, actor="ann", reason="mended")).steps == ["only"]
     assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
-    step = (await hand.engine.get(id_))["steps"]["only"]
+    step = (await hand.get(id_))["steps"]["only"]
     assert (step["status"], step["held"]) == ("retrying", None)
     assert (await item_row(hand))["expires_at"] is None
 
     await killed(hand, "a")
-    assert (await hand.engine.get(id_))["steps"]["only"]["status"] == "held"
+    assert (await hand.get(id_))["steps"]["only"]["status"] == "held"
     assert (await hand.types(id_)).count("retry_held") == 2
     await hand.engine.retry(id_, actor="ann")
     await hand.succeed(await take(hand, "good"), "at last")
-    assert (await hand.engine.get(id_))["result"] == {"only": "at last"}
+    assert (await hand.get(id_))["result"] == {"only": "at last"}
 
 
 async def test_a_person_releases_what_should_have_been_given_up_by_now(hand):
@@ -188,7 +188,7 @@ async def test_a_person_releases_what_should_have_been_given_up_by_now(hand):
     await hand.engine.retry(id_, actor="ann", reason="mended")
     assert (await hand.types(id_))[-3:] == ["operator_action", "retry_released", "retry_rescheduled"]
     await hand.succeed(await take(hand, "good"), "at last")
-    assert (await hand.engine.get(id_))["result"] == {"only": "at last"}
+    assert (await hand.get(id_))["result"] == {"only": "at last"}
 
 
 async def with_poison_after(hand: Hand, limit: int) -> Hand:
@@ -279,7 +279,7 @@ async def test_a_hold_ends_in_a_failure_that_uses_no_attempt(hand):
     assert failed["attempts"] == 3
     assert failed["failure"]["reason"] == "hold_expired"
     assert failed["decision"]["after"]["counted"] == failed["decision"]["before"]["counted"] == 3
-    step = (await hand.engine.get(id_))["steps"]["only"]
+    step = (await hand.get(id_))["steps"]["only"]
     assert (step["status"], step["attempt"], len(step["attempts"])) == ("failed", 3, 3)
 
 
@@ -333,7 +333,7 @@ async def test_an_item_of_a_fan_out_is_released(hand):
     assert await counts(hand, id_) == {"total": 1, "held": 1}
     await hand.engine.retry(id_, actor="ann")
     await hand.succeed(await take(hand, "good"), 7)
-    assert (await hand.engine.get(id_))["result"] == {"each": [7]}
+    assert (await hand.get(id_))["result"] == {"each": [7]}
 
 
 async def undoing_held(hand: Hand) -> int:
@@ -348,7 +348,7 @@ async def undoing_held(hand: Hand) -> int:
 @pytest.mark.settings(max_hold=60.0)
 async def test_a_compensation_is_quarantined_and_fails_when_its_hold_is_over(hand):
     id_ = await undoing_held(hand)
-    held = (await hand.engine.get(id_))["steps"]["a"]["held"]
+    held = (await hand.get(id_))["steps"]["a"]["held"]
     assert (held["rule"], held["lost_by"]) == ("poison", ["a", "b", "c"])
     assert await losses(hand, "a", "b", "c") == [0, 0, 0]
     await live(hand, 60, "good")
@@ -364,7 +364,7 @@ async def test_a_compensation_is_released(hand):
     id_ = await undoing_held(hand)
     await hand.engine.retry(id_, actor="ann")
     assert (await compensation_of(hand, id_, "a"))["status"] == "retrying"
-    assert (await hand.engine.get(id_))["steps"]["a"]["status"] == "completed"
+    assert (await hand.get(id_))["steps"]["a"]["status"] == "completed"
     await hand.succeed(await take(hand, "good"))
     assert await standing(hand, id_) == ("failed", "completed")
 
@@ -384,7 +384,7 @@ async def test_a_lost_row_of_a_held_item_comes_back_held_until_the_same_end(hand
     await hand.sql("delete from tenax.item")
     assert await after.engine.recover() == [id_], "and so once more"
     assert await item_row(hand) == before
-    assert (await after.engine.get(id_))["steps"]["only"]["held"]["rule"] == "poison"
+    assert (await after.get(id_))["steps"]["only"]["held"]["rule"] == "poison"
     await after.engine.retry(id_, actor="ann")
     assert (await take(after, "good")).attempt == 4
 

@@ -134,7 +134,7 @@ async def test_a_failing_execution_starts_nothing_but_undoes_what_still_succeede
     assert (undo.step, undo.compensates, undo.spec["args"]) == ("a", True, {"undo": 1})
     assert await decided_from_memory(hand, success(undo)) == set(), "what undoes a step is no success of it"
     assert (await hand.succeed(undo)).status == "applied"
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["compensation"]) == ("failed", "completed")
     assert await hand.counts(
         id_, "action_completed", "compensation_completed", "execution_failed", "step_enqueued"
@@ -160,7 +160,7 @@ async def test_the_only_goal_does_not_end_an_execution_that_has_more_to_do(hand)
     assert await answered(hand, success(first["b"], 1)) == [APPLIED]
     assert await hand.status(id_) == "running"
     assert await answered(hand, success(first["a"], 1)) == [APPLIED]
-    assert (await hand.engine.get(id_))["result"] == {"b": 1}
+    assert (await hand.get(id_))["result"] == {"b": 1}
     assert await hand.counts(id_, "execution_completed") == (1,)
 
 
@@ -189,7 +189,7 @@ async def test_both_leases_of_one_item_in_one_batch(hand):
         new = await hand.lease_one()
         told = [success(old, "old"), success(new, "new")][::order]
         assert await answered(hand, *told) == [LATE, APPLIED][::order]
-        assert (await hand.engine.get(id_))["steps"]["s0"]["result"] == "new"
+        assert (await hand.get(id_))["steps"]["s0"]["result"] == "new"
         assert await hand.counts(
             id_, "late_result", "action_completed", "step_completed", "step_enqueued"
         ) == (1, 1, 1, 2)
@@ -310,7 +310,7 @@ async def test_two_items_of_one_execution(hand):
         told = [success(a, a.step) for a in await hand.lease()]
         assert await answered(hand, *told) == [APPLIED] * len(told)
     assert await hand.lease() == []
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"b": "b", "d": "d"})
     assert await hand.counts(id_, "action_error", "step_retry", *STEP_DONE) == (3, 3, 4, 4)
     assert await hand.counts(id_, "step_enqueued", "execution_completed") == (4, 1)
@@ -364,7 +364,7 @@ async def test_the_parent_hears_of_a_child_whose_last_step_is_like_any_other(han
     await refused(hand, child, success(b, 2))
     assert await answered(hand, success(b, 2)) == [APPLIED]
     await hand.settle_down()
-    assert (await hand.engine.get(id_))["result"] == {"call": {"s1": 2}}
+    assert (await hand.get(id_))["result"] == {"call": {"s1": 2}}
     assert await hand.types(child) == CHAIN_DONE
     assert await hand.counts(id_, "action_completed") == (1,)
 
@@ -381,7 +381,7 @@ async def test_an_execution_that_retries_another_is_decided_step_by_step_to_its_
         assert await answered(hand, success(a, step)) == [APPLIED]
     last = await hand.lease_one()
     assert await decided_from_memory(hand, success(last, "end")) == {last.item_id}
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["result"]) == ("completed", {"s3": "end"})
     assert execution["steps"]["s0"]["result"] == "kept"
     assert await hand.counts(id_, "action_completed") == (3,)
@@ -441,7 +441,7 @@ async def test_each_failure_of_a_batch_has_a_roll_of_its_own(hand):
     delays = []
     for id_ in ids:
         [explained] = await hand.engine.explain(id_)
-        waits = (await hand.engine.events(id_))[-1]["data"]
+        waits = (await hand.events(id_))[-1]["data"]
         assert waits["decision"]["roll"] == waits["decision"]["delay"]["roll"]
         assert waits["delay_seconds"] == waits["decision"]["delay"]["delay"]
         assert f"retried in {format_duration(waits['delay_seconds'])} (" in explained.decision["reason"]

@@ -186,7 +186,7 @@ async def test_it_goes_to_whoever_has_least_to_do(hand):
     assert (await given(idle)).execution_id == id_
     again = await hand.submit()
     assert (await given(busy)).execution_id == again
-    events = await hand.engine.events(again)
+    events = await hand.events(again)
     assert events[-1]["data"]["worker"] == "busy"
 
 

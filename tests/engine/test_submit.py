@@ -47,7 +47,7 @@ async def kept(hand: Hand, execution_id: int) -> list[Any]:
             execution_id,
         )
         rows.append([json.loads(row["row"]) for row in found])
-    events = await hand.engine.events(execution_id)
+    events = await hand.events(execution_id)
     return [*rows, [{k: v for k, v in e.items() if k not in ("id", "execution_id")} for e in events]]
 
 

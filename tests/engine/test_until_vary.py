@@ -48,7 +48,7 @@ async def poll_once(hand: Hand, result: Any, delay: float = 5) -> Assignment:
 
 
 async def decisions_made_again(hand: Hand, id_: int) -> int:
-    return check_decisions(await plan_of(hand, id_), await hand.engine.events(id_))
+    return check_decisions(await plan_of(hand, id_), await hand.events(id_))
 
 
 # -- until
@@ -81,7 +81,7 @@ async def test_a_success_that_is_not_done_runs_again_after_its_delay_uncounted(h
     [retry] = await hand.data_of(id_, "step_retry")
     assert (retry["delay_seconds"], retry["last_error"]) == (5.0, None)
     assert retry["decision"]["after"]["counted"] == 0
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["result"] == {"job": {"done": True}}
     assert (execution["steps"]["job"]["counted"], execution["steps"]["job"]["polls"]) == (1, 1)
     assert await decisions_made_again(hand, id_) == 2
@@ -97,7 +97,7 @@ async def test_a_step_polls_a_thousand_times_without_an_attempt_counted_over_a_r
     last = await hand.lease_one()
     assert (last.attempt, last.spec["args"]["last"]) == (1001, {"done": False, "n": 999})
     assert (await hand.succeed(last, {"done": True})).verdict == "complete"
-    step = (await hand.engine.get(id_))["steps"]["job"]
+    step = (await hand.get(id_))["steps"]["job"]
     assert (step["counted"], step["attempt"], step["polls"]) == (1, 1001, 1000)
     after = [d["decision"]["after"] for d in await hand.data_of(id_, "step_retry")]
     assert {ledger["counted"] for ledger in after} == {0}
@@ -119,7 +119,7 @@ async def test_polls_beyond_their_limit_are_a_timeout_that_the_policy_judges(han
         ("timeout", "until_limit")
     ] * 3
     assert errors[0]["failure"]["message"] == "not done after 2 polls (max_polls of `until`)"
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["reason"], failure["attempts"]) == ("until_limit", 5)
     assert (await hand.data_of(id_, "step_retry_exhausted"))[0]["attempts"] == 3
     assert await decisions_made_again(hand, id_) == 5
@@ -145,7 +145,7 @@ async def test_a_poll_that_would_start_after_the_deadline_is_not_planned(hand):
     for _ in range(2):
         await poll_once(hand, {"done": False})
     assert (await hand.succeed(await hand.lease_one(), {"done": False})).verdict == "fail"
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("timeout", "until_limit")
     assert failure["message"] == "not done within 12s (the deadline of `until`)"
     assert await decisions_made_again(hand, id_) == 3
@@ -164,7 +164,7 @@ async def test_failures_between_polls_count_and_do_not_forget_what_was_polled(ha
     await hand.clock.advance(1)
     await poll_once(hand, {"done": False, "page": 3})
     assert (await hand.fail(await hand.lease_one())).verdict == "fail"
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["reason"], failure["attempts"]) == ("http_503", 6)
     ledgers = [d["decision"]["after"] for d in await hand.data_of(id_, "step_retry")]
     assert [(one["counted"], one["polls"]) for one in ledgers] == [(0, 1), (1, 1), (1, 2), (2, 2), (2, 3)]
@@ -174,7 +174,7 @@ async def test_failures_between_polls_count_and_do_not_forget_what_was_polled(ha
 async def test_a_condition_that_breaks_fails_the_step_and_says_why(hand):
     id_ = await hand.submit(polling("result.count > 3"))
     assert (await hand.succeed(await hand.lease_one(), {"count": [1]})).verdict == "fail"
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
     assert failure["message"].startswith("`until` cannot be evaluated: ")
     [error] = await hand.data_of(id_, "action_error")
@@ -217,7 +217,7 @@ async def test_the_items_of_a_fan_out_poll_each_for_themselves(hand):
     again = await hand.lease_one()
     assert (again.item, again.spec["args"]["last"]) == (0, {"done": False, "page": 7})
     await hand.succeed(again, {"done": True, "page": 8})
-    assert (await hand.engine.get(id_))["result"] == {"job": [{"done": True, "page": 8}, {"done": True}]}
+    assert (await hand.get(id_))["result"] == {"job": [{"done": True, "page": 8}, {"done": True}]}
     assert await decisions_made_again(hand, id_) > 0
 
 
@@ -230,7 +230,7 @@ async def test_a_lost_worker_between_polls_does_not_lose_them(hand):
     again = await hand.lease_one("w2")
     assert again.spec["args"]["last"] == {"done": False, "page": 1}
     await hand.succeed(again, {"done": True})
-    step = (await hand.engine.get(id_))["steps"]["job"]
+    step = (await hand.get(id_))["steps"]["job"]
     assert (step["counted"], step["polls"]) == (1, 1), "the lost attempt is forgiven"
     assert await decisions_made_again(hand, id_) == 3
 
@@ -269,7 +269,7 @@ async def test_each_counted_attempt_has_its_entry_and_the_last_goes_on(hand):
         {"entry": 2, "override": {"args": {"model": "b"}}},
         *[{"entry": 3, "override": {"args": {"model": "c"}}}] * 3,
     ]
-    shown = (await hand.engine.get(id_))["steps"]["ask"]["attempts"]
+    shown = (await hand.get(id_))["steps"]["ask"]["attempts"]
     assert [one["vary"] for one in shown] == started
     assert await hand.status(id_) == "completed"
 
@@ -325,9 +325,7 @@ async def test_the_items_of_a_fan_out_vary_each_for_themselves(hand):
     await hand.succeed(again)
     await hand.succeed(work[0])
     started = [
-        (e["item"], e["data"].get("vary"))
-        for e in await hand.engine.events(id_)
-        if e["type"] == "action_started"
+        (e["item"], e["data"].get("vary")) for e in await hand.events(id_) if e["type"] == "action_started"
     ]
     assert sorted(started, key=str)[:2] == [(0, None), (1, None)]
     assert started[-1] == (1, {"entry": 2, "override": {"args": {"model": "b-{{ item }}"}}})
@@ -356,7 +354,7 @@ async def test_a_rebuilt_item_still_knows_its_entry_and_what_it_polled(hand, los
         assert await hand.engine.recover() == [id_]
     again = await hand.lease_one()
     assert (again.attempt, again.spec["args"]) == (3, {"model": "b-7"})
-    assert (await hand.engine.events(id_))[-1]["data"]["vary"]["entry"] == 2
+    assert (await hand.events(id_))[-1]["data"]["vary"]["entry"] == 2
 
 
 async def test_failures_stay_failures_of_the_step_that_varies(hand):
@@ -365,6 +363,6 @@ async def test_failures_stay_failures_of_the_step_that_varies(hand):
     await hand.fail(await hand.lease_one(), status_code=500)
     await hand.settle_down()
     await hand.report(await hand.lease_one(), Outcome("failed", facts=Facts(status_code=502)))
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert (execution["status"], execution["failure"]["reason"]) == ("failed", "http_502")
     assert [bool(a["vary"]) for a in execution["steps"]["ask"]["attempts"]] == [False, True]

@@ -61,7 +61,7 @@ async def test_odd_text_stays_where_it_belongs(hand) -> None:
     for one in second:
         await hand.succeed(one, {"end": ODD})
     for number in ids:
-        got = await hand.engine.get(number)
+        got = await hand.get(number)
         assert (got["status"], got["result"]["b"]) == ("completed", {"end": stored})
 
 

@@ -47,7 +47,7 @@ async def test_a_list_says_what_each_execution_waits_for(hand):
         due,
     )
     assert await awaited(hand, approval) == {"for": "approval", "deadline_at": None}
-    child = (await hand.engine.get(parent))["steps"]["part"]["children"][0]["id"]
+    child = (await hand.get(parent))["steps"]["part"]["children"][0]["id"]
     assert await awaited(hand, parent) == {"for": "child", "child": child, "deadline_at": None}
     assert await awaited(hand, works) is None, "a worker is to run it"
     await hand.engine.cancel(approval, actor="test")
@@ -128,11 +128,11 @@ workflow:
 async def test_a_step_that_failed_shows_what_its_fallback_lent(hand):
     id_ = await hand.submit(FALLBACK)
     await give_up(hand, await hand.lease_one())
-    assert (await hand.engine.get(id_))["steps"]["now"]["result"] is None
+    assert (await hand.get(id_))["steps"]["now"]["result"] is None
     await hand.succeed(await hand.lease_one(), {"price": 3})
-    steps = (await hand.engine.get(id_))["steps"]
+    steps = (await hand.get(id_))["steps"]
     assert (steps["now"]["status"], steps["now"]["result"]) == ("failed", {"price": 3})
     assert steps["now"]["failure"]["class"] == "logical"
     good = await hand.submit(FALLBACK)
     await hand.succeed(await hand.lease_one(), {"price": 4})
-    assert (await hand.engine.get(good))["steps"]["now"]["result"] == {"price": 4}
+    assert (await hand.get(good))["steps"]["now"]["result"] == {"price": 4}

@@ -33,7 +33,7 @@ def sleeping(how: str, *, rest: str = "") -> str:
 
 
 async def step_of(hand: Hand, id_: int, step: str = "s") -> dict[str, Any]:
-    return (await hand.engine.get(id_))["steps"][step]
+    return (await hand.get(id_))["steps"][step]
 
 
 async def check_holds_no_slot(hand: Hand) -> None:
@@ -99,7 +99,7 @@ async def test_a_time_that_is_over_is_now(hand, at):
 )
 async def test_a_sleep_that_cannot_be_fails_and_says_why(hand, how, given, said):
     id_ = await begun(hand, sleeping(how), input={"t": given})
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
     assert said in failure["message"]
     assert (await hand.types(id_))[2:4] == ["action_started", "action_error"]
@@ -129,7 +129,7 @@ async def test_a_signal_ends_the_wait_with_its_data(hand):
     assert told == SignalAnswer(
         id=id_, signal="go", delivered_to=to, created=True, expected=True, names=["go"]
     )
-    assert (await hand.engine.get(id_))["result"] == {"s": {"n": 1}}
+    assert (await hand.get(id_))["result"] == {"s": {"n": 1}}
     assert await hand.types(id_) == [*STARTED, "signal_received", *STEP_DONE, "execution_completed"]
     [received] = await hand.data_of(id_, "signal_received")
     assert received == {"name": "go", "data": {"n": 1}, "actor": "ann", "key": None}
@@ -142,7 +142,7 @@ async def test_signals_that_come_early_are_kept_and_each_is_taken_once_in_order(
         told = await hand.engine.signal(id_, "go", data=n, actor="ann")
         assert told.delivered_to is None
     await hand.settle_down()
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "completed"
     assert [execution["steps"][name]["result"] for name in "ab"] == [1, 2]
     rows = await hand.sql("select data, taken_by is null as free from tenax.signal order by id")
@@ -219,7 +219,7 @@ workflow:
     assert told.delivered_to == Delivery(step="s", item=1)
     await hand.settle_down()  # the third has a place now, and its signal is there
     await hand.engine.signal(id_, "order-a", data="A", actor="ann")
-    assert (await hand.engine.get(id_))["result"] == {"s": ["A", "B", "C"]}
+    assert (await hand.get(id_))["result"] == {"s": ["A", "B", "C"]}
 
 
 async def test_a_wait_that_comes_to_its_deadline_is_a_timeout_and_waits_again_where_the_policy_says_so(hand):
@@ -232,7 +232,7 @@ async def test_a_wait_that_comes_to_its_deadline_is_a_timeout_and_waits_again_wh
     assert error["failure"]["message"] == "the signal `go` did not come by the deadline"
     assert (await hand.engine.signal(id_, "go", data="kept", actor="ann")).delivered_to is None
     await hand.wait(10)
-    assert (await hand.engine.get(id_))["result"] == {"s": "kept"}
+    assert (await hand.get(id_))["result"] == {"s": "kept"}
     step = await step_of(hand, id_)
     assert (step["attempt"], step["counted"]) == (2, 2)
 
@@ -241,7 +241,7 @@ async def test_a_wait_whose_deadlines_are_used_up_fails(hand):
     id_ = await begun(hand, WITH_DEADLINE)
     for seconds in (60, 10, 60):
         await hand.wait(seconds)
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("timeout", "wait_deadline")
     assert (await hand.types(id_))[-3:] == EXHAUSTED
 
@@ -276,7 +276,7 @@ async def test_cancel_ends_a_wait_and_pause_does_not_keep_a_signal_out(hand):
     await hand.engine.pause(id_, actor="ann")
     await hand.engine.signal(id_, "go", data=1, actor="ann")
     await hand.settle_down()
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert [execution["steps"][name]["status"] for name in "ab"] == ["completed", "queued"]
     await hand.engine.resume(id_, actor="ann")
     await hand.settle_down()
@@ -307,7 +307,7 @@ async def test_an_approval_lets_it_go_on(hand):
 async def test_a_rejection_is_a_denial_that_is_not_retried(hand):
     id_ = await begun(hand, APPROVAL.replace("type: wait", "type: wait, retry: 3"))
     await hand.engine.decide_approval(id_, "s", approved=False, actor="ann", reason="too dear")
-    execution = await hand.engine.get(id_)
+    execution = await hand.get(id_)
     assert execution["status"] == "failed"
     failure = execution["failure"]
     assert (failure["class"], failure["reason"]) == ("denied", "rejected")
@@ -318,7 +318,7 @@ async def test_a_rejection_is_a_denial_that_is_not_retried(hand):
 async def test_an_approval_has_a_deadline_too(hand):
     id_ = await begun(hand, APPROVAL.replace("type: wait", "type: wait, deadline: 1m"))
     await hand.wait(60)
-    failure = (await hand.engine.get(id_))["failure"]
+    failure = (await hand.get(id_))["failure"]
     assert failure["message"] == "the approval did not come by the deadline"
 
 
@@ -357,4 +357,4 @@ async def test_of_several_items_the_one_must_be_named(hand):
         assert told.item == item
     told = await hand.engine.decide_approval(id_, "s", approved=True, actor="bob")
     assert told.item == 2, "the only one left needs no name"
-    assert [one["by"] for one in (await hand.engine.get(id_))["result"]["s"]] == ["ann", "ann", "bob"]
+    assert [one["by"] for one in (await hand.get(id_))["result"]["s"]] == ["ann", "ann", "bob"]

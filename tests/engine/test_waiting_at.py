@@ -13,7 +13,7 @@ from scheduling import know_the_fleet, lease_all, one_step, submit_many
 async def told(hand: Hand, id_: int, what: str = "limited") -> str | None:
     """The same in the execution and in the list."""
     [listed] = [one for one in await hand.engine.list() if one.id == id_]
-    standing = (await hand.engine.get(id_))["steps"]["only"][what]
+    standing = (await hand.get(id_))["steps"]["only"][what]
     assert to_builtins(getattr(listed.waiting, what)) == standing
     return None if standing is None else standing["reason"]
 
@@ -68,7 +68,7 @@ async def test_the_limits_of_a_queue(hand):
 async def test_a_fan_out_that_runs_says_what_the_rest_of_it_waits_at(hand):
     id_ = await hand.submit(one_step(for_each=list(range(6)), parallelism=6, concurrency=2))
     assert len(await lease_all(hand)) == 2
-    step = (await hand.engine.get(id_))["steps"]["only"]
+    step = (await hand.get(id_))["steps"]["only"]
     assert step["limited"]["reason"] == "2 of 2 of `only` run (concurrency)"
 
 
@@ -78,7 +78,7 @@ async def test_who_is_able_and_kept_from_it_is_named(hand):
     await hand.engine.pause_worker("a", actor="me")
     id_ = await hand.submit()
     assert "a is paused" in (await told(hand, id_, "unserved") or "")
-    idle = (await hand.engine.get(id_))["steps"]["only"]["unserved"]["idle"]
+    idle = (await hand.get(id_))["steps"]["only"]["unserved"]["idle"]
     assert idle == [{"name": "a", "state": "paused", "state_actor": "me", "health": "healthy"}]
 
 
@@ -97,7 +97,7 @@ async def test_a_held_item_is_named_with_the_workers_it_has_cost(hand):
         await hand.lease_one(name)
         await hand.pass_time(40)
         await hand.engine.reap()
-    held = (await hand.engine.get(id_))["steps"]["only"]["held"]
+    held = (await hand.get(id_))["steps"]["only"]["held"]
     assert (held["item"], held["lost_by"]) == (0, ["a", "b", "c"])
     [item] = await hand.engine.items(id_, "only", states=["held"])
     assert item.lost_by == ["a", "b", "c"]

@@ -24,6 +24,7 @@ from told import (
 
 from tenax.model.fan_out_state import COMPENSATION_STATES, ITEM_STATES
 from tenax.model.state import ExecutionState, StepState, apply, fold
+from tenax.model.work_state import is_open
 from tenax.policy.transitions import STEP
 
 
@@ -129,7 +130,7 @@ def test_what_the_server_carries_out_is_running_and_says_what_it_waits_for(waiti
     begun = started(1, worker=None, waiting=waiting, **({"child": 7} if waiting["for"] == "child" else {}))
     step = state_of("step_enqueued", begun)
     assert (step.status, step.waiting) == ("running", waiting)
-    assert step.as_dict()["waiting"] == waiting
+    assert step.shown()["waiting"] == waiting
     assert step.attempts[0].child == (7 if waiting["for"] == "child" else None)
     over = state_of("step_enqueued", begun, succeeded(1), "step_completed")
     assert (over.status, over.waiting) == ("completed", None)
@@ -224,8 +225,7 @@ def test_the_results_of_a_fan_out_keep_their_order_and_failed_items_are_null():
     assert counts_of(step) == {"total": 3, "succeeded": 2, "failed": 1}
     assert (step.items[0].status, step.items[0].failure, step.items[0].tolerated) == ("failed", FAILURE, True)
     assert [attempt.outcome for attempt in step.items[1].attempts] == ["failed", "succeeded"]
-    body = step.as_dict()
-    assert (body["for_each"], body["items"]["succeeded"]) == (True, 2)
+    assert step.shown()["items"]["succeeded"] == 2
 
 
 def test_an_empty_list():
@@ -270,7 +270,7 @@ def test_an_item_that_waits_for_something_outside_is_accepted():
         "accepted",
         {"for": "approval"},
     )
-    assert step.as_dict()["waiting"] == {"for": "approval", "item": 1}
+    assert step.shown()["waiting"] == {"for": "approval", "item": 1}
 
 
 def test_when_a_fan_out_retries_it_is_due_with_the_first_of_its_items():
@@ -279,7 +279,7 @@ def test_when_a_fan_out_retries_it_is_due_with_the_first_of_its_items():
         started(1, 0), failed(1, 0), retried(1, 0, available_at="2026-01-01T02:00:00Z"),
         started(1, 1), failed(1, 1), retried(1, 1, available_at="2026-01-01T01:30:00Z"),
     )  # fmt: skip
-    assert (step.status, step.as_dict()["available_at"]) == ("retrying", "2026-01-01T01:30:00Z")
+    assert (step.status, step.shown()["available_at"]) == ("retrying", "2026-01-01T01:30:00Z")
 
 
 def test_a_large_fan_out_is_folded_in_linear_time():
@@ -320,8 +320,8 @@ def test_a_compensation_has_states_of_its_own(status):
     assert (step.status, step.result, len(step.attempts)) == ("completed", "done", 1), "the step's own stay"
     assert step.compensation is not None
     assert step.compensation.status == status
-    body = step.as_dict()["compensation"]
-    assert (body["status"], body["items"], len(body["attempts"])) == (
+    shown = step.compensation.view()
+    assert (shown.status, shown.items, len(shown.attempts)) == (
         status,
         None,
         0 if status == "queued" else 1,
@@ -361,7 +361,7 @@ def test_the_compensations_of_a_fan_out_stand_together():
     over = state_of(*events, compensated("started", 0, 1), compensated("failed", 0, 1, failure=FAILURE))
     assert over.compensation is not None
     assert over.compensation.status == "failed"
-    items = over.compensation.as_dict()["items"]
+    items = over.compensation.counts()
     assert {name: count for name, count in items.items() if count} == {
         "total": 2,
         "completed": 1,
@@ -425,8 +425,8 @@ def test_no_order_of_events_breaks_it_and_the_counts_are_those_of_the_items(writ
         apply(state, event)
     for step in state.steps.values():
         assert step.status in STEP
-        step.as_dict()
-        numbers = [attempt.attempt for attempt in step.attempts if attempt.open]
+        step.shown()
+        numbers = [attempt.attempt for attempt in step.attempts if is_open(attempt)]
         assert step.waiting is None or numbers
         if step.fan_out is not None:
             counts = step.fan_out.counts()

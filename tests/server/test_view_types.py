@@ -8,7 +8,7 @@ from inspect import cleandoc
 import msgspec
 import pytest
 
-from tenax.model import views
+from tenax.model import execution_views, views
 from tenax.server import answers, fleet_answers
 
 
@@ -27,7 +27,10 @@ def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():
         (answers.EXPLANATIONS, views.Explanation),
         (answers.STORED_WORKFLOW, views.StoredWorkflow),
         (answers.WORKFLOWS, views.WorkflowInfo),
+        (answers.EXECUTION, execution_views.Execution),
         (answers.EXECUTIONS, views.ExecutionSummary),
+        (answers.EVENTS, execution_views.Event),
+        (answers.NEWS, execution_views.News),
         (answers.ITEMS, views.ItemInfo),
         (fleet_answers.QUEUES, views.Queue),
         (fleet_answers.LIMITED, views.LimitAnswer),

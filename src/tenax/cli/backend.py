@@ -18,6 +18,7 @@ from tenax.settings import Settings
 if TYPE_CHECKING:
     from tenax.cli.flags import Where
     from tenax.engine.engine import Engine
+    from tenax.model.execution_views import Event, News
     from tenax.model.queue_limits import QueueLimits
     from tenax.model.wire import Submission, Submitted
 
@@ -48,11 +49,9 @@ class Backend(Protocol):
 
     async def list(self, wanted: Wanted) -> list[dict[str, Any]]: ...
 
-    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]: ...
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]: ...
 
-    async def news(
-        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
-    ) -> dict[str, Any]: ...
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News: ...
 
     async def explain(
         self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None

@@ -42,7 +42,7 @@ async def _cancelled(settings: Settings, execution_id: int, reason: str | None) 
     async with open_backend(settings) as backend:
         changed = await backend.cancel(execution_id, reason=reason)
         events = await backend.events(execution_id) if changed else ()
-        running = any(e["type"] == "item_cancelled" and e["data"].get("was") == "leased" for e in events)
+        running = any(e.type == "item_cancelled" and e.data.get("was") == "leased" for e in events)
         return changed, running
 
 

@@ -1,4 +1,6 @@
-"""The verbs that commands need, on the database itself. Views become plain values: over HTTP commands get the same."""
+"""The verbs that commands need, on the database itself. Views but for events become plain values: over HTTP commands get the
+same.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from msgspec import to_builtins
 from tenax.cli.backend import Wanted, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
+from tenax.model.execution_views import Event, News
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 
@@ -30,7 +33,7 @@ class DatabaseBackend:
         return submitted
 
     async def get(self, execution_id: int) -> dict[str, Any]:
-        return await self._engine.get(check_id(execution_id))
+        return dict(to_builtins(await self._engine.get(check_id(execution_id))))
 
     async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
         found = await self._engine.list(
@@ -44,12 +47,10 @@ class DatabaseBackend:
         )
         return [to_builtins(one) for one in found]
 
-    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
         return await self._engine.events(check_id(execution_id), after=after)
 
-    async def news(
-        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
-    ) -> dict[str, Any]:
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
         return await self._engine.news(check_id(execution_id), cursor=cursor, wait=wait)
 
     async def explain(

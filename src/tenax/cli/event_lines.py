@@ -11,9 +11,8 @@ from tenax.cli.flags import Where
 from tenax.cli.fleet_words import fleet_event_words, is_of_worker
 from tenax.cli.output import one_line
 from tenax.model.durations import format_duration
+from tenax.model.execution_views import Event
 from tenax.policy.progress import uncounted_progress
-
-Event = Mapping[str, Any]
 
 _WHY_NOT = {
     "attempts_exhausted": "attempts used up",
@@ -55,8 +54,8 @@ class Teller:
     def words(self, event: Event) -> str:
         """What happened, in the words of the vocabulary; step, item and time are the caller's to print."""
         compensates = is_of_compensation(event)
-        whose = (event["step"], event["item"], compensates)
-        after = event["data"].get("decision", {}).get("after")
+        whose = (event.step, event.item, compensates)
+        after = event.data.get("decision", {}).get("after")
         if after:
             self._counted[whose] = after["counted"]
         words = _words(event, self._counted.get(whose, 0))
@@ -64,17 +63,17 @@ class Teller:
 
 
 def is_of_compensation(event: Event) -> bool:
-    return bool(event["type"].startswith("compensation_") or event["data"].get("compensation"))
+    return bool(event.type.startswith("compensation_") or event.data.get("compensation"))
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
     """By their time: steps that run side by side are written down in whatever order their transactions end."""
-    return sorted(events, key=lambda event: (moment(event["at"]), event["seq"]))
+    return sorted(events, key=lambda event: (moment(event.at), event.seq))
 
 
 def _words(event: Event, counted: int) -> str:
-    data, number = event["data"], event["attempt"]
-    match event["type"]:
+    data, number = event.data, event.attempt
+    match event.type:
         case "step_enqueued" if "items" in data:
             return f"enqueued: {counted_items(data['items'])}, {data.get('parallelism', 1):,} at a time"
         case "action_started" | "compensation_started":
@@ -117,7 +116,7 @@ def _end_words(kind: str, data: Mapping[str, Any]) -> str | None:
             return None
 
 
-def _started(data: Mapping[str, Any], number: int, counted: int) -> str:
+def _started(data: Mapping[str, Any], number: int | None, counted: int) -> str:
     limit = data.get("retry", {}).get("max_attempts")
     words = f"attempt {attempt_of(number, limit, counted)} started"
     if data.get("worker"):
@@ -263,7 +262,7 @@ def why_held(rule: str | None) -> str:
     return _WHY_HELD.get(rule, rule) if rule else ""
 
 
-def attempt_of(number: int, limit: int | None, counted: int) -> str:
+def attempt_of(number: int | None, limit: int | None, counted: int) -> str:
     """`2 of 3`. Attempts that do not count (snoozed, handed back, forgiven) have numbers too: then both are said."""
     if limit is None:
         return f"{number}"

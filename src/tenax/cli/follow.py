@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 from tenax.cli.event_lines import in_order
 from tenax.cli.live import View
 from tenax.errors import Unreachable
+from tenax.model.execution_views import News
 
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 PARK_SECONDS = 15.0
@@ -22,13 +23,11 @@ T = TypeVar("T")
 
 
 class Source(Protocol):
-    """The engine in this process, or the client of a server elsewhere."""
+    """What `follow` needs of a `Backend`."""
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
-    async def news(
-        self, execution_id: int, *, cursor: str | None = None, wait: float = 0
-    ) -> dict[str, Any]: ...
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0) -> News: ...
 
 
 async def follow(
@@ -54,10 +53,10 @@ async def follow(
             told = await _patiently(
                 view, partial(source.news, execution_id, cursor=cursor, wait=PARK_SECONDS)
             )
-            events, cursor = told["events"], told["cursor"]
-            for event in in_order(events):
+            cursor = told.cursor
+            for event in in_order(told.events):
                 view.event(event)
-            if not events or any(event["type"] in _ENDS for event in events):
+            if not told.events or any(event.type in _ENDS for event in told.events):
                 execution = await _patiently(view, partial(source.get, execution_id))
                 if execution["status"] in FINISHED:
                     return execution

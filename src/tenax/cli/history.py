@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from tenax.cli.backend import open_backend, run_async
 from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
 from tenax.cli.output import new_table, one_line, print_json, printable, say, show
+from tenax.model.execution_views import Event
 
 
 def events(
@@ -24,33 +26,33 @@ def events(
     # For people all are needed: how many attempts counted is known from those before.
     found = run_async(_events(where, execution_id, after if json else 0))
     if json:
-        print_json(found)
-    elif any(event["seq"] > after for event in found):
+        print_json(to_builtins(found))
+    elif any(event.seq > after for event in found):
         show(_event_table(found, after))
     else:
         say("no events")
 
 
-async def _events(where: Where, execution_id: int, after: int) -> list[dict[str, Any]]:
+async def _events(where: Where, execution_id: int, after: int) -> Sequence[Event]:
     async with open_backend(where.settings()) as backend:
-        return list(await backend.events(execution_id, after=after))
+        return await backend.events(execution_id, after=after)
 
 
-def _event_table(found: Sequence[dict[str, Any]], after: int) -> Any:
+def _event_table(found: Sequence[Event], after: int) -> Any:
     from rich.text import Text
 
     from tenax.cli.event_lines import Teller
 
-    with_items = any(event["item"] is not None for event in found)
+    with_items = any(event.item is not None for event in found)
     titles = ("seq", "at", "type", "step", *(["item"] if with_items else []), "attempt", "what")
     table = new_table(*titles, right=("seq", "item", "attempt"), wrapped=("what",))
     teller = Teller()
     for event in found:
         words = one_line(teller.words(event))
-        if event["seq"] <= after:
+        if event.seq <= after:
             continue
-        item, attempt = ("" if event[name] is None else str(event[name]) for name in ("item", "attempt"))
-        cells = (str(event["seq"]), event["at"], event["type"], event["step"] or "")
+        item, attempt = ("" if number is None else str(number) for number in (event.item, event.attempt))
+        cells = (str(event.seq), event.at, event.type, event.step or "")
         table.add_row(*map(Text, (*cells, *([item] if with_items else []), attempt, words)))
     return table
 

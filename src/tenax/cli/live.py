@@ -13,6 +13,7 @@ from tenax.cli.event_lines import moment
 from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.narration import Narrator
 from tenax.cli.output import printable
+from tenax.model.execution_views import Event
 
 STYLES = {
     "pending": "dim",
@@ -44,8 +45,6 @@ _EVENT_STYLES = {
     "action_completed": "green",
     "execution_completed": "bold green",
 }
-
-Event = Mapping[str, Any]
 
 
 class View(Protocol):
@@ -93,11 +92,11 @@ class PlainView:
         self._line(f"execution {execution['id']} of workflow {execution['workflow']}")
 
     def event(self, event: Event) -> None:
-        began = self._began or moment(event["at"])
-        since = f"+{max((moment(event['at']) - began).total_seconds(), 0.0):.3f}s"
+        began = self._began or moment(event.at)
+        since = f"+{max((moment(event.at) - began).total_seconds(), 0.0):.3f}s"
         for step, words in self._narrator.lines(event):
             whose = f"{step:<{self._width}}  " if self._width else ""
-            self._line(f"{since:>10}  {whose}{words}", _EVENT_STYLES.get(event["type"]))
+            self._line(f"{since:>10}  {whose}{words}", _EVENT_STYLES.get(event.type))
 
     def notice(self, text: str) -> None:
         self._line(text, "yellow")

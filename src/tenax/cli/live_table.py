@@ -12,7 +12,6 @@ from rich.live import Live
 from rich.text import Text
 
 from tenax.cli.event_lines import (
-    Event,
     attempt_of,
     duration,
     failure_words,
@@ -27,6 +26,7 @@ from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.live import STYLES
 from tenax.cli.output import new_table, printable
 from tenax.cli.standing import poison_words
+from tenax.model.execution_views import Event
 from tenax.model.state import StepState, WorkState, apply, fold
 
 REFRESH_SECONDS = 0.1

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tenax.cli.event_lines import Event, Teller, how_to_answer, is_of_compensation
+from tenax.cli.event_lines import Teller, how_to_answer, is_of_compensation
 from tenax.cli.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
 from tenax.cli.flags import ANYWHERE, Where
+from tenax.model.execution_views import Event
 from tenax.model.state import StepState, WorkState, apply, fold
 
 Line = tuple[str, str]
@@ -33,10 +34,10 @@ class Narrator:
         """In the order of the events: what counts is known from those before."""
         apply(self._state, event)
         words = self._teller.words(event)
-        if event["step"] is None:
+        if event.step is None:
             return [("", words)]
-        step = self._state.steps[event["step"]]
-        if event["item"] is not None and step.fan_out is not None and is_large(step.fan_out.counts()):
+        step = self._state.steps[event.step]
+        if event.item is not None and step.fan_out is not None and is_large(step.fan_out.counts()):
             return [
                 *self._named_failure(step, event, words),
                 *self._first_held(step, event, words),
@@ -50,14 +51,14 @@ class Narrator:
         """What a person can do about it, where an attempt waits for one, or its retry is held back."""
         if _is_held(event):
             return [(whose(event), f"release it: {self._where.command('retry', self._id)}")]
-        waiting = event["data"].get("waiting") if event["type"] == "action_started" else None
+        waiting = event.data.get("waiting") if event.type == "action_started" else None
         if not waiting:
             return []
-        command = how_to_answer(waiting, self._id, event["step"], event["item"], self._where)
+        command = how_to_answer(waiting, self._id, event.step or "", event.item, self._where)
         return [(whose(event), command)] if command else []
 
     def _named_failure(self, step: StepState, event: Event, words: str) -> list[Line]:
-        if event["type"] not in ("item_failed", "compensation_failed"):
+        if event.type not in ("item_failed", "compensation_failed"):
             return []
         self._failed[step.step] += 1
         if self._failed[step.step] <= SHOWN_ITEMS:
@@ -101,26 +102,24 @@ class Narrator:
 
 def whose(event: Event) -> str:
     """`fetch`, or `fetch[3]` for an item of it."""
-    item = "" if event["item"] is None else f"[{event['item']}]"
-    return f"{event['step'] or ''}{item}"
+    item = "" if event.item is None else f"[{event.item}]"
+    return f"{event.step or ''}{item}"
 
 
 def _is_held(event: Event) -> bool:
     """Returns whether the retry that the event tells of waits for a person."""
-    return event["type"] == "retry_held" or (
-        event["type"] == "compensation_retry" and bool(event["data"].get("held"))
-    )
+    return event.type == "retry_held" or (event.type == "compensation_retry" and bool(event.data.get("held")))
 
 
 def _work_of(step: StepState, event: Event) -> WorkState:
-    return step if event["item"] is None else step.items.get(event["item"], step)
+    return step if event.item is None else step.items.get(event.item, step)
 
 
 def _is_one_poll_of_many(work: WorkState, event: Event) -> bool:
     """After the first few polls only round numbers are told."""
     if work.polls <= _TOLD_POLLS:
         return False
-    match event["type"]:
+    match event.type:
         case "action_polled" | "step_retry":
             return work.attempts[-1].outcome == "polled" and not _is_round(work.polls)
         case "action_started":

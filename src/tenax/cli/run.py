@@ -105,7 +105,8 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
 
     tell_of_new_database(settings)
     async with open_engine(settings) as engine:
-        execution_id = await _begin(engine, wish)
+        backend = DatabaseBackend(engine)
+        execution_id = await _begin(engine, backend, wish)
 
         async def cancel() -> None:
             await engine.cancel(execution_id, actor=user_name(), reason="Ctrl-C in `tenax run`")
@@ -116,8 +117,8 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
                 _called_back(engine, execution_id),
                 _own_worker(engine, execution_id, settings, interrupts.first) as worker,
             ):
-                await _until_the_end(engine, execution_id, view, interrupts, worker, cancel)
-            return await in_full(DatabaseBackend(engine), await engine.get(execution_id))
+                await _until_the_end(backend, execution_id, view, interrupts, worker, cancel)
+            return await in_full(backend, await backend.get(execution_id))
 
 
 @contextlib.asynccontextmanager
@@ -133,13 +134,13 @@ async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
         yield
 
 
-async def _begin(engine: Any, wish: Wish) -> int:
+async def _begin(engine: Any, source: Source, wish: Wish) -> int:
     if wish.submission is None:
         assert wish.execution_id is not None
-        await engine.get(wish.execution_id)
+        await source.get(wish.execution_id)
         return wish.execution_id
     [submitted] = await engine.submit([wish.submission])
-    await _tell_of_known_key(engine, wish.submission, submitted)
+    await _tell_of_known_key(source, wish.submission, submitted)
     return int(submitted.id)
 
 
@@ -188,17 +189,18 @@ async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, An
 
     assert settings.server is not None
     async with Client(settings.server, token_for(settings, settings.server)) as client:
+        backend = ServerBackend(client)
         if wish.submission is None:
             assert wish.execution_id is not None
             execution_id = wish.execution_id
         else:
-            submitted = await client.submit(wish.submission)
-            await _tell_of_known_key(client, wish.submission, submitted)
+            submitted = await backend.submit(wish.submission)
+            await _tell_of_known_key(backend, wish.submission, submitted)
             execution_id = submitted.id
         interrupts = Interrupts()
         with interrupts.caught():
-            ended = await _until_the_end(client, execution_id, view, interrupts)
-        return await in_full(ServerBackend(client), ended or await client.get(execution_id))
+            ended = await _until_the_end(backend, execution_id, view, interrupts)
+        return await in_full(backend, ended or await backend.get(execution_id))
 
 
 async def _until_the_end(

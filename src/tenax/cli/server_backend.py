@@ -7,7 +7,10 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from msgspec import convert
+
 from tenax.cli.backend import Wanted, check_id
+from tenax.model.execution_views import Event, News
 from tenax.model.queue_limits import QueueLimits
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.client import Client
@@ -37,13 +40,11 @@ class ServerBackend:
         )
         return list(found)
 
-    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
-        return await self._client.events(check_id(execution_id), after=after)
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
+        return convert(await self._client.events(check_id(execution_id), after=after), list[Event])
 
-    async def news(
-        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
-    ) -> dict[str, Any]:
-        return await self._client.news(check_id(execution_id), cursor=cursor, wait=wait)
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
+        return convert(await self._client.news(check_id(execution_id), cursor=cursor, wait=wait), News)
 
     async def explain(
         self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from msgspec import to_builtins
 
 from tenax.cli.backend import Backend, nobody_to_run, open_backend, run_async
 from tenax.cli.boundary import FAILED
@@ -106,10 +107,10 @@ async def _paused_by(backend: Backend, execution: dict[str, Any]) -> dict[str, A
     if execution["status"] != "paused":
         return None
     events = reversed(await backend.events(execution["id"]))
-    asked = (e for e in events if e["type"] == "operator_action" and e["data"].get("action") == "pause")
+    asked = (e for e in events if e.type == "operator_action" and e.data.get("action") == "pause")
     if (last := next(asked, None)) is None:
         return None
-    return {"at": last["at"], **{name: last["data"].get(name) for name in ("actor", "reason", "because_of")}}
+    return {"at": last.at, **{name: last.data.get(name) for name in ("actor", "reason", "because_of")}}
 
 
 async def _of_item(
@@ -119,7 +120,7 @@ async def _of_item(
     from tenax.model.state import fold
 
     _check_step(execution, step)
-    state = fold(event for event in await backend.events(execution["id"]) if event["step"] == step)
+    state = fold(event for event in await backend.events(execution["id"]) if event.step == step)
     found = state.steps[step].items.get(item) if step in state.steps else None
     if found is None:
         raise NotFound(
@@ -127,7 +128,8 @@ async def _of_item(
             remedy=where.command("items", execution["id"], step),
         )
     known = execution["steps"][step]
-    shown = {**known, **found.as_dict(), "item": item, "items": None, "compensation": None, "children": None}
+    shown = known | to_builtins(found.shown())
+    shown |= {"item": item, "items": None, "compensation": None, "children": None}
     shown["max_attempts"] = found.max_attempts or known["max_attempts"]
     shown["held"] = (
         {**known["held"], "item": item, "items": 1} if found.status == "held" and known.get("held") else None

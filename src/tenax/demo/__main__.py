@@ -18,6 +18,7 @@ from tenax.cli.follow import follow
 from tenax.cli.interrupts import INTERRUPTED, Interrupts
 from tenax.cli.live import View, view_for
 from tenax.cli.output import console, printable
+from tenax.cli.server_backend import ServerBackend
 from tenax.cli.timeline import render_execution
 from tenax.demo.endpoint import ANSWERS, flaky_service
 from tenax.demo.household import DemoError, Household, household
@@ -101,7 +102,7 @@ async def _show(screen: Console, view: View, house: Household, service: str) -> 
             submitted = await client.submit(
                 Submission(source=WORKFLOW.read_text("utf-8"), filename=WORKFLOW.name, input={"url": service})
             )
-            execution = await follow(client, submitted.id, view)
+            execution = await follow(ServerBackend(client), submitted.id, view)
         _title(screen, "timeline")
         screen.print(render_execution(execution))
         _title(screen, "explain")

@@ -113,7 +113,7 @@ async def is_open(core: Core, execution_id: int) -> bool:
         row = await executions.get_execution(tx, execution_id)
     if row is None:
         raise no_execution(execution_id)
-    return row["state"] in ("running", "paused")
+    return row.open
 
 
 async def _locked(tx: Connection, execution_id: int) -> tuple[ExecutionRow, datetime]:

@@ -27,6 +27,7 @@ from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
 from tenax.engine.verify import verify_page
 from tenax.errors import UsageError
+from tenax.model.execution_views import Event, Execution, News
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
 from tenax.model.parse import check_input
@@ -158,7 +159,7 @@ class Engine:
     async def workflows(self, name: str | None = None) -> Sequence[WorkflowInfo]:
         return await definitions.list_workflows(self.core, name)
 
-    async def get(self, execution_id: int) -> dict[str, Any]:
+    async def get(self, execution_id: int) -> Execution:
         return await views.get(self.core, execution_id)
 
     async def list(
@@ -184,17 +185,15 @@ class Engine:
             compensation=compensation,
         )
 
-    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[dict[str, Any]]:
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
         return await views.events(self.core, execution_id, after=after)
 
-    def event_pages(self, execution_id: int, *, after: int = 0) -> AsyncIterator[Sequence[dict[str, Any]]]:
+    def event_pages(self, execution_id: int, *, after: int = 0) -> AsyncIterator[Sequence[Event]]:
         """As `events`, page by page: no more than one page is in memory."""
         return views.event_pages(self.core, execution_id, after=after)
 
-    async def news(
-        self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
-    ) -> dict[str, Any]:
-        """`{"events": [...], "cursor": ...}`: what has happened since the cursor; waits for it, if told to."""
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
+        """What has happened since the cursor, and the next cursor; waits for it, if told to."""
         return await views.news(self.core, execution_id, cursor=cursor, wait=wait)
 
     async def explain(

@@ -12,6 +12,7 @@ from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.model.events import event
 from tenax.model.events.types import RetryReleased
+from tenax.model.execution_views import Event
 from tenax.model.health import SERVER_ACTOR
 from tenax.model.outcome import Facts, Outcome
 from tenax.policy.outcome_events import EndedAttempt
@@ -50,7 +51,7 @@ class Holds:
         return len(held)
 
 
-def _released(item: ItemRow, events: Sequence[dict[str, Any]], journal: Journal) -> EndedAttempt:
+def _released(item: ItemRow, events: Sequence[Event], journal: Journal) -> EndedAttempt:
     """Logs the release. Returns the failure that the item was held for: no attempt has ended since."""
     reason = "poison_after would not hold it any more"
     data: dict[str, Any] = {"actor": SERVER_ACTOR, "reason": reason}
@@ -58,7 +59,7 @@ def _released(item: ItemRow, events: Sequence[dict[str, Any]], journal: Journal)
         data["compensation"] = True
     released = event(RetryReleased, item.step, item=item.item_no, attempt=item.attempt, data=data)
     journal.log(item.execution_id, released)
-    own = [e["data"] for e in events if (e["step"], e["item"]) == (item.step, item.item_no)]
+    own = [e.data for e in events if (e.step, e.item) == (item.step, item.item_no)]
     failure: dict[str, Any] = next((data["failure"] for data in reversed(own) if data.get("failure")), {})
     due = next((data["available_at"] for data in reversed(own) if data.get("available_at")), None)
     due_in = (datetime.fromisoformat(due) - journal.now).total_seconds() if due is not None else 0.0

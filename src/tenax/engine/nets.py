@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
 from tenax.engine.core import Core
 from tenax.engine.set_aside import Found, SetAside
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.model.durations import format_duration
-from tenax.model.events import timestamp
+from tenax.model.execution_views import Event, HeldWork
 from tenax.model.outcome import Facts, Outcome
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
@@ -100,24 +100,12 @@ def _unserved(item: ItemRow, plan: Plan, wait: float) -> EndedAttempt:
     return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
 
 
-async def held_steps(
-    tx: Connection, execution_id: int, events: list[dict[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    """Returns the steps of an execution that have held work: by which rule, why, until when at most, which item is the first, and
-    the workers that this one has cost their lease.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for held in await fleet.find_held_items(tx, execution_id):
-        decisions = [
-            e["data"]["decision"] for e in events if e["step"] == held["step"] and e["type"] in DECIDES_HOLDS
-        ]
-        last = decisions[-1] if decisions else {}
-        found[held["step"]] = {
-            "rule": last.get("rule"),
-            "reason": last.get("reason") or held["last_error"],
-            "until": timestamp(held["until"]),
-            "items": held["items"],
-            "item": held["item"],
-            "lost_by": held["lost_by"],
-        }
+async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
+    """Returns the held work of an execution by step, with the rule and the reason of the last decision that held some."""
+    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
+    found: dict[str, HeldWork] = {}
+    for step, held in (await fleet.find_held_work(tx, execution_id)).items():
+        decision = last.get(step, {})
+        reason = decision.get("reason") or held.reason
+        found[step] = replace(held, rule=decision.get("rule"), reason=reason)
     return found

@@ -6,7 +6,7 @@ import math
 
 from tenax.engine.core import Core
 from tenax.errors import UsageError
-from tenax.model.events import event, timestamp
+from tenax.model.events import event
 from tenax.model.events.data import OperatorData
 from tenax.model.events.types import OperatorAction
 from tenax.model.findings import shorten
@@ -18,8 +18,7 @@ from tenax.store import fleet, workers
 
 async def list_queues(core: Core) -> list[Queue]:
     async with core.transaction() as tx:
-        found = await fleet.list_queues(tx, core.settings.lease)
-    return [Queue(**{**one, "oldest_at": timestamp(one["oldest_at"])}) for one in found]
+        return await fleet.list_queues(tx, core.settings.lease)
 
 
 async def limit_queue(

@@ -17,7 +17,7 @@ from tenax.model.events.types import OperatorAction
 from tenax.model.findings import suggest
 from tenax.model.health import SERVER_ACTOR, WorkerState
 from tenax.model.names import worker_name_fault
-from tenax.model.views import Column, HealthColumn, Lease, Worker, WorkerEvent, WorkerInFull
+from tenax.model.views import Column, HealthColumn, Worker, WorkerInFull
 from tenax.model.wire import (
     OLDEST_WORKER,
     PROTOCOL,
@@ -135,7 +135,7 @@ async def get_worker(core: Core, name: str) -> WorkerInFull:
         )
         if not rows:
             raise _no_worker(name, await workers.list_worker_names(tx))
-        leases = await workers.list_leases(tx, name, LEASES_SHOWN)
+        leases, leases_total = await workers.list_leases(tx, name, LEASES_SHOWN)
         events = await workers.list_worker_events(tx, name, EVENTS_SHOWN)
     terms = terms_of(core.settings)
     table = columns(seen_of(rows[0], terms), terms)
@@ -151,19 +151,9 @@ async def get_worker(core: Core, name: str) -> WorkerInFull:
             )
             for column in table
         ],
-        leases=[
-            Lease(
-                execution_id=lease["execution_id"],
-                step=lease["step"],
-                item=lease["item_no"],
-                attempt=lease["attempt"],
-                started_at=timestamp(lease["started_at"]),
-                lease_until=timestamp(lease["lease_until"]),
-            )
-            for lease in leases
-        ],
-        leases_total=leases[0]["total"] if leases else 0,
-        events=[WorkerEvent(at=timestamp(one["at"]), type=one["type"], data=one["data"]) for one in events],
+        leases=leases,
+        leases_total=leases_total,
+        events=events,
     )
 
 

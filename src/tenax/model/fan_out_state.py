@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tenax.model.events import ATTEMPT_ENDS
-from tenax.model.work_state import Event, WorkState, apply_to_work, end_in_failure
+from tenax.model.execution_views import Event, FailedCompensation, StepCompensation
+from tenax.model.work_state import WorkState, apply_to_work, end_in_failure
 
 ITEM_STATES = (
     "waiting",
@@ -65,7 +66,8 @@ class FanOut:
         self._closed = False
 
     def apply(self, event: Event) -> None:
-        number = event["item"]
+        number = event.item
+        assert number is not None
         item = self.items.get(number)
         if item is None:
             item = self.items[number] = ItemState(number, status="queued")
@@ -127,12 +129,12 @@ class FanOut:
 
 
 def _apply_to_item(item: ItemState, event: Event) -> None:
-    match event["type"]:
+    match event.type:
         case "item_completed":
             item.status, item.available_at = "succeeded", None
         case "item_failed":
             end_in_failure(item, event)
-            item.tolerated = bool(event["data"].get("tolerated"))
+            item.tolerated = bool(event.data.get("tolerated"))
         case kind:
             apply_to_work(item, kind, event)
             if item.status == "running" and item.waiting:  # for something outside: nobody works on it
@@ -156,11 +158,11 @@ class CompensationState(WorkState):
     _counts: Counter[str] = field(default_factory=Counter)
 
     def apply(self, event: Event) -> None:
-        number = event["item"]
+        number = event.item
         if number is not None:
             self._apply_to_item(number, event)
-        elif "count" in event["data"]:  # items that never had their turn, all in one event
-            self._counts["cancelled"] += event["data"]["count"]
+        elif "count" in event.data:  # items that never had their turn, all in one event
+            self._counts["cancelled"] += event.data["count"]
         else:
             _apply_to_compensation(self, event)
             return
@@ -173,19 +175,16 @@ class CompensationState(WorkState):
             **{state: self._counts[state] for state in COMPENSATION_STATES},
         }
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            **WorkState.as_dict(self),
-            "items": self.counts() if self._counts.total() else None,
-            "failures": self.failures(),
-        }
+    def view(self) -> StepCompensation:
+        items = self.counts() if self._counts.total() else None
+        return StepCompensation(**self.shown(), items=items, failures=self._failures())
 
-    def failures(self) -> list[dict[str, Any]]:
+    def _failures(self) -> list[FailedCompensation]:
         """Of a fan-out: what could not be undone, with its item; the first ones."""
-        failed = sorted(number for number, item in self.items.items() if item.status == "failed")
+        failed = sorted((number, item) for number, item in self.items.items() if item.status == "failed")
         return [
-            {"item": number, "attempts": self.items[number].attempt, "failure": self.items[number].failure}
-            for number in failed[:MOST_FAILURES]
+            FailedCompensation(item=number, attempts=item.attempt, failure=item.failure)
+            for number, item in failed[:MOST_FAILURES]
         ]
 
     def _apply_to_item(self, number: int, event: Event) -> None:
@@ -199,12 +198,11 @@ class CompensationState(WorkState):
 
 
 def _apply_to_compensation(work: WorkState, event: Event) -> None:
-    kind: str = event["type"]
-    match kind:
+    match kind := event.type:
         case "compensation_error":
             apply_to_work(work, _how(event), event)
         case "compensation_retry":
-            apply_to_work(work, "retry_held" if event["data"].get("held") else "step_retry", event)
+            apply_to_work(work, "retry_held" if event.data.get("held") else "step_retry", event)
         case "compensation_failed":
             end_in_failure(work, event)
         case "compensation_completed":
@@ -216,5 +214,5 @@ def _apply_to_compensation(work: WorkState, event: Event) -> None:
 
 def _how(event: Event) -> str:
     """How an attempt at a compensation ended, as a step's event would say it."""
-    how = str(event["data"].get("how", "action_error"))
+    how = str(event.data.get("how", "action_error"))
     return next((kind for kind in (how, f"action_{how}") if kind in ATTEMPT_ENDS), "action_error")

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tenax.model.execution_views import Event
 from tenax.model.fan_out_state import CompensationState, FanOut, ItemState
-from tenax.model.work_state import AttemptState, Event, WorkState, apply_to_work, end_in_failure
+from tenax.model.work_state import WorkState, apply_to_work, end_in_failure
 
 __all__ = [
-    "AttemptState",
     "CompensationState",
-    "Event",
     "ExecutionState",
     "FanOut",
     "ItemState",
@@ -38,20 +37,20 @@ class StepState(WorkState):
         """Those of a fan-out that have begun."""
         return self.fan_out.items if self.fan_out is not None else {}
 
-    def as_dict(self) -> dict[str, Any]:
-        body = {
-            **WorkState.as_dict(self),
+    def shown(self) -> dict[str, Any]:
+        """Returns the fields of `execution_views.Step` that events tell of."""
+        found = {
+            **WorkState.shown(self),
             "carried_from": self.carried_from,
             "on_failure": self.on_failure,
-            "for_each": self.fan_out is not None,
             "items": None,
-            "compensation": self.compensation.as_dict() if self.compensation else None,
+            "compensation": self.compensation.view() if self.compensation else None,
         }
         if self.fan_out is not None:
-            body["items"] = self.fan_out.counts()
-            body["waiting"] = self.fan_out.waiting()
-            body["available_at"] = self.fan_out.next_at() if self.status in ("retrying", "held") else None
-        return body
+            found["items"] = self.fan_out.counts()
+            found["waiting"] = self.fan_out.waiting()
+            found["available_at"] = self.fan_out.next_at() if self.status in ("retrying", "held") else None
+        return found
 
 
 @dataclass(slots=True)
@@ -85,22 +84,22 @@ def fold(events: Iterable[Event], steps: Sequence[str] = ()) -> ExecutionState:
 
 
 def apply(state: ExecutionState, event: Event) -> None:
-    name = event["step"]
+    name = event.step
     if name is None:
         _apply_to_execution(state, event)
         return
     step = state.steps.setdefault(name, StepState(name))
-    if event["type"].startswith("compensation_") or event["data"].get("compensation"):
+    if event.type.startswith("compensation_") or event.data.get("compensation"):
         step.compensation = step.compensation or CompensationState()
         step.compensation.apply(event)
-    elif event["item"] is not None:
+    elif event.item is not None:
         _apply_to_item(step, event)
     else:
         _apply_to_step(step, event)
 
 
 def _apply_to_execution(state: ExecutionState, event: Event) -> None:
-    kind, data = event["type"], event["data"]
+    kind, data = event.type, event.data
     match kind:
         case "execution_compensating":
             state.compensation, state.failure = "running", data.get("failure", state.failure)
@@ -128,7 +127,7 @@ def _close_waiting(state: ExecutionState) -> None:
 
 
 def _apply_to_step(step: StepState, event: Event) -> None:
-    kind, data = event["type"], event["data"]
+    kind, data = event.type, event.data
     match kind:
         case "step_enqueued":
             apply_to_work(step, kind, event)
@@ -151,8 +150,8 @@ def _apply_to_step(step: StepState, event: Event) -> None:
 
 
 def _end_step(step: StepState, event: Event) -> None:
-    data = event["data"]
-    step.status, step.available_at = _STEP_ENDS[event["type"]], None
+    data = event.data
+    step.status, step.available_at = _STEP_ENDS[event.type], None
     if "result" in data:
         step.result = data["result"]
     elif step.fan_out is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
-from tenax.model.events import ATTEMPT_ENDS
+from msgspec.structs import replace
 
-Event = Mapping[str, Any]
+from tenax.model.events import ATTEMPT_ENDS
+from tenax.model.execution_views import Attempt, Event, Work
 
 _OUTCOMES = {
     "action_completed": "succeeded",
@@ -21,38 +22,6 @@ _OUTCOMES = {
 }
 _UNDER_WAY = ("running", "accepted")
 _SUCCESSES = ("action_completed", "action_polled")
-
-
-@dataclass(slots=True)
-class AttemptState:
-    """One attempt as the timeline shows it."""
-
-    attempt: int
-    started_at: str | None = None
-    ended_at: str | None = None
-    worker: str | None = None
-    outcome: str = "running"
-    failure: dict[str, Any] | None = None
-    verdict: str | None = None
-    rule: str | None = None
-    """The rule that the verdict rests on."""
-    delay_seconds: float | None = None
-    available_at: str | None = None
-    vary: dict[str, Any] | None = None
-    """`{entry, override}`, where an entry of `vary` applied."""
-    child: int | None = None
-    """The execution that a workflow step started."""
-    waiting: dict[str, Any] | None = None
-    """What it waits for: `{for: sleep | signal | approval | child | callback, signal?, until?, deadline_at?}`."""
-    via: str | None = None
-    """`callback`: the callee reported the end, not the worker. Of an attempt that had been given up it is a second entry."""
-
-    @property
-    def open(self) -> bool:
-        return self.outcome in _UNDER_WAY
-
-    def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,30 +42,24 @@ class WorkState:
     """When the next attempt may start, while it is retrying."""
     enqueued_at: str | None = None
     ledger: dict[str, Any] | None = None
-    attempts: list[AttemptState] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
 
     @property
     def waiting(self) -> dict[str, Any] | None:
         """What the attempt that is under way waits for, if it does not work."""
         last = self.attempts[-1] if self.attempts else None
-        return last.waiting if last is not None and last.open else None
+        return last.waiting if last is not None and is_open(last) else None
 
-    def as_dict(self) -> dict[str, Any]:
-        body = {f.name: getattr(self, f.name) for f in fields(WorkState) if f.name not in _INNER}
-        body["waiting"] = self.waiting
-        body["attempts"] = [attempt.as_dict() for attempt in self.attempts]
-        return body
-
-
-_INNER = ("ledger", "previous")
-"""What recovery needs and people do not."""
+    def shown(self) -> dict[str, Any]:
+        """Returns what people see of it, by the fields of `execution_views.Work`. Recovery needs more than they do."""
+        return {name: getattr(self, name) for name in Work.__struct_fields__}
 
 
 def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
     """What the event means for the attempts. `kind` is its type, or what stands for it. False where it means nothing."""
     match kind:
         case "step_enqueued":
-            work.status, work.enqueued_at = "queued", event["at"]
+            work.status, work.enqueued_at = "queued", event.at
         case "action_started":
             _start(work, event)
         case "action_accepted":
@@ -105,13 +68,13 @@ def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
             _end_attempt(work, kind, event)
         case "step_retry" | "retry_held":
             work.status = "retrying" if kind == "step_retry" else "held"
-            work.available_at = event["data"].get("available_at")
-            work.ledger = event["data"].get("decision", {}).get("after")
-            _count(work, event["data"])
+            work.available_at = event.data.get("available_at")
+            work.ledger = event.data.get("decision", {}).get("after")
+            _count(work, event.data)
             _judge(work, event)
         case "retry_released" | "retry_rescheduled":
             work.status = "retrying"
-            work.available_at = event["data"].get("available_at")
+            work.available_at = event.data.get("available_at")
         case "item_held":
             work.status = "held"
         case "item_cancelled":
@@ -126,19 +89,20 @@ def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
 
 
 def end_in_failure(work: WorkState, event: Event) -> None:
-    work.status, work.failure, work.available_at = "failed", event["data"].get("failure"), None
-    _count(work, event["data"])
+    work.status, work.failure, work.available_at = "failed", event.data.get("failure"), None
+    _count(work, event.data)
     _judge(work, event)
 
 
 def _start(work: WorkState, event: Event) -> None:
-    data = event["data"]
-    work.status, work.attempt, work.available_at = "running", event["attempt"], None
+    assert event.attempt is not None
+    data = event.data
+    work.status, work.attempt, work.available_at = "running", event.attempt, None
     work.max_attempts = data.get("retry", {}).get("max_attempts")
     work.attempts.append(
-        AttemptState(
-            event["attempt"],
-            event["at"],
+        Attempt(
+            attempt=event.attempt,
+            started_at=event.at,
             worker=data.get("worker"),
             vary=data.get("vary"),
             child=data.get("child"),
@@ -149,55 +113,61 @@ def _start(work: WorkState, event: Event) -> None:
 
 def _accept(work: WorkState, event: Event) -> None:
     """The callee took it on and will call back. It may have done so before its own answer came: then that was the end."""
-    attempt = _find(work, event["attempt"])
-    if attempt is None or not attempt.open:
-        return
-    attempt.outcome = "accepted"
-    attempt.waiting = {"for": "callback", "deadline_at": event["data"].get("deadline_at")}
+    place = _find(work, event.attempt)
+    if place is not None and is_open(work.attempts[place]):
+        waiting = {"for": "callback", "deadline_at": event.data.get("deadline_at")}
+        _change(work, place, outcome="accepted", waiting=waiting)
 
 
 def _end_attempt(work: WorkState, kind: str, event: Event) -> None:
     """Of the attempt it names: a callback may bring the success of one that was given up, while a later one runs. How it
     was given up stays as it is.
     """
-    data, number = event["data"], event["attempt"]
-    attempt = _find(work, number)
-    if attempt is None or (kind in _SUCCESSES and not attempt.open):
-        attempt = AttemptState(work.attempt if number is None else number)
-        work.attempts.append(attempt)
-    work.attempt = max(work.attempt, attempt.attempt)
-    attempt.ended_at, attempt.outcome, attempt.failure = event["at"], _OUTCOMES[kind], data.get("failure")
-    if kind == "action_snoozed" and attempt.failure:  # past the limit, as version 0.1 wrote it
-        attempt.outcome = "failed"
-    attempt.via = data.get("via")
+    data, number = event.data, event.attempt
+    place = _find(work, number)
+    if place is None or (kind in _SUCCESSES and not is_open(work.attempts[place])):
+        place = len(work.attempts)
+        work.attempts.append(Attempt(attempt=work.attempt if number is None else number))
+    work.attempt = max(work.attempt, work.attempts[place].attempt)
+    outcome, failure = _OUTCOMES[kind], data.get("failure")
+    if kind == "action_snoozed" and failure:  # past the limit, as version 0.1 wrote it
+        outcome = "failed"
+    _change(work, place, ended_at=event.at, outcome=outcome, failure=failure, via=data.get("via"))
     _count(work, data)
     if kind == "action_completed":
-        _succeed(work, attempt, event)
+        _succeed(work, place, event)
     elif kind == "action_polled":
         work.previous, work.polls = data.get("result"), data.get("polls", work.polls + 1)
 
 
-def _succeed(work: WorkState, attempt: AttemptState, event: Event) -> None:
-    decision = event["data"].get("decision", {})
-    work.result, work.available_at = event["data"].get("result"), None
-    attempt.verdict, attempt.rule = decision.get("verdict", "complete"), decision.get("rule")
+def _succeed(work: WorkState, place: int, event: Event) -> None:
+    decision = event.data.get("decision", {})
+    work.result, work.available_at = event.data.get("result"), None
+    _change(work, place, verdict=decision.get("verdict", "complete"), rule=decision.get("rule"))
     if "after" not in decision:  # a plain success at the first attempt: no ledger is kept
         work.counted += 1
     _close_attempts(work, event, "superseded")
 
 
 def _close_attempts(work: WorkState, event: Event, outcome: str) -> None:
-    for attempt in reversed(work.attempts):
-        if attempt.open:
-            attempt.outcome, attempt.ended_at = outcome, event["at"]
+    for place in reversed(range(len(work.attempts))):
+        if is_open(work.attempts[place]):
+            _change(work, place, outcome=outcome, ended_at=event.at)
             return
 
 
-def _find(work: WorkState, number: int | None) -> AttemptState | None:
-    """The attempt of this number; the last one where the event names none."""
-    if number is None:
-        return work.attempts[-1] if work.attempts else None
-    return next((attempt for attempt in reversed(work.attempts) if attempt.attempt == number), None)
+def is_open(attempt: Attempt) -> bool:
+    return attempt.outcome in _UNDER_WAY
+
+
+def _change(work: WorkState, place: int, **changes: Any) -> None:
+    work.attempts[place] = replace(work.attempts[place], **changes)
+
+
+def _find(work: WorkState, number: int | None) -> int | None:
+    """Returns the place of the attempt of this number; of the last one where the event names none."""
+    places = reversed(range(len(work.attempts)))
+    return next((place for place in places if number in (None, work.attempts[place].attempt)), None)
 
 
 def _count(work: WorkState, data: Mapping[str, Any]) -> None:
@@ -206,9 +176,9 @@ def _count(work: WorkState, data: Mapping[str, Any]) -> None:
 
 def _judge(work: WorkState, event: Event) -> None:
     """Notes on the attempt what was decided on it."""
-    attempt, data = _find(work, event["attempt"]), event["data"]
-    if attempt is not None and event["attempt"] is not None:
-        attempt.verdict = data.get("decision", {}).get("verdict")
-        attempt.rule = data.get("decision", {}).get("rule")
-        attempt.delay_seconds = data.get("delay_seconds")
-        attempt.available_at = data.get("available_at")
+    place, data = _find(work, event.attempt), event.data
+    if place is not None and event.attempt is not None:
+        decision = data.get("decision", {})
+        judged = {name: decision.get(name) for name in ("verdict", "rule")}
+        due = {name: data.get(name) for name in ("delay_seconds", "available_at")}
+        _change(work, place, **judged, **due)

@@ -11,9 +11,9 @@ import orjson
 from pydantic import TypeAdapter
 from starlette.responses import Response, StreamingResponse
 
+from tenax.model.execution_views import Event, Execution, News
 from tenax.model.views import (
     ApprovalAnswer,
-    Compensation,
     ExecutionStatus,
     ExecutionSummary,
     Explanation,
@@ -37,63 +37,6 @@ from tenax.server.view_types import list_adapter, view_adapter
 from tenax.store.tokens import Role
 
 _encode_view = msgspec.json.Encoder().encode
-
-
-@dataclass(frozen=True, slots=True)
-class Parent:
-    """The attempt that started a child execution."""
-
-    execution_id: int
-    step: str
-    item: int | None
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """An execution as it stands, with its steps folded from its events."""
-
-    id: int
-    status: ExecutionStatus
-    workflow: str
-    version: str | None
-    input: dict[str, Any]
-    result: Any
-    failure: dict[str, Any] | None
-    key: str | None
-    retry_of: int | None
-    original_execution: int | None
-    parent: Parent | None
-    compensation: Compensation | None
-    """Of an execution that failed: how far it is with undoing what its steps did. None: there is nothing to undo."""
-    created_at: str
-    deadline_at: str | None
-    finished_at: str | None
-    now: str
-    """The database's time of this answer."""
-    last_seq: int
-    """The sequence number of the last event in it: where to go on with `/events?after=`."""
-    steps: dict[str, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An immutable record of what happened."""
-
-    id: int
-    seq: int
-    type: str
-    at: str
-    step: str | None
-    item: int | None
-    attempt: int | None
-    data: dict[str, Any]
-
-
-@dataclass
-class News:
-    events: list[Event]
-    cursor: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +124,10 @@ class Problem:
     errors: list[dict[str, Any]] | None = None
 
 
-EXECUTION = TypeAdapter(Execution)
+EXECUTION = view_adapter(Execution)
 EXECUTIONS = list_adapter(ExecutionSummary)
-EVENTS = TypeAdapter(list[Event])
-NEWS = TypeAdapter(News)
+EVENTS = list_adapter(Event)
+NEWS = view_adapter(News)
 EXPLANATIONS = list_adapter(Explanation)
 SUBMITTED = TypeAdapter(Submitted)
 SUBMITTED_MANY = TypeAdapter(list[Submitted])
@@ -216,17 +159,17 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status, media_type="application/json")
 
 
-async def answer_list(pages: AsyncIterator[Sequence[Any]]) -> Response:
+async def answer_list(pages: AsyncIterator[Sequence[View]]) -> Response:
     """Answers with the entries of all pages as one list. What is longer than a page is sent page by page, as it is asked for."""
-    first: Sequence[Any] = await anext(pages, ())
+    first: Sequence[View] = await anext(pages, ())
     second = await anext(pages, None)
     if second is None:
-        return answer(first)
+        return answer_view(first)
     return StreamingResponse(_joined(first, second, pages), media_type="application/json")
 
 
 async def _joined(
-    first: Sequence[Any], second: Sequence[Any], rest: AsyncIterator[Sequence[Any]]
+    first: Sequence[View], second: Sequence[View], rest: AsyncIterator[Sequence[View]]
 ) -> AsyncIterator[bytes]:
     yield b"[" + _entries(first)
     yield b"," + _entries(second)
@@ -235,9 +178,9 @@ async def _joined(
     yield b"]"
 
 
-def _entries(page: Sequence[Any]) -> bytes:
+def _entries(page: Sequence[View]) -> bytes:
     """Writes the entries of a page, which is not empty, without the brackets around them."""
-    return orjson.dumps(page)[1:-1]
+    return _encode_view(page)[1:-1]
 
 
 def answer_view(view: View | Sequence[View], status: int = 200) -> Response:

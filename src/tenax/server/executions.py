@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tenax.model.execution_views import News
 from tenax.model.views import Compensation, ExecutionStatus
 from tenax.server import answers, bodies
 from tenax.server.answers import answer, answer_list, answer_view
@@ -74,7 +75,7 @@ async def list_executions(
 @router.get("/{execution_id}", **described(answers.EXECUTION))
 async def get(request: Request, execution_id: ExecutionId) -> Response:
     """One execution with its steps and attempts."""
-    return answer(await engine(request).get(execution_id))
+    return answer_view(await engine(request).get(execution_id))
 
 
 @router.get("/{execution_id}/events", **described(answers.EVENTS))
@@ -97,10 +98,9 @@ async def news(
     """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""
     found = engine(request).news(execution_id, cursor=cursor, wait=wait)
     if wait > 0:
-        return answer(
-            await services(request).parking.wait(request, found) or {"events": [], "cursor": cursor}
-        )
-    return answer(await found)
+        told = await services(request).parking.wait(request, found)
+        return answer_view(told or News(events=[], cursor=cursor))
+    return answer_view(await found)
 
 
 @router.get("/{execution_id}/explain", **described(answers.EXPLANATIONS))

@@ -36,7 +36,7 @@ def _plain(hint: Any) -> Any:
         return _plain_class(hint) if isinstance(hint, type) else hint
     if origin in (Union, UnionType):
         return reduce(or_, (_plain(one) for one in arguments))
-    return hint if origin is not list else list[_plain(arguments[0])]  # type: ignore[misc]  # the same
+    return origin[tuple(_plain(one) for one in arguments)] if origin in (list, dict) else hint
 
 
 def _plain_class(hint: type) -> Any:

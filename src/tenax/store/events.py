@@ -9,6 +9,7 @@ import asyncpg
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
+from tenax.model.execution_views import Event, News
 from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -71,7 +72,7 @@ async def find_attempt_events(
     return [decode(row["event"]) for row in await tx.fetch(sql("find_attempt_events"), *arguments)]
 
 
-async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[dict[str, Any]]:
+async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[Event]:
     """The events of an execution as section 13 of the contract has them, after this sequence number."""
     rows = await tx.fetch(sql("get_events"), execution_id, after)
     return [_event(row) for row in rows]
@@ -90,14 +91,12 @@ async def find_log_place(tx: Connection, execution_id: int, after: int = 0) -> L
     return LogPlace(*await tx.fetchrow(sql("find_log_place"), execution_id, after))
 
 
-async def get_events_page(
-    tx: Connection, execution_id: int, place: LogPlace
-) -> tuple[list[dict[str, Any]], LogPlace]:
+async def get_events_page(tx: Connection, execution_id: int, place: LogPlace) -> tuple[list[Event], LogPlace]:
     """Returns the next events of an execution, a bounded number of bytes of them, and how far it has been read then.
 
     An empty page is the end of the log.
     """
-    found: list[dict[str, Any]] = []
+    found: list[Event] = []
     last, seq, snapshot = place
     arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS)
     for row in await tx.fetch(sql("get_log_page"), *arguments):
@@ -108,19 +107,25 @@ async def get_events_page(
     return found, LogPlace(last, seq, snapshot)
 
 
-def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> dict[str, Any]:
-    where = {name: e.get(name) for name in ("step", "item", "attempt")}
-    return {"id": id_, "seq": seq, "type": e["type"], "at": at, **where, "data": e.get("data") or {}}
+def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
+    return Event(
+        id=id_,
+        seq=seq,
+        type=e["type"],
+        at=at,
+        step=e.get("step"),
+        item=e.get("item"),
+        attempt=e.get("attempt"),
+        data=e.get("data") or {},
+    )
 
 
-async def get_step_level_events(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
+async def get_step_level_events(tx: Connection, execution_id: int) -> list[Event]:
     """All but those of single items of fan-outs."""
     return [_event(row) for row in await tx.fetch(sql("get_step_level_events"), execution_id)]
 
 
-async def get_new_events(
-    tx: Connection, execution_id: int, cursor: str | None
-) -> tuple[list[dict[str, Any]], str]:
+async def get_new_events(tx: Connection, execution_id: int, cursor: str | None) -> News:
     """What has come since the cursor (all, without one), and the cursor to come back with.
 
     A cursor is a snapshot of PostgreSQL. Where one page could not hold all, it is three parts: the snapshot before, the one up to which
@@ -134,17 +139,17 @@ async def get_new_events(
     except (asyncpg.DataError, ValueError) as error:
         raise UsageError(f"{cursor!r} is not a cursor that an earlier answer gave") from error
     following = f"{since};{rows[-1]['cursor']};{rows[-1]['row']}" if rows[-1]["more"] else rows[0]["cursor"]
-    return [_event(row) for row in rows if row["id"] is not None], following
+    return News(events=[_event(row) for row in rows if row["id"] is not None], cursor=following)
 
 
-def _event(row: Any) -> dict[str, Any]:
-    return {
-        "id": row["id"],
-        "seq": row["seq"],
-        "type": row["type"],
-        "at": timestamp(row["at"]),
-        "step": row["step"],
-        "item": row["item"],
-        "attempt": row["attempt"],
-        "data": decode(row["data"]),
-    }
+def _event(row: Any) -> Event:
+    return Event(
+        id=row["id"],
+        seq=row["seq"],
+        type=row["type"],
+        at=timestamp(row["at"]),
+        step=row["step"],
+        item=row["item"],
+        attempt=row["attempt"],
+        data=decode(row["data"]),
+    )

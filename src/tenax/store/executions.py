@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
+from tenax.model.events import timestamp
 from tenax.model.json_text import decode
+from tenax.model.views import Awaited, Compensation, ExecutionStatus, ExecutionSummary, WaitingItem
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
-_JSON = ("input", "result", "failure", "waiting")
+_JSON = ("input", "result", "failure")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,47 @@ async def prepare_submit(tx: Connection, count: int, keys: Sequence[str | None])
     return Prepared(row["now"], row["ids"], known)
 
 
-async def get_execution(tx: Connection, execution_id: int) -> dict[str, Any] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relative:
+    """An execution, and the attempt of its parent that started it, where it is a child."""
+
+    id: int
+    workflow: str
+    state: ExecutionStatus
+    failure: dict[str, Any] | None
+    created_at: datetime
+    finished_at: datetime | None
+    parent_id: int | None
+    parent_step: str | None
+    parent_item_no: int | None
+    parent_attempt: int | None
+    n: int = 0
+    """How many children its parent has, in a family."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredExecution(Relative):
+    """An execution in full."""
+
+    plan_id: int
+    version: str | None
+    input: dict[str, Any] | None
+    result: Any
+    submit_key: str | None
+    retry_of: int | None
+    original_execution: int | None
+    compensation: str | None
+    deadline_at: datetime | None
+    now: datetime
+
+    @property
+    def open(self) -> bool:
+        return self.state in ("running", "paused")
+
+
+async def get_execution(tx: Connection, execution_id: int) -> StoredExecution | None:
     row = await tx.fetchrow(sql("get_execution"), execution_id)
-    return None if row is None else _plain(row)
+    return None if row is None else StoredExecution(**_plain(row))
 
 
 async def list_executions(
@@ -45,10 +85,69 @@ async def list_executions(
     limit: int,
     top: bool,
     compensation: str | None,
-) -> list[dict[str, Any]]:
-    """The newest first; `top`: without children; `compensation`: only those whose compensations stand so."""
+) -> list[tuple[ExecutionSummary, int | None]]:
+    """The newest first, each with the id of the work item that it is `waiting` for. What that item waits at is not looked up.
+
+    `top`: without children; `compensation`: only those whose compensations stand so.
+    """
     rows = await tx.fetch(sql("list_executions"), states, workflow, since, before, limit, top, compensation)
-    return [_plain(row) for row in rows]
+    return [_summary(row, decode(row["waiting"])) for row in rows]
+
+
+def _summary(row: Any, item: dict[str, Any] | None) -> tuple[ExecutionSummary, int | None]:
+    summary = ExecutionSummary(
+        id=row["id"],
+        workflow=row["workflow"],
+        version=row["version"],
+        status=row["state"],
+        failure=decode(row["failure"]),
+        created_at=timestamp(row["created_at"]),
+        finished_at=timestamp(row["finished_at"]),
+        retry_of=row["retry_of"],
+        parent=row["parent_id"],
+        compensation=compensation_shown(row["compensation"]),
+        waiting=None if item is None else _waiting_item(item),
+    )
+    return summary, None if item is None else item["id"]
+
+
+def _waiting_item(item: dict[str, Any]) -> WaitingItem:
+    return WaitingItem(
+        item=item["item"],
+        step=item["step"],
+        state=item["state"],
+        attempt=item["attempt"],
+        counted=item["counted"],
+        lost_by=item["lost_by"],
+        awaiting=awaited(item["awaiting"], item["child"], item["until"]),
+        last_error=item["last_error"],
+        compensates=item["compensates"],
+        available_at=item["available_at"],
+        max_attempts=item["max_attempts"],
+        unserved=None,
+        limited=None,
+    )
+
+
+def compensation_shown(stored: str | None) -> Compensation | None:
+    """While what still runs is waited for, it is under way as well."""
+    return cast("Compensation | None", "running" if stored == "waiting" else stored)
+
+
+def awaited(awaiting: str | None, child: int | None, until: str | None) -> Awaited | None:
+    """Returns what an item waits for that nobody works on. None, if it waits for nothing or for a worker."""
+    if awaiting is None:
+        return None
+    kind, _, name = awaiting.partition(":")
+    match kind:
+        case "sleep":
+            return Awaited(kind=kind, until=until)
+        case "signal":
+            return Awaited(kind=kind, signal=name, deadline_at=until)
+        case "child":
+            return Awaited(kind=kind, child=child, deadline_at=until)
+        case _:
+            return Awaited(kind=kind, deadline_at=until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +179,9 @@ async def find_descendants(tx: Connection, execution_id: int) -> list[int]:
     return [row["id"] for row in await tx.fetch(sql("find_descendants"), execution_id)]
 
 
-async def get_family(tx: Connection, parents: Sequence[int], limit: int) -> list[dict[str, Any]]:
-    """Children of these executions, at most so many of each; `n`: how many it has."""
-    return [_plain(row) for row in await tx.fetch(sql("get_family"), parents, limit)]
+async def get_family(tx: Connection, parents: Sequence[int], limit: int) -> list[Relative]:
+    """Children of these executions, at most so many of each."""
+    return [Relative(**_plain(row)) for row in await tx.fetch(sql("get_family"), parents, limit)]
 
 
 def _plain(row: Any) -> dict[str, Any]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 
 from tenax.errors import TooLarge
+from tenax.model.events import timestamp
 from tenax.model.json_text import decode, encode
+from tenax.model.views import ItemInfo
 from tenax.store.connect import Connection
+from tenax.store.executions import awaited
 from tenax.store.journal import encoded, new_item_values
 from tenax.store.rows import FanRow, NewItem
 from tenax.store.statements import named, sql
@@ -69,22 +72,51 @@ async def find_placeable(tx: Connection, limit: int) -> list[int]:
     return [row["execution_id"] for row in await tx.fetch(sql("find_placeable"), limit)]
 
 
-async def count_items(tx: Connection, execution_id: int) -> dict[str, dict[str, Any]]:
-    """For each fan-out its items by state."""
+class ItemsOfFan(NamedTuple):
+    """How many items a fan-out has, how many of them have ended, and the others by their state."""
+
+    total: int
+    ended: int
+    failed: int
+    closed: bool
+    live: dict[str, int]
+
+
+async def count_items(tx: Connection, execution_id: int) -> dict[str, ItemsOfFan]:
     rows = await tx.fetch(sql("count_items"), execution_id)
-    return {row["step"]: {**row, "live": decode(row["live"])} for row in rows}
+    return {
+        row["step"]: ItemsOfFan(row["total"], row["ended"], row["failed"], row["closed"], decode(row["live"]))
+        for row in rows
+    }
 
 
 async def list_items(
-    tx: Connection, execution_id: int, step: str, *, states: Sequence[str] | None, after: int, limit: int
-) -> list[dict[str, Any]]:
-    rows = await tx.fetch(sql("list_items"), execution_id, step, after, states, limit)
+    tx: Connection,
+    execution_id: int,
+    step: str,
+    *,
+    states: Sequence[str] | None,
+    after: int,
+    limit: int,
+    max_attempts: int | None,
+) -> list[ItemInfo]:
+    """Returns the items of a fan-out, live and ended. `max_attempts` is the limit of the step, for items that have none yet."""
+    stored = None if states is None else ["leased" if name == "running" else name for name in states]
     return [
-        {
-            name: decode(value) if name in ("result", "failure", "lost_by") else value
-            for name, value in row.items()
-        }
-        for row in rows
+        ItemInfo(
+            item=row["item_no"],
+            status="running" if row["state"] == "leased" else row["state"],
+            attempt=row["attempt"],
+            max_attempts=row["max_attempts"] or max_attempts,
+            result=decode(row["result"]),
+            failure=decode(row["failure"]),
+            available_at=timestamp(row["available_at"]),
+            last_error=row["last_error"],
+            lost_by=decode(row["lost_by"]),
+            worker=row["worker"],
+            waiting=awaited(row["awaiting"], row["child"], timestamp(row["until"])),
+        )
+        for row in await tx.fetch(sql("list_items"), execution_id, step, after, stored, limit)
     ]
 
 

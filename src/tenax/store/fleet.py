@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from tenax.model.events import timestamp
+from tenax.model.execution_views import HeldWork
 from tenax.model.json_text import decode
+from tenax.model.views import Queue
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
 
-async def list_queues(tx: Connection, alive_within: float) -> list[dict[str, Any]]:
-    return [dict(row) for row in await tx.fetch(sql("list_queues"), alive_within, SERVER_QUEUE)]
+async def list_queues(tx: Connection, alive_within: float) -> list[Queue]:
+    rows = await tx.fetch(sql("list_queues"), alive_within, SERVER_QUEUE)
+    return [Queue(**{**row, "oldest_at": timestamp(row["oldest_at"])}) for row in rows]
 
 
 async def limit_queue(
@@ -24,9 +27,19 @@ async def limit_queue(
         await tx.execute(sql("limit_queue"), queue, concurrency, rate, burst)
 
 
-async def find_held_items(tx: Connection, execution_id: int) -> list[dict[str, Any]]:
-    rows = await tx.fetch(sql("find_held_items"), execution_id)
-    return [{**row, "lost_by": decode(row["lost_by"])} for row in rows]
+async def find_held_work(tx: Connection, execution_id: int) -> dict[str, HeldWork]:
+    """Returns the held work of an execution by step, with the last error as the reason. The rule is not stored with it."""
+    return {
+        row["step"]: HeldWork(
+            rule=None,
+            reason=row["last_error"],
+            until=timestamp(row["until"]),
+            items=row["items"],
+            item=row["item"],
+            lost_by=decode(row["lost_by"]),
+        )
+        for row in await tx.fetch(sql("find_held_work"), execution_id)
+    }
 
 
 async def find_releasable_items(

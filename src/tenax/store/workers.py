@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from tenax.model.changes import Loss, Run
+from tenax.model.events import timestamp
 from tenax.model.health import Health, WorkerState
 from tenax.model.json_text import decode, encode
+from tenax.model.views import Lease, WorkerEvent
 from tenax.model.wire import Heartbeat, Registration
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -317,13 +319,26 @@ async def list_worker_names(tx: Connection) -> list[str]:
     return [row["name"] for row in await tx.fetch(sql("list_worker_names"))]
 
 
-async def list_leases(tx: Connection, name: str, limit: int) -> list[dict[str, Any]]:
-    return [dict(row) for row in await tx.fetch(sql("list_leases"), name, limit)]
+async def list_leases(tx: Connection, name: str, limit: int) -> tuple[list[Lease], int]:
+    """Returns the leases of a worker, the longest first, and how many there are in all."""
+    rows = await tx.fetch(sql("list_leases"), name, limit)
+    leases = [
+        Lease(
+            execution_id=row["execution_id"],
+            step=row["step"],
+            item=row["item_no"],
+            attempt=row["attempt"],
+            started_at=timestamp(row["started_at"]),
+            lease_until=timestamp(row["lease_until"]),
+        )
+        for row in rows
+    ]
+    return leases, rows[0]["total"] if rows else 0
 
 
-async def list_worker_events(tx: Connection, name: str, limit: int) -> list[dict[str, Any]]:
+async def list_worker_events(tx: Connection, name: str, limit: int) -> list[WorkerEvent]:
     rows = await tx.fetch(sql("list_worker_events"), name, limit, LOG_ROWS_SEARCHED)
-    return [{"at": row["at"], "type": row["type"], "data": decode(row["data"])} for row in rows]
+    return [WorkerEvent(at=timestamp(row["at"]), type=row["type"], data=decode(row["data"])) for row in rows]
 
 
 async def log_fleet_events(tx: Connection, events: Sequence[dict[str, Any]]) -> None:

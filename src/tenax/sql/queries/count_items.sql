@@ -1,5 +1,5 @@
 -- For each fan-out of an execution: its items by state.
-select f.step, f.total, f.parallelism, f.tolerated, f.ended, f.failed, f.attempts, f.closed,
+select f.step, f.total, f.ended, f.failed, f.closed,
        coalesce((select jsonb_object_agg(c.state, c.n)
                    from (select i.state, count(*) as n from tenax.item i
                           where i.execution_id = f.execution_id and i.step = f.step and not i.compensates

@@ -1,4 +1,4 @@
-select e.id, e.plan_id, e.state, e.input, e.result, e.failure, e.submit_key, e.base_dir, e.retry_of, e.original_execution,
+select e.id, e.plan_id, e.state, e.input, e.result, e.failure, e.submit_key, e.retry_of, e.original_execution,
        e.created_at, e.deadline_at, e.finished_at, e.parent_id, e.parent_step, e.parent_item_no,
        e.parent_attempt, e.compensation, w.name as workflow, w.version, tenax.now() as now
   from tenax.execution e
