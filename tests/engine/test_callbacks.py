@@ -171,6 +171,8 @@ async def test_the_failure_of_an_old_attempt_is_late_while_the_next_runs(hand):
     second = await accept_next(hand)
     assert (await call_back(hand, first, FAILED)).status == "late"
     assert (await only_step(hand, second))["status"] == "running"
+    assert await hand.events_of(first.execution_id, "late_result") == [], "it was applied once, in its time"
+    assert (await call_back(hand, first, Outcome("failed", facts=Facts(status_code=500)))).status == "late"
     assert {e["attempt"] for e in await hand.events_of(first.execution_id, "late_result")} == {1}
     assert (await call_back(hand, second)).verdict == "complete"
 

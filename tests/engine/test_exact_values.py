@@ -16,7 +16,7 @@ from tenax.model.outcome import Facts, Outcome
 
 TAKES = """
 name: takes
-inputs: {x: {}}
+input: {x: {}}
 workflow:
   - {step: ask, type: wait, signal: go}
 outputs: {x: "{{ input.x }}"}
