@@ -64,7 +64,9 @@ def _opened(settings: Settings, address: str) -> str:
             "anyone on the network could run anything",
             remedy="leave out --open (TENAX_OPEN), or listen on 127.0.0.1",
         )
-    return f"open: anyone who can reach {address} may run work as this user ({_user()}), until there is a token"
+    return (
+        f"open: anyone who can reach {address} may run work as this user ({_user()}), until there is a token"
+    )
 
 
 def _closed(settings: Settings, standing: TokenInFile) -> str:
