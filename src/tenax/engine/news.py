@@ -9,7 +9,6 @@ import orjson
 import structlog
 
 IDS_IN_A_MESSAGE = 50
-_FLAGS = ("ready", "special", "fleet", "server_steps", "messages")
 _log = structlog.get_logger("tenax.news")
 
 
@@ -84,19 +83,25 @@ class Reader:
             return None
         if body.pop("from", None) == self._own_name:
             return None
-        news = News(due_in=self._seconds(body.pop("due_in", None)))
-        for name in _FLAGS:
-            setattr(news, name, self._flag(name, body.pop(name, False)))
+        news = News(
+            ready=self._flag(body, "ready"),
+            special=self._flag(body, "special"),
+            fleet=self._flag(body, "fleet"),
+            server_steps=self._flag(body, "server_steps"),
+            messages=self._flag(body, "messages"),
+            due_in=self._seconds(body.pop("due_in", None)),
+        )
         executions = self._ids(body.pop("executions", []))
         for name in body:
             self._complain(f"the field {name!r}")
         return Heard(news, executions)
 
-    def _flag(self, name: str, value: Any) -> bool:
-        """Takes what is no flag for a yes: to look in vain costs little."""
+    def _flag(self, body: dict[str, Any], name: str) -> bool:
+        """Takes this flag out of the message. What is neither true nor false is a yes: to look in vain costs little."""
+        value = body.pop(name, False)
         if not isinstance(value, bool):
             self._complain(f"a field {name!r} that is neither true nor false")
-        return bool(value)
+        return value is not False
 
     def _seconds(self, value: Any) -> float | None:
         if value is None:
