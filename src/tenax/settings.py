@@ -13,6 +13,7 @@ from typing import Any
 
 from tenax import setting_values as values
 from tenax.errors import UsageError
+from tenax.private_variables import own_variables
 from tenax.setting_sources import (
     Given,
     Wrong,
@@ -258,7 +259,7 @@ def load_settings(
     `flags` are keyed by field name; None means not given, as an empty variable does. Everything that is wrong is
     reported at once, in one UsageError.
     """
-    env = os.environ if env is None else env
+    env = own_variables() if env is None else env
     cwd = Path.cwd() if cwd is None else cwd
     for variable, meant in mistyped_variables(env):
         _warn_of_variable(variable, meant)

@@ -12,5 +12,7 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> None:
     from tenax.cli.boundary import run_command
+    from tenax.private_variables import hide_private_variables
 
+    hide_private_variables()
     sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))

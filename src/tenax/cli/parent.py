@@ -9,14 +9,18 @@ import signal
 import sys
 from collections.abc import Callable
 
+from tenax.private_variables import unpack
+
 SUPERVISOR = "TENAX_SUPERVISOR_PID"
 READY_PIPE = "TENAX_READY_PIPE"
+PRIVATE_PIPE = "TENAX_PRIVATE_PIPE"
+"""Set where the private variables of the child come through its stdin. In its environment others could read them."""
 LIFE = "TENAX_WORKER_LIFE"
 _PR_SET_PDEATHSIG = 1
 
 
 def environment_for_child(ready_pipe: int | None = None) -> dict[str, str]:
-    own = {SUPERVISOR: str(os.getpid())}
+    own = {SUPERVISOR: str(os.getpid()), PRIVATE_PIPE: "stdin"}
     return own if ready_pipe is None else {**own, READY_PIPE: str(ready_pipe)}
 
 
@@ -31,6 +35,7 @@ def under_supervision() -> Callable[[], None]:
     The variables go no further: what the child itself starts is its own affair.
     """
     supervisor, pipe = os.environ.pop(SUPERVISOR, ""), os.environ.pop(READY_PIPE, "")
+    private = os.environ.pop(PRIVATE_PIPE, "")
     if not supervisor.isdigit():
         return lambda: None
     logging.getLogger(
@@ -40,6 +45,8 @@ def under_supervision() -> Callable[[], None]:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != int(supervisor):  # it died before the line above
         os._exit(1)
+    if private:
+        unpack(sys.stdin.buffer.read())
     if not pipe.isdigit():
         return lambda: None
     os.set_inheritable(int(pipe), False)

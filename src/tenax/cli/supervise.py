@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tenax.cli.boundary import USAGE
 from tenax.cli.parent import environment_for_child
 from tenax.errors import Unreachable
+from tenax.private_variables import is_private, pack, without_private
 
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 10.0
@@ -101,16 +102,20 @@ class Child:
 
     async def _start(self) -> None:
         own = {**os.environ, **await self.plan.environment()}
+        private = {name: value for name, value in own.items() if is_private(name)}
         with self._ready_pipe() as pipe:
             # -P: no file of the working folder takes the place of a module. A session of its own: Ctrl-C at the
             # terminal reaches the supervisor alone, which then stops its children in order.
             self.process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "tenax", *self.plan.arguments),
-                env={**own, **environment_for_child(pipe)},
-                stdin=asyncio.subprocess.DEVNULL,
+                env={**without_private(own), **environment_for_child(pipe)},
+                stdin=asyncio.subprocess.PIPE,
                 start_new_session=True,
                 pass_fds=(pipe,),
             )
+        assert self.process.stdin is not None
+        self.process.stdin.write(pack(private))
+        self.process.stdin.close()
         self._say(f"{self.plan.name} is process {self.process.pid}: {self.plan.does}")
         if self.stopping:
             self._signal(signal.SIGTERM)

@@ -21,6 +21,7 @@ from tenax.cli.serve import default_server
 from tenax.cli.supervise import Child, ChildFailed, ChildPlan, never_by_itself
 from tenax.errors import Unreachable
 from tenax.model.wire import EndedLife
+from tenax.private_variables import own_secrets
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.session import transaction
@@ -135,6 +136,7 @@ class _Up:
             token = await self._pass.secret()
             return {
                 **self._of_settings(),
+                **own_secrets(),
                 "TENAX_DATABASE_URL": "",  # a worker sees no database, and so no password of one
                 "TENAX_WORKER_NAME": self._worker_name(number),
                 "TENAX_SERVER": self._url,

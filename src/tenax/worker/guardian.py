@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tenax.private_variables import without_private
+
 _SCRIPT = Path(__file__).with_name("guard.py")
 _END_SECONDS = 5.0
 
@@ -49,6 +51,7 @@ class Guardian:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             cwd="/",
+            env=without_private(os.environ),
         )
 
     def _tell(self, line: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from tenax.model.wire import (
     Release,
     Report,
 )
+from tenax.private_variables import own_variables
 from tenax.worker.attempt import Attempt, release
 from tenax.worker.executors.runtimes import RUNTIMES, Executors
 from tenax.worker.failures import outcome_of, refused, within_limits
@@ -67,10 +67,10 @@ class Worker:
         version: str | None = None,
         wait: float = 20.0,
         overload_lag: float = 1.0,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] | None = None,
         life: str | None = None,
     ) -> None:
-        """`life` is that of this process, where a supervisor has given it one: a UUID."""
+        """`life` is that of this process, where a supervisor has given it one: a UUID. `environment`: by default our own."""
         self._transport = transport
         self._registration = Registration(
             name,
@@ -85,7 +85,7 @@ class Worker:
         self._slots = slots
         self._drain = drain
         self._wait = wait
-        self._secrets = Secrets(environment)
+        self._secrets = Secrets(own_variables() if environment is None else environment)
         self._executors = Executors(on_overdue=self._count_overdue)
         self._link = Link()
         self._outbox = Outbox(transport, self._link, self._note_reported)

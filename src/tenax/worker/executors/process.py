@@ -12,6 +12,7 @@ import orjson
 
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
+from tenax.private_variables import without_private
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.result_file import outcome_of_process
 from tenax.worker.failures import refused, timed_out
@@ -19,7 +20,6 @@ from tenax.worker.guardian import Guardian
 from tenax.worker.json_values import readable
 from tenax.worker.memory import OomKills
 from tenax.worker.processes import Ended, run_group
-from tenax.worker.secrets import without_the_workers_own
 
 _OPTIONAL = ("TENAX_ITEM", "TENAX_COMPENSATES")
 """Set only where they apply."""
@@ -78,7 +78,7 @@ def _argv(command: Any) -> list[str]:
 
 
 def _environment(assignment: Assignment, folder: Path) -> dict[str, str]:
-    inherited = without_the_workers_own(os.environ)
+    inherited = without_private(os.environ)
     own = {name: str(value) for name, value in (assignment.spec.get("env") or {}).items()}
     # A worker that itself runs in a process step must not pass that step's on.
     env = {name: value for name, value in inherited.items() if name not in _OPTIONAL} | own

@@ -14,6 +14,7 @@ import msgspec
 
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
+from tenax.private_variables import without_private
 from tenax.sdk.context import CURRENT, TaskContext
 from tenax.worker.call import arguments, call, succeeded
 from tenax.worker.failures import outcome_of, refused, timed_out
@@ -22,7 +23,6 @@ from tenax.worker.json_values import readable
 from tenax.worker.limits import Limits
 from tenax.worker.processes import Ended, run_group
 from tenax.worker.registry import Handler, NoHandler, find_handler
-from tenax.worker.secrets import without_the_workers_own
 from tenax.worker.threads import Threads
 
 _read_outcome = msgspec.json.Decoder(Outcome).decode
@@ -129,7 +129,7 @@ class PythonExecutor:
             ended = await run_group(
                 self._guardian,
                 [sys.executable, "-m", "tenax.worker.child"],
-                env=without_the_workers_own(os.environ),
+                env=without_private(os.environ),
                 cwd=str(Path.cwd()),
                 stdin=msgspec.json.encode(job),
                 seconds=assignment.timeout,
