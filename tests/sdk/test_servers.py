@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from waiting import eventually
 
-from tenax.errors import NotFound, Unreachable, UsageError
+from tenax.errors import NotFound, TenaxError, Unreachable, UsageError
 from tenax.model.wire import Submission
 from tenax.sdk.client import SyncClient
 from tenax.sdk.servers import Servers
@@ -213,3 +213,22 @@ def test_addresses_that_are_none(addresses):
 
     with pytest.raises(UsageError, match="is not the URL of a server"):
         asyncio.run(go())
+
+
+def test_the_password_of_a_servers_url_is_not_shown(caplog):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    address = f"http://jo:s3cret@127.0.0.1:{port}"
+    for addresses in (address, f"{address},{address}/b"):
+        with SyncClient(addresses) as client, pytest.raises(Unreachable) as raised:
+            client.get(1)
+        assert f"http://jo:***@127.0.0.1:{port}" in raised.value.message
+        assert "s3cret" not in raised.value.message + caplog.text
+
+
+def test_a_server_that_leads_elsewhere_is_not_followed(start):
+    """The token would go along."""
+    one = start((307, {}))
+    with SyncClient(one.url, "t0ken") as asked, pytest.raises(TenaxError):
+        asked.get(1)
+    assert one.asked == 1

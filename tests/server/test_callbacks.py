@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -77,6 +78,27 @@ def test_a_success_completes_the_step(http, accepted) -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "applied", "verdict": "complete"})
     execution = get(http, accepted)
     assert (execution["status"], execution["result"]) == ("completed", {"convert": {"pages": 3}})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"echo": {"Tenax-Receipt": "RECEIPT"}, "RECEIPT": ["RECEIPT"]},
+        {"success": True, "result": "CALLBACK"},
+        {"success": False, "error": "cannot reach CALLBACK", "result": "RECEIPT"},
+        {"success": False, "failure": {"class": "transient", "message": "RECEIPT"}},
+    ],
+)
+def test_a_callee_that_sends_its_receipt_back_does_not_publish_it(http, accepted, body) -> None:
+    text = json.dumps(body).replace("CALLBACK", accepted["callback"]).replace("RECEIPT", accepted["receipt"])
+    answer = http.post(accepted["callback"], content=text, headers={"content-type": "application/json"})
+    assert answer.json()["status"] == "applied"
+    late = http.post(accepted["callback"], content=text, headers={"content-type": "application/json"})
+    assert late.json()["status"] == "late"
+    events = http.get(f"/v1/executions/{accepted['execution_id']}/events").text
+    told = events + json.dumps(get(http, accepted))
+    assert "[receipt]" in told
+    assert accepted["receipt"] not in told
 
 
 def test_no_body_at_all_is_a_success(http, accepted) -> None:

@@ -155,6 +155,21 @@ def test_a_result_that_cannot_be_searched_for_secrets_ends_its_attempt():
     assert facts.message == "what the attempt came to cannot be reported (RecursionError)"
 
 
+def test_the_log_of_a_failed_executor_holds_no_secret(caplog):
+    async def scenario(stop, at_once, running):
+        await server.until(lambda: server.outcomes)
+
+    # A name of more than 255 characters is no name of a folder, and the error for it has it in its text.
+    slot = (("cwd",), ({"secret": "KEY"},))
+    spec = {"command": "true", "cwd": None}
+    server = Server([{"item": 1, "runtime": "process", "spec": spec, "secrets": (slot,)}])
+    work(server, scenario, environment={"TENAX_SECRET_KEY": "s3cret" * 50})
+    assert "item 1, attempt 1: the executor failed" in caplog.text
+    assert "[secret KEY]" in caplog.text
+    assert "s3cret" not in caplog.text
+    assert "s3cret" not in repr(server.outcomes[1])
+
+
 def test_an_attempt_that_goes_on_is_told_to_end_once(register, caplog):
     told, let_go = asyncio.Event(), asyncio.Event()
 

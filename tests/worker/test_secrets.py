@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -153,3 +155,83 @@ def test_a_secret_of_bytes_that_are_no_text(assign):
         outcome = Outcome("failed", facts=Facts(message=f"with {form}!"))
         scrubbed = secrets.scrub_outcome(outcome, using(assign))
         assert scrubbed.facts == Facts(message="with [secret KEY]!")
+
+
+@pytest.mark.parametrize("before", ["", "jo", "jo:", "user:"])
+def test_a_secret_is_known_in_base64_wherever_it_stands(assign, before):
+    secrets = Secrets({"TENAX_SECRET_K": "s3cret-\xff/pass?>word"})
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode(f"{before}s3cret-\xff/pass?>word:and more".encode()).decode()
+        outcome = Outcome("succeeded", result={"authorization": f"Basic {encoded}"})
+        scrubbed = secrets.scrub_outcome(outcome, using(assign, "K")).result["authorization"]
+        assert "[secret K]" in scrubbed
+        assert len(scrubbed) <= len(f"Basic {encoded}") - 14
+
+
+def test_what_a_callee_sends_back_of_a_request_holds_no_secret(run, assign, callee):
+    """Headers, user and password of the URL, query, a number in JSON; in data, in headers, and in bytes."""
+    values = {"KEY": "s3cret-key", "PW": "p@ss/word", "PIN": "90210777"}
+    secrets = Secrets({f"TENAX_SECRET_{name}": value for name, value in values.items()})
+    spec = {"url": None, "headers": {"X-Api-Key": None}, "json": None, "method": "POST"}
+    slots = (
+        (("url",), (f"http://jo:{quote('p@ss/word', safe='')}@{callee.host}/p?k=", {"secret": "KEY"})),
+        (("headers", "X-Api-Key"), ({"secret": "KEY"},)),
+        (("json",), ({"secret": "PIN"},)),
+        (("unused",), ({"secret": "PW"},)),
+    )
+    assignment = secrets.fill(assign("http", spec, secrets=slots))
+    callee.answers = [(204, {}, b"")]
+    run("http", assignment.spec)
+    _, path, sent, _ = callee.requests[0]
+    headers = {name.lower(): value for name, value in sent.items()}
+    told = json.dumps({"path": path, "headers": headers, "pin": 90210777, "pins": [90210777]}).encode()
+    for kind in ("application/json", "text/plain", "application/octet-stream"):
+        body = told if kind != "application/octet-stream" else b"\xff\xfe" + told
+        callee.answers = [(200, {"content-type": kind, "x-echo": headers["x-api-key"]}, body)]
+        outcome = secrets.scrub_outcome(run("http", assignment.spec), assignment)
+        told_back = repr(outcome)
+        assert "[secret KEY]" in told_back
+        assert "[secret PIN]" in told_back
+        for value in (*values.values(), headers["authorization"].split()[1], "p%40ss%2Fword"):
+            assert value not in told_back
+
+
+@pytest.mark.parametrize(
+    ("value", "spec"),
+    [
+        ("s3cret\n", {"url": "http://127.0.0.1:9/", "headers": {"X": "s3cret\n"}}),
+        ("p\xe4ssw\xf6rt\n", {"url": "http://127.0.0.1:9/", "headers": {"X": "p\xe4ssw\xf6rt\n"}}),
+        ("S3cretHost", {"url": "http://S3cretHost.invalid/"}),
+        ("S3cret/Path+x", {"url": "http://no-such-host.invalid/S3cret/Path+x/y"}),
+        ("p@ss/word", {"url": "http://jo:p%40ss%2fword@no-such-host.invalid/"}),
+        ("s3cret port", {"url": "http://h:s3cret port/"}),
+        ("S3cret", {"url": "S3cret://h/"}),
+    ],
+)
+def test_what_the_client_says_of_a_request_that_fails_holds_no_secret(run, assign, value, spec):
+    secrets = Secrets({"TENAX_SECRET_K": value})
+    outcome = run("http", spec)
+    assert outcome.status == "failed"
+    told = repr(secrets.scrub_outcome(outcome, using(assign, "K"))).lower()
+    for form in (value, value.strip(), quote(value), repr(value.strip().encode())[2:-1]):
+        assert form.lower() not in told
+
+
+def test_the_receipt_of_an_async_step_is_scrubbed_even_where_there_are_no_secrets(assign):
+    url = "http://t/v1/callbacks/7/1/2/receipt-1?step=s"
+    sent_back = Outcome("accepted", result={"headers": {"Tenax-Callback-Url": url}, "receipt-1": "receipt-1"})
+    failed = Outcome("failed", facts=Facts(message=f"cannot reach {url}"))
+    scrub = Secrets({}).scrub_outcome
+    an_async = assign("http", {"async": {}}, callback=url)
+    assert "receipt-1" not in repr(scrub(sent_back, an_async))
+    assert "receipt-1" not in repr(scrub(failed, an_async))
+    assert scrub(sent_back, assign("http", {})) is sent_back, (
+        "elsewhere it opens nothing, and may be a key of its own"
+    )
+
+
+def test_tracebacks_for_the_log_are_scrubbed(assign):
+    error = ValueError("called with production")
+    assert "ValueError: called with [secret OTHER]" in Secrets(ENVIRONMENT).scrub_traceback(
+        error, using(assign)
+    )

@@ -179,6 +179,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
     import structlog
 
     from tenax import __version__
+    from tenax.sdk.exchange import without_password
     from tenax.worker.loop import Worker
     from tenax.worker.transport import HttpTransport
 
@@ -200,7 +201,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
     structlog.get_logger("tenax.worker").info(
         "the worker starts",
         name=name,
-        server=url,
+        server=",".join(map(without_password, url.split(","))),
         queues=list(settings.queues),
         runtimes=list(settings.runtimes),
         slots=settings.slots,

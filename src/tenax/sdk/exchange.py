@@ -63,7 +63,7 @@ class Exchange:
         parts = urlsplit(address)
         if parts.scheme not in _PORTS or not parts.hostname:
             raise ValueError("it must start with http:// or https:// and name a host")
-        self._address = address
+        self._address = without_password(address)
         self._path = quote(parts.path, safe="/%:@!$&'()*+,;=~")
         self._host = parts.hostname
         self._port = parts.port or _PORTS[parts.scheme]
@@ -266,6 +266,14 @@ class _Connection(asyncio.Protocol):
         self._answer.status_code = status
         self._answer.content = b"".join(self._body)
         self._answered.set_result(None)
+
+
+def without_password(address: str) -> str:
+    """Returns the URL of a server as it may be shown and logged."""
+    parts = urlsplit(address)
+    if parts.password is None:
+        return address
+    return parts._replace(netloc=f"{parts.username}:***@{parts.netloc.rpartition('@')[2]}").geturl()
 
 
 def _ends_with_connection(answer: Answer | None) -> bool:

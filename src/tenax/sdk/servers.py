@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tenax.errors import Unreachable, UsageError
-from tenax.sdk.exchange import Answer, Exchange, NoAnswer
+from tenax.sdk.exchange import Answer, Exchange, NoAnswer, without_password
 from tenax.sdk.problems import error_of_answer, unreachable
 
 log = logging.getLogger("tenax.servers")
@@ -19,10 +19,12 @@ class Servers:
 
     def __init__(self, addresses: str, *, headers: Mapping[str, str], timeout: float = 30.0) -> None:
         """`addresses`: one URL, or several with commas between them. `timeout`: of requests that name none."""
-        self.addresses = tuple(part.strip().rstrip("/") for part in addresses.split(",") if part.strip())
-        if not self.addresses:
+        given = [part.strip().rstrip("/") for part in addresses.split(",") if part.strip()]
+        if not given:
             raise UsageError(f"{addresses!r} is not the URL of a server")
-        self._exchanges = [_exchange(address, headers) for address in self.addresses]
+        self._exchanges = [_exchange(address, headers) for address in given]
+        self.addresses = tuple(without_password(address) for address in given)
+        """As they may be shown and logged."""
         self._timeout = timeout
         self._current = 0
         self._followers: list[set[asyncio.Timeout]] = [set() for _ in self.addresses]

@@ -268,9 +268,8 @@ class Worker:
             told = release(assignment, "no_handler", str(error))
         except SecretMissing as error:
             told = refused("invalid", "invalid_parameters", str(error))
-        # A fault of an executor is a failure of this attempt, not of the worker.
-        except Exception as error:
-            log.exception("item %d, attempt %d: the executor failed", assignment.item_id, assignment.attempt)
+        except Exception as error:  # noqa: BLE001 - a fault of an executor is a failure of this attempt, not of the worker
+            self._log_fault("the executor failed", assignment, error)
             told = outcome_of(error)
         if attempt.verdict is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
             told = attempt.verdict
@@ -282,11 +281,8 @@ class Worker:
             self._check.count(told, assignment, time.monotonic() - attempt.began)
         try:
             self._outbox.put(self._parcel(assignment, told))
-        # However odd a result is, its attempt ends.
-        except Exception as error:
-            log.exception(
-                "item %d, attempt %d: it cannot be reported", assignment.item_id, assignment.attempt
-            )
+        except Exception as error:  # noqa: BLE001 - however odd a result is, its attempt ends
+            self._log_fault("it cannot be reported", assignment, error)
             why = f"what the attempt came to cannot be reported ({type(error).__name__})"
             self._outbox.put(_report(assignment, refused("invalid", "invalid_result", why)))
         self._running.pop((assignment.item_id, assignment.token), None)
@@ -298,6 +294,11 @@ class Worker:
         if isinstance(told, Release):
             return self._secrets.scrub_release(told, assignment)
         return _report(assignment, within_limits(self._secrets.scrub_outcome(told, assignment)))
+
+    def _log_fault(self, what: str, assignment: Assignment, error: Exception) -> None:
+        """The texts of errors may hold secrets, so the log gets the traceback without them."""
+        trace = self._secrets.scrub_traceback(error, assignment)
+        log.error("item %d, attempt %d: %s\n%s", assignment.item_id, assignment.attempt, what, trace)
 
     # Heartbeats
 
