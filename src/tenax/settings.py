@@ -31,6 +31,7 @@ _CLOSE = 0.75
 _log = logging.getLogger("tenax.settings")
 
 RUNTIMES = ("python", "http", "process")
+ADDRESSES = ("any", "public")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -134,6 +135,12 @@ class Settings:
             values.labels, "what a worker offers, such as gpu=yes,zone=a", shown="none", flag="--label"
         ),
     )
+    http_addresses: str = _setting(
+        "any",
+        values.one_of(*ADDRESSES),
+        "the addresses that `http` steps may connect to: any; public: none that is private, loopback, link-local, "
+        "multicast or of a cloud's metadata",
+    )
     worker_name: str | None = _setting(
         None, values.text, "the name of a worker", shown="its host and process id", flag="--name"
     )
@@ -219,6 +226,8 @@ class Settings:
     )
     log_level: str = _setting("info", values.one_of(*LOG_LEVELS), f"one of {', '.join(LOG_LEVELS)}")
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    from_folder: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """The settings that a file of the working folder has chosen, and nobody else. Anyone may have written that file."""
 
 
 _FIELDS = {spec.name: spec for spec in fields(Settings) if "parse" in spec.metadata}
@@ -227,8 +236,6 @@ _FIELDS = {spec.name: spec for spec in fields(Settings) if "parse" in spec.metad
 @dataclass(frozen=True, slots=True)
 class SettingDoc:
     """One row of the table of settings in the docs."""
-    from_folder: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    """The settings that a file of the working folder has chosen, and nobody else. Anyone may have written that file."""
 
     name: str
     variable: str
@@ -264,6 +271,7 @@ def load_settings(
     for variable, meant in mistyped_variables(env):
         _warn_of_variable(variable, meant)
     wrong = Wrong()
+    beside = read_file(cwd / FILE_NAME, _FIELDS, wrong)
     near = {
         **beside,
         **read_variables(env, _FIELDS),
@@ -272,7 +280,6 @@ def load_settings(
     home = _home(near.get("home"), env, cwd, wrong)
     far: dict[str, Given] = {}
     if home is not None and home != cwd:
-    beside = read_file(cwd / FILE_NAME, _FIELDS, wrong)
         far = read_file(home / FILE_NAME, _FIELDS, wrong)
         if "home" in far:
             wrong.add(
@@ -326,14 +333,6 @@ def _home(given: Given | None, env: Mapping[str, str], cwd: Path, wrong: Wrong) 
         return None
 
 
-def _default_home(env: Mapping[str, str]) -> Path:
-    if os.geteuid() == 0:
-        return Path("/var/lib/tenax")
-    data_home = env.get("XDG_DATA_HOME", "")
-    # The XDG specification says to ignore relative paths.
-    folder = (
-        Path(data_home)
-        if data_home.startswith("/")
 def _from_folder(
     given: Mapping[str, Given], beside: Mapping[str, Given], far: Mapping[str, Given], *, is_home: bool
 ) -> frozenset[str]:
@@ -345,6 +344,14 @@ def _from_folder(
     return frozenset(name for name, one in given.items() if any(one is other for other in chosen))
 
 
+def _default_home(env: Mapping[str, str]) -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/tenax")
+    data_home = env.get("XDG_DATA_HOME", "")
+    # The XDG specification says to ignore relative paths.
+    folder = (
+        Path(data_home)
+        if data_home.startswith("/")
         else Path(env.get("HOME") or Path.home()) / ".local" / "share"
     )
     return folder / "tenax"

@@ -164,6 +164,7 @@ async def _own_worker(
         LocalTransport(engine),
         name=f"{settings.worker_name or f'run-{socket.gethostname()}'}-{os.getpid()}",
         overload_lag=settings.overload_lag,
+        http_addresses=settings.http_addresses,
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,

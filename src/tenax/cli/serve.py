@@ -195,6 +195,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         slots=settings.slots,
         drain=settings.drain,
         overload_lag=settings.overload_lag,
+        http_addresses=settings.http_addresses,
         version=__version__,
         life=life,
     )

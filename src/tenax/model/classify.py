@@ -138,6 +138,7 @@ _CLASS_OF_REASON: dict[str, FailureClass] = {
     **{reason: failure_class for failure_class, reason in REASON_OF_CLASS.items()},
     "execution_deadline": "timeout",
     "child_failed": "logical",
+    "address_refused": "denied",
     "invalid_parameters": "invalid",
     "invalid_result": "invalid",
     "template_error": "invalid",

@@ -44,6 +44,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "result_too_large": "the results of a fan-out are too large to be put together in one list",
         "template_error": "a template of the step could not be rendered",
         "permission_denied": "the operating system or the callee denied access",
+        "address_refused": "the host of an `http` step has no public address, and the worker connects to no other (`http_addresses`)",
         "unknown_workflow": "the server knows no such workflow",
         "unknown_action": "the server knows no such action",
         "unknown_handler": "no worker anywhere has such a handler",

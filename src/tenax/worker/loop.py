@@ -67,6 +67,7 @@ class Worker:
         version: str | None = None,
         wait: float = 20.0,
         overload_lag: float = 1.0,
+        http_addresses: str = "any",
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
     ) -> None:
@@ -86,7 +87,7 @@ class Worker:
         self._drain = drain
         self._wait = wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
-        self._executors = Executors(on_overdue=self._count_overdue)
+        self._executors = Executors(on_overdue=self._count_overdue, http_addresses=http_addresses)
         self._link = Link()
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], Attempt] = {}

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
+import httpcore2
 import httpx2
 import orjson
 
@@ -20,18 +21,30 @@ from tenax.model.wire import Assignment
 from tenax.sdk.causes import connection_words
 from tenax.sdk.connections import connection_kind
 from tenax.sdk.context import TaskContext
+from tenax.worker.executors.addresses import AddressRefused, PublicTransport
+from tenax.worker.executors.redirects import MAX_REDIRECTS, RedirectRefused, next_request, shown_host
 from tenax.worker.failures import qualified, refused, retry_after_of, timed_out
 from tenax.worker.json_values import parse_json, storable, without_nul
 
 BODY_LIMIT = 8_000_000
+_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
 
 class HttpExecutor:
     """One client for all attempts: connections are reused, cookies are not kept (executions share nothing)."""
 
-    def __init__(self, *, body_limit: int = BODY_LIMIT) -> None:
+    def __init__(
+        self,
+        *,
+        body_limit: int = BODY_LIMIT,
+        addresses: str = "any",
+        network: httpcore2.AsyncNetworkBackend | None = None,
+    ) -> None:
+        """`addresses` is the setting `http_addresses`. `network` makes the connections where it is `public`."""
         self._client: httpx2.AsyncClient | None = None
         self._body_limit = body_limit
+        self._addresses = addresses
+        self._network = network
 
     async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:  # noqa: ARG002 - the protocol's
         try:
@@ -42,7 +55,7 @@ class HttpExecutor:
             )
         except (TypeError, ValueError) as error:
             return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
-        dependency = assignment.dependency or _host(request.url)
+        dependency = assignment.dependency or shown_host(request.url)
         try:
             async with asyncio.timeout(assignment.timeout) as scope:
                 return await self._exchange(assignment, request, dependency)
@@ -71,18 +84,16 @@ class HttpExecutor:
         )
 
     async def _exchange(self, assignment: Assignment, request: httpx2.Request, dependency: str) -> Outcome:
-        follow = bool(assignment.spec.get("follow_redirects", False))
         try:
-            response = await self._shared_client().send(request, stream=True, follow_redirects=follow)
-            try:
-                body, whole = await self._read(response)
-            finally:
-                await response.aclose()
-        except httpx2.TooManyRedirects as error:
-            return Outcome(
-                "failed",
-                facts=Facts(message=f"too many redirects: {error}", fatal=True, dependency=dependency),
-            )
+            response, body, whole = await self._answer(assignment, request)
+        except AddressRefused as error:
+            return refused("denied", "address_refused", str(error), dependency=dependency)
+        except RedirectRefused as error:
+            facts = Facts(message=str(error), status_code=error.status_code, dependency=dependency)
+            return Outcome("failed", facts=facts)
+        except httpx2.InvalidURL:  # the client reads where an answer leads to, even if nobody goes there
+            facts = Facts(message="the answer leads to what is no URL", fatal=True, dependency=dependency)
+            return Outcome("failed", facts=facts)
         except httpx2.LocalProtocolError as error:
             return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
         except (httpx2.TransportError, httpx2.DecodingError) as error:
@@ -92,6 +103,23 @@ class HttpExecutor:
         if response.is_success:
             return _success(response, body, whole=whole, limit=self._body_limit)
         return _error_answer(response, body, dependency)
+
+    async def _answer(
+        self, assignment: Assignment, request: httpx2.Request
+    ) -> tuple[httpx2.Response, bytes, bool]:
+        """Returns the last answer of a chain of redirects, with what was read of its body, and whether that is all of it."""
+        follow = bool(assignment.spec.get("follow_redirects", False))
+        for _ in range(MAX_REDIRECTS + 1):
+            response = await self._shared_client().send(request, stream=True, follow_redirects=False)
+            try:
+                body, whole = await self._read(response)
+            finally:
+                await response.aclose()
+            onward = _onward(assignment, request, response) if follow else None
+            if onward is None:
+                return response, body, whole
+            request = onward
+        raise RedirectRefused(response, f"there were {MAX_REDIRECTS} before it")
 
     async def _read(self, response: httpx2.Response) -> tuple[bytes, bool]:
         body = bytearray()
@@ -106,9 +134,17 @@ class HttpExecutor:
             self._client = httpx2.AsyncClient(
                 timeout=None,  # the attempt's own timeout covers everything
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+                limits=_LIMITS,
+                transport=PublicTransport(_LIMITS, self._network) if self._addresses == "public" else None,
             )
         return self._client
+
+
+def _onward(
+    assignment: Assignment, request: httpx2.Request, response: httpx2.Response
+) -> httpx2.Request | None:
+    filled = (str(path[1]) for path, _ in assignment.secrets if path[0] == "headers" and len(path) > 1)
+    return next_request(request, response, secret_headers=filled, is_async=_is_async(assignment))
 
 
 def _is_async(assignment: Assignment) -> bool:
@@ -172,8 +208,7 @@ def _error_answer(response: httpx2.Response, body: bytes, dependency: str) -> Ou
 def _no_answer(request: httpx2.Request, error: httpx2.RequestError, dependency: str) -> Outcome:
     kind = connection_kind(error)
     facts = Facts(
-        # Without the query, the place where people put keys.
-        message=f"{connection_words(kind)}: {request.method} {request.url.copy_with(query=None, fragment=None)}",
+        message=f"{connection_words(kind)}: {request.method} {_shown(request.url)}",
         connection=kind,
         exception=qualified(type(error)),
         exception_bases=tuple(qualified(base) for base in type(error).__mro__[1:-1]),
@@ -202,5 +237,6 @@ def _data_or_text(response: httpx2.Response, body: bytes) -> Any:
         return without_nul(body.decode("utf-8", "replace"))
 
 
-def _host(url: httpx2.URL) -> str:
-    return url.netloc.decode("ascii").rpartition("@")[2]
+def _shown(url: httpx2.URL) -> str:
+    """Returns a URL without user, password and query, the places where people put keys."""
+    return f"{url.scheme}://{shown_host(url)}{url.raw_path.decode('ascii').partition('?')[0]}"

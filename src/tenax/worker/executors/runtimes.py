@@ -14,10 +14,11 @@ RUNTIMES = ("python", "http", "process")
 class Executors:
     """One executor for each runtime, and the guardian they share."""
 
-    def __init__(self, *, on_overdue: Callable[[int], None]) -> None:
+    def __init__(self, *, on_overdue: Callable[[int], None], http_addresses: str = "any") -> None:
         self._guardian = Guardian()
         self._made: dict[str, Executor] = {}
         self._on_overdue = on_overdue
+        self._http_addresses = http_addresses
 
     def of(self, runtime: str) -> Executor:
         executor = self._made.get(runtime)
@@ -39,7 +40,7 @@ class Executors:
             case "http":
                 from tenax.worker.executors.http import HttpExecutor
 
-                return HttpExecutor()
+                return HttpExecutor(addresses=self._http_addresses)
             case "process":
                 from tenax.worker.executors.process import ProcessExecutor
 
