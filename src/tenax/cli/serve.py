@@ -199,16 +199,16 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         version=__version__,
         life=life,
     )
-    structlog.get_logger("tenax.worker").info(
-        "the worker starts",
-        name=name,
-        server=",".join(map(without_password, url.split(","))),
-        queues=list(settings.queues),
-        runtimes=list(settings.runtimes),
-        slots=settings.slots,
-    )
     interrupts = Interrupts()
     with interrupts.caught():
+        structlog.get_logger("tenax.worker").info(
+            "the worker starts",
+            name=name,
+            server=",".join(map(without_password, url.split(","))),
+            queues=list(settings.queues),
+            runtimes=list(settings.runtimes),
+            slots=settings.slots,
+        )
         try:
             await one.run(interrupts.first, interrupts.second)
         finally:
