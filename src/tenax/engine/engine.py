@@ -98,7 +98,7 @@ class Engine:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Engine]:
         """The loops, for as long as the block lasts."""
-        await self.prepare()
+        await self.core.database.patience(self.prepare)
         await self.core.database.straight.open_ahead()
         hub = self.core.hub
         loops = (

@@ -17,7 +17,7 @@ from tenax.engine.lease import Dispatcher
 from tenax.engine.nets import Nets
 from tenax.engine.recover import Recovery
 from tenax.engine.watch import Watch
-from tenax.errors import Unreachable
+from tenax.errors import DatabaseAway, Unreachable
 from tenax.store import queue, service
 from tenax.store.workers import end_lost_workers
 
@@ -39,6 +39,7 @@ class Housekeeping:
         self._nets = Nets(core)
         self._holds = Holds(core)
         self._news = asyncio.Event()
+        self._away = False
         self.leadership = Leadership(core)
         core.hub.on_fleet = self._news.set
 
@@ -47,7 +48,7 @@ class Housekeeping:
         return self._beating, self._sweeping, self._looking
 
     async def close(self) -> None:
-        await _safely(self.leadership.resign())
+        await self._safely(self.leadership.resign())
 
     async def beat(self) -> None:
         """Says that a server is alive; after a gap, no lease expires for a full lease."""
@@ -87,26 +88,35 @@ class Housekeeping:
     async def _beating(self) -> None:
         while True:
             await asyncio.sleep(self._core.settings.lease / 6)
-            await _safely(self.beat())
+            await self._safely(self.beat())
 
     async def _sweeping(self) -> None:
         while True:
             await asyncio.sleep(self._core.settings.sweep)
-            await _safely(self._core.database.look_after())
+            with contextlib.suppress(Unreachable):  # whoever uses the database next says that it is away
+                await self._core.database.look_after()
             if self.leadership.leads:
-                await _safely(self.sweep())
+                await self._safely(self.sweep())
 
     async def _looking(self) -> None:
         while True:
-            await _safely(self.look_after_fleet())
+            await self._safely(self.look_after_fleet())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(FLEET_LOOK):
                     await self._news.wait()
             self._news.clear()
 
-
-async def _safely(work: Coroutine[Any, Any, object]) -> None:
-    try:
-        await work
-    except Unreachable as error:
-        _log.warning("the database is away", error=str(error))
+    async def _safely(self, work: Coroutine[Any, Any, object]) -> None:
+        """Goes on without PostgreSQL. It says once that it is away, and once that it is back; what is only busy is named each time."""
+        try:
+            await work
+        except DatabaseAway as error:
+            if not self._away:
+                _log.warning("PostgreSQL is away; the server goes on once it is back", error=str(error))
+            self._away = True
+        except Unreachable as error:
+            _log.warning("something could not be done now; it is tried again", error=str(error))
+        else:
+            if self._away:
+                _log.warning("PostgreSQL is back")
+            self._away = False

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
+import structlog
 import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -34,6 +35,7 @@ from tenax.server.services import Services
 from tenax.server.shortcut import Endpoint, Shortcut
 from tenax.settings import Settings
 from tenax.store.connect import Database
+from tenax.store.patience import Patience
 from tenax.store.session import transaction
 
 GRACE = 1
@@ -45,6 +47,7 @@ COLLECT_AFTER = 50_000
 """New objects between two looks for cycles. A batch makes thousands, and hardly a cycle: Python's 700 cost a fifth of the time."""
 
 
+_log = structlog.get_logger("tenax.server")
 API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health)
 HOT: dict[str, Endpoint] = {
     "/v1/worker/lease": workers.lease,
@@ -83,14 +86,18 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens."""
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
-        async with Database.open(settings) as database:
-            async with transaction(database) as tx:
-                await refuse_unguarded(tx, settings)
+        async with Database.open(settings, patience=Patience(settings.database_wait, _log.warning)) as database:
+            await database.patience(lambda: _refuse_unguarded(database, settings))
             async with Engine(database, settings).running() as engine:
                 engine.core.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
                 _work_out_routes(app)
                 await _serve(app, listener, ready, stop or asyncio.Event())
+
+
+async def _refuse_unguarded(database: Database, settings: Settings) -> None:
+    async with transaction(database) as tx:
+        await refuse_unguarded(tx, settings)
 
 
 @contextlib.asynccontextmanager
