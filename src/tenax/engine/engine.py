@@ -126,7 +126,7 @@ class Engine:
         """What must be known before the first verb."""
         async with self.core.transaction() as tx:
             self.core.secret = await service.secret(tx)
-            await service.ensure_log_partitions(tx)
+        await self.housekeeping.make_log_partitions()
         await self.beat()
         await self.recover()
         await self.dispatcher.fleet.catch_up()

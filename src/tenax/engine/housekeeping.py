@@ -40,6 +40,8 @@ class Housekeeping:
         self._holds = Holds(core)
         self._news = asyncio.Event()
         self._away = False
+        self._in_the_way: list[str] | None = None
+        """Who kept the log's next partition from being made, when that was last tried."""
         self.leadership = Leadership(core)
         core.hub.on_fleet = self._news.set
 
@@ -52,9 +54,9 @@ class Housekeeping:
 
     async def beat(self) -> None:
         """Says that a server is alive; after a gap, no lease expires for a full lease."""
-        lease = self._core.settings.lease
+        settings = self._core.settings
         async with self._core.transaction() as tx:
-            await queue.beat_service(tx, lease / 2, lease)
+            await queue.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
         """How workers stand; and, by the one server that leads, how healthy they are, and what waits in vain."""
@@ -81,9 +83,20 @@ class Housekeeping:
         settings = self._core.settings
         async with self._core.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
-            await service.ensure_log_partitions(tx)
+        await self.make_log_partitions()
         await give_up_unwanted(self._core)
         await self._holds.release()
+
+    async def make_log_partitions(self) -> None:
+        """Makes the log's next partitions, months ahead. Whoever is in the way is named once, and it is tried again at the next sweep."""
+        async with self._core.transaction() as tx:
+            in_the_way = await service.ensure_log_partitions(tx)
+        if in_the_way is not None and in_the_way != self._in_the_way:
+            _log.warning(
+                "the log's next partition cannot be made yet: others hold a lock on tenax.log_default; it is tried again",
+                held_by=", ".join(in_the_way) or "a session that has ended since",
+            )
+        self._in_the_way = in_the_way
 
     async def _beating(self) -> None:
         while True:
