@@ -2,7 +2,7 @@
 -- nothing comes twice, in whatever order transactions commit. Without a snapshot: all of them. Only new rows are opened; of those
 -- before them, their events are counted.
 with rows as materialized (
-    select l.id, l.at, l.events,
+    select l.id, max(l.at) over (order by l.id) as at, l.events,
            $2::text is null or not pg_visible_in_snapshot(l.xid, $2::pg_snapshot) as fresh,
            sum(json_array_length(l.events::json)) over (order by l.id) - json_array_length(l.events::json) as before
       from tenax.log l
