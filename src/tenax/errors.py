@@ -147,6 +147,10 @@ class Unreachable(TenaxError):
     exit_code = 3
 
 
+class DatabaseAway(Unreachable):
+    """PostgreSQL cannot be had for now: it is down, starts, is full, or the link to it broke. Nothing was written."""
+
+
 class Busy(Unreachable):
     """Others held what it needed for too long. Nothing was written; at once again may be enough."""
 

@@ -66,6 +66,12 @@ class Settings:
         flag="--database",
         secret=True,
     )
+    database_wait: float | None = _setting(
+        None,
+        values.seconds,
+        "how long a start waits for a PostgreSQL that is away",
+        shown="`server` and `up`: for ever; other commands: 2s",
+    )
     server: str | None = _setting(
         None,
         values.server_urls,

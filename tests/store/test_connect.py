@@ -19,8 +19,9 @@ from waiting import eventually
 from tenax.errors import SchemaOutdated, TenaxError, Unreachable, UsageError
 from tenax.settings import Settings
 from tenax.store import connect
-from tenax.store.connect import GONE, Database, open_pool
+from tenax.store.connect import Database, open_pool
 from tenax.store.migrate import status
+from tenax.store.outages import GONE
 from tenax.store.postmaster import postmaster_of, processes_of, wait_for_end
 
 

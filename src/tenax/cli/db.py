@@ -15,6 +15,7 @@ from tenax.settings import Settings
 from tenax.store import migrate as migrations
 from tenax.store.connect import Database
 from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.outages import using
 from tenax.store.session import transaction
 
 db = App(name="db", help="The database: migrate, status, url.")
@@ -37,7 +38,7 @@ def migrate(*, json: Json = False, store: Store = ANY_STORE) -> None:
 async def _migrated(settings: Settings) -> tuple[list[str], int]:
     async with (
         Database.open(settings, max_size=1, check_schema=False) as database,
-        database.pool.acquire() as connection,
+        using(database.pool.acquire()) as connection,
     ):
         applied = await migrations.migrate(connection)
         return applied, (await migrations.status(connection)).current

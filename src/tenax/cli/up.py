@@ -25,6 +25,7 @@ from tenax.model.wire import EndedLife
 from tenax.private_variables import own_secrets
 from tenax.settings import Settings
 from tenax.store.connect import Database
+from tenax.store.patience import Patience
 from tenax.store.session import transaction
 from tenax.store.tokens import create_token, list_tokens, revoke_token
 from tenax.worker.transport import HttpTransport
@@ -38,10 +39,33 @@ WORKER_STOP_SECONDS = 20.0
 async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
     interrupts = Interrupts()
     with interrupts.caught():
-        async with Database.open(settings, max_size=2, application_name="tenax up") as database:
+        database = await _open(settings, interrupts)
+        if database is None:
+            return 0
+        try:
             settings = replace(settings, port=settings.port or _free_port(settings.host))
             async with _pass(database) as workers_pass:
                 return await _Up(settings, modules, workers_pass, interrupts).run()
+        finally:
+            await database.close()
+
+
+async def _open(settings: Settings, interrupts: Interrupts) -> Database | None:
+    """Opens the database, however long it is away. Returns None if someone asks to stop meanwhile."""
+    patience = Patience(settings.database_wait, _say)
+    opening = asyncio.create_task(
+        Database.connected(settings, max_size=2, application_name="tenax up", patience=patience)
+    )
+    asked = asyncio.create_task(interrupts.first.wait())
+    try:
+        await asyncio.wait({opening, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if opening.done():
+            return opening.result()
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        return None
+    finally:
+        asked.cancel()
 
 
 class _Up:
@@ -90,14 +114,17 @@ class _Up:
             asked.cancel()
 
     async def _until_ready(self) -> None:
-        try:
-            async with asyncio.timeout(READY_SECONDS):
-                await self._server.ready.wait()
-        except TimeoutError:
-            raise Unreachable(
-                f"the server at {self._url} was not ready within {READY_SECONDS:g} s",
-                remedy="its own messages above say why",
-            ) from None
+        while not self._server.ready.is_set():
+            try:
+                async with asyncio.timeout(READY_SECONDS):
+                    await self._server.ready.wait()
+            except TimeoutError:
+                if await self._pass.is_database_away():
+                    continue  # the server waits for it, and says so
+                raise Unreachable(
+                    f"the server at {self._url} was not ready within {READY_SECONDS:g} s",
+                    remedy="its own messages above say why",
+                ) from None
 
     def _server_is_lost(self, code: int) -> bool:
         """What keeps it from starting even once (a port in use, an old schema) is not helped by trying again."""
@@ -203,6 +230,14 @@ class _Pass:
             if self._secret is None:
                 raise
             return self._secret  # the database is away for a moment; the worker waits for its server anyway
+
+    async def is_database_away(self) -> bool:
+        try:
+            async with transaction(self._database) as tx:
+                await list_tokens(tx)
+        except Unreachable:
+            return True
+        return False
 
     async def _live_secret(self) -> str:
         async with self._asked, transaction(self._database) as tx:

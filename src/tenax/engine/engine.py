@@ -99,7 +99,7 @@ class Engine:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Engine]:
         """The loops, for as long as the block lasts."""
-        await self.prepare()
+        await self.core.database.patience(self.prepare)
         await self.core.database.straight.open_ahead()
         hub = self.core.hub
         loops = (
@@ -127,7 +127,7 @@ class Engine:
         """What must be known before the first verb."""
         async with self.core.transaction() as tx:
             self.core.secret = await service.secret(tx)
-            await service.ensure_log_partitions(tx)
+        await self.housekeeping.make_log_partitions()
         await self.beat()
         await self.recover()
         await self.dispatcher.fleet.catch_up()

@@ -18,7 +18,7 @@ from tenax.engine.nets import Nets
 from tenax.engine.recover import Recovery
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.engine.watch import Watch
-from tenax.errors import SchemaOutdated, Unreachable
+from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
 from tenax.store import queue, service
 from tenax.store.workers import end_lost_workers
 
@@ -40,6 +40,9 @@ class Housekeeping:
         self._nets = Nets(core)
         self._holds = Holds(core)
         self._news = asyncio.Event()
+        self._away = False
+        self._in_the_way: list[str] | None = None
+        """Who kept the log's next partition from being made, when that was last tried."""
         self.leadership = Leadership(core)
         self.schema = SchemaGuard(core)
         core.hub.on_fleet = self._news.set
@@ -49,13 +52,13 @@ class Housekeeping:
         return self._beating, self._sweeping, self._looking, self._guarding
 
     async def close(self) -> None:
-        await _safely(self.leadership.resign())
+        await self._safely(self.leadership.resign())
 
     async def beat(self) -> None:
         """Says that a server is alive; after a gap, no lease expires for a full lease."""
-        lease = self._core.settings.lease
+        settings = self._core.settings
         async with self._core.transaction() as tx:
-            await queue.beat_service(tx, lease / 2, lease)
+            await queue.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
         """How workers stand; and, by the one server that leads, how healthy they are, and what waits in vain."""
@@ -82,25 +85,37 @@ class Housekeeping:
         settings = self._core.settings
         async with self._core.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
-            await service.ensure_log_partitions(tx)
+        await self.make_log_partitions()
         await give_up_unwanted(self._core)
         await self._holds.release()
+
+    async def make_log_partitions(self) -> None:
+        """Makes the log's next partitions, months ahead. Whoever is in the way is named once, and it is tried again at the next sweep."""
+        async with self._core.transaction() as tx:
+            in_the_way = await service.ensure_log_partitions(tx)
+        if in_the_way is not None and in_the_way != self._in_the_way:
+            _log.warning(
+                "the log's next partition cannot be made yet: others hold a lock on tenax.log_default; it is tried again",
+                held_by=", ".join(in_the_way) or "a session that has ended since",
+            )
+        self._in_the_way = in_the_way
 
     async def _beating(self) -> None:
         while True:
             await asyncio.sleep(self._core.settings.lease / 6)
-            await _safely(self.beat())
+            await self._safely(self.beat())
 
     async def _sweeping(self) -> None:
         while True:
             await asyncio.sleep(self._core.settings.sweep)
-            await _safely(self._core.database.look_after())
+            with contextlib.suppress(Unreachable):  # whoever uses the database next says that it is away
+                await self._core.database.look_after()
             if self.leadership.leads:
-                await _safely(self.sweep())
+                await self._safely(self.sweep())
 
     async def _looking(self) -> None:
         while True:
-            await _safely(self.look_after_fleet())
+            await self._safely(self.look_after_fleet())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(FLEET_LOOK):
                     await self._news.wait()
@@ -109,13 +124,21 @@ class Housekeeping:
     async def _guarding(self) -> None:
         while True:
             await self.schema.until_next()
-            await _safely(self.schema.check())
+            await self._safely(self.schema.check())
 
-
-async def _safely(work: Coroutine[Any, Any, object]) -> None:
-    try:
-        await work
-    except SchemaOutdated:
-        return  # the guard has said so
-    except Unreachable as error:
-        _log.warning("the database is away", error=str(error))
+    async def _safely(self, work: Coroutine[Any, Any, object]) -> None:
+        """Goes on without PostgreSQL. It says once that it is away, and once that it is back; what is only busy is named each time."""
+        try:
+            await work
+        except SchemaOutdated:
+            return  # the guard has said so
+        except DatabaseAway as error:
+            if not self._away:
+                _log.warning("PostgreSQL is away; the server goes on once it is back", error=str(error))
+            self._away = True
+        except Unreachable as error:
+            _log.warning("something could not be done now; it is tried again", error=str(error))
+        else:
+            if self._away:
+                _log.warning("PostgreSQL is back")
+            self._away = False

@@ -24,11 +24,11 @@ class Leadership:
 
     async def renew(self) -> bool:
         """Whether this server leads, for the next seconds. The one that does says with it that a server is alive."""
-        lease = self._core.settings.lease
+        settings = self._core.settings
         async with self._core.transaction() as tx:
             leads = await service.lead(tx, self._id, LEASE)
             if leads:
-                await queue.beat_service(tx, lease / 2, lease)
+                await queue.beat_service(tx, settings.lease, settings.probe_after)
         if leads != self.leads and self._asked:
             _log.info("this server leads now" if leads else "this server leads no more")
         self.leads, self._asked = leads, True

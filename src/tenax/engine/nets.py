@@ -47,7 +47,8 @@ class Nets:
             return 0
         async with self._core.transaction() as tx:
             now = await service.now(tx)
-            if self._sought_at is not None and (now - self._sought_at).total_seconds() < _seek_every(wait):
+            since = (now - self._sought_at).total_seconds() if self._sought_at is not None else -1.0
+            if 0 <= since < _seek_every(wait):  # less than 0: the clock was set back
                 return 0
             found = await fleet.find_unserved_items(tx, wait, lease, self._broken.ids)
         if not found:

@@ -46,11 +46,10 @@ class Reaper:
         return count
 
     async def _reap_items(self) -> int:
-        lease = self._core.settings.lease
+        settings = self._core.settings
         async with self._core.transaction() as tx:
-            await queue.beat_service(
-                tx, lease / 2, lease
-            )  # a gap in service is seen before anything is given up
+            # A gap in service is seen before anything is given up.
+            await queue.beat_service(tx, settings.lease, settings.probe_after)
             found = await queue.find_expired_items(tx, BATCH, self.broken)
         return await self._broken.deal(found, self._decide, "an expired work item cannot be decided on")
 

@@ -7,8 +7,9 @@ import structlog
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution, failure_of, render_results
+from tenax.engine.fan_out import close_fans
 from tenax.engine.progress import advance_executions
-from tenax.engine.repair_fans import lost_item, repair_fans
+from tenax.engine.repair_fans import lost_item, rebuild_fan_out, repair_fans
 from tenax.engine.start import Turn, queued_item, start_steps
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
@@ -149,6 +150,7 @@ async def _rebuild(
     live = [name for name, step in state.steps.items() if step.status in _LIVE and name not in there]
     row.open_steps = len(plan.steps) - len(over)
     journal.execution(row)
+    rebuilt = []
     for name in live:
         step = state.steps[name]
         if plan.steps[name].for_each is None:
@@ -160,7 +162,9 @@ async def _rebuild(
             held = step.status == "held"
             journal.log(row.id, event(ItemHeld if held else StepEnqueued, name))
         else:
-            turn.ended += await start_steps(tx, journal, turn, [name])
+            assert step.fan_out is not None, "a step with `for_each` is queued together with its items"
+            rebuilt.append(await rebuild_fan_out(tx, journal, turn, name, step.fan_out, settings))
+    await close_fans(tx, journal, lambda _: turn, rebuilt)
     fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))
     turn.ended += fresh
     if turn.ended:

@@ -16,11 +16,13 @@ from tenax.errors import Unreachable
 from tenax.model.events import event
 from tenax.model.events.data import ActivatedData
 from tenax.model.events.types import ExecutionActivated
+from tenax.model.fan_out_state import FanOut, ItemState
 from tenax.model.state import fold
 from tenax.model.work_state import WorkState
 from tenax.policy.plan import PlannedStep
 from tenax.policy.quarantine import is_suspect
 from tenax.policy.queued_action import vary_after
+from tenax.policy.transition import ERROR_SHOWN
 from tenax.settings import Settings
 from tenax.store import queue
 from tenax.store.connect import Connection
@@ -28,15 +30,19 @@ from tenax.store.events import get_events
 from tenax.store.fans import (
     FanNumbers,
     LostItem,
+    LostResult,
     find_broken_fans,
     load_fan_numbers,
     load_fans,
+    restore_fan,
+    restore_item_results,
     restore_items,
 )
 from tenax.store.journal import Journal
 from tenax.store.rows import FanRow, ledger_from
 from tenax.store.steps import StepKey
 
+_OVER = ("succeeded", "failed")
 _log = structlog.get_logger("tenax.recover")
 
 
@@ -65,17 +71,7 @@ async def _repair(core: Core, key: StepKey) -> bool:
         row, journal = rows[key[0]], Journal(now)
         plan = await core.plans.one(tx, row.plan_id)
         turn, fan = Turn(row, plan), (await load_fans(tx, [key]))[key]
-        missing = await _restore(tx, journal, turn, fan, await load_fan_numbers(tx, key), core.settings)
-        numbers = await load_fan_numbers(tx, key)
-        fan.ended, fan.failed, fan.attempts = len(numbers.ended), numbers.failed, numbers.attempts
-        if fan.parallelism is not None:
-            fan.placed = numbers.placed
-        journal.fans[key] = fan
-        data = ActivatedData(reason="the items of a fan-out did not fit its counters", restored=missing)
-        journal.log(row.id, event(ExecutionActivated, data=data))
-        _log.warning(
-            "a fan-out is repaired from its events", execution_id=row.id, step=fan.step, restored=missing
-        )
+        await _mend(tx, journal, turn, fan, core.settings, "the items of a fan-out did not fit its counters")
         await close_fans(tx, journal, lambda _: turn, [fan])
         if turn.ended:
             await advance_executions(tx, journal, [turn])
@@ -83,10 +79,44 @@ async def _repair(core: Core, key: StepKey) -> bool:
     return True
 
 
+async def rebuild_fan_out(
+    tx: Connection, journal: Journal, turn: Turn, name: str, told: FanOut, settings: Settings
+) -> FanRow:
+    """Makes the rows of a fan-out that has lost its own: its items and results, as its events tell of them. Returns the row."""
+    step, key = turn.plan.steps[name].step, (turn.row.id, name)
+    at_once = None if told.parallelism >= told.total else told.parallelism
+    tolerated = step.tolerate.allowed(told.total) if step.tolerate is not None else 0
+    fan = FanRow(*key, told.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
+    await restore_fan(tx, fan, step.queue_ttl)
+    fan = (await load_fans(tx, [key]))[key]
+    await _mend(tx, journal, turn, fan, settings, "a fan-out had lost its row")
+    return fan
+
+
+async def _mend(
+    tx: Connection, journal: Journal, turn: Turn, fan: FanRow, settings: Settings, why: str
+) -> None:
+    """Puts back what a fan-out lacks, counts it anew, and tells of it."""
+    key = (fan.execution_id, fan.step)
+    restored = await _restore(tx, journal, turn, fan, await load_fan_numbers(tx, key), settings)
+    numbers = await load_fan_numbers(tx, key)
+    fan.ended, fan.failed, fan.attempts = len(numbers.ended), numbers.failed, numbers.attempts
+    if fan.parallelism is not None:
+        fan.placed = numbers.placed
+    journal.fans[key] = fan
+    journal.log(key[0], event(ExecutionActivated, data=ActivatedData(reason=why, restored=restored)))
+    _log.warning(
+        "a fan-out is repaired from its events", execution_id=key[0], step=fan.step, restored=restored
+    )
+
+
 async def _restore(
     tx: Connection, journal: Journal, turn: Turn, fan: FanRow, numbers: FanNumbers, settings: Settings
 ) -> int:
-    """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost."""
+    """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost, what had ended has ended.
+
+    Returns how many items and results were put back.
+    """
     missing = sorted(set(range(fan.total)) - numbers.live - numbers.ended)
     if not missing:
         return 0
@@ -94,8 +124,17 @@ async def _restore(
     elements = await list_of(tx, journal, turn.row, planned)
     step = fold(await get_events(tx, turn.row.id), list(turn.plan.steps)).steps[fan.step]
     created_at = moment(step.enqueued_at) or journal.now
+    keeps = planned.compensation is not None
+    over = [
+        _lost_result(state, elements[number] if keeps else None)
+        for number in missing
+        if (state := step.items.get(number)) is not None and state.status in _OVER
+    ]
+    if over:
+        await restore_item_results(tx, (fan.execution_id, fan.step), over)
+    gone = set(missing) - {one.number for one in over}
     lost = []
-    for number in missing:
+    for number in sorted(gone):
         element, state = elements[number], step.items.get(number)
         lost.append(
             lost_item(
@@ -110,6 +149,18 @@ async def _restore(
     item = spread_item(turn, planned, fan.total)
     await restore_items(tx, item, lost, all_have_slots=fan.parallelism is None)
     return len(missing)
+
+
+def _lost_result(item: ItemState, element: object) -> LostResult:
+    succeeded = item.status == "succeeded"
+    return LostResult(
+        item.item,
+        item.status,
+        item.attempt,
+        item.result if succeeded else None,
+        None if succeeded else item.failure,
+        element,
+    )
 
 
 def lost_item(
@@ -137,6 +188,8 @@ def lost_item(
         awaited=_awaited(state),
         held_until=_held_until(state, settings.max_hold),
         suspect=is_suspect(ledger, settings.poison_after),
+        id=state.item_id,
+        last_error=None if state.last_error is None else state.last_error[:ERROR_SHOWN],
     )
 
 

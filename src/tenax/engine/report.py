@@ -150,7 +150,9 @@ class ReportBatch:
     async def _write_under_lock(self, tx: Connection, journal: Journal) -> None:
         order = {r.token: place for place, r in enumerate(self._reports)}
         reports = sorted(self.from_rows, key=lambda r: order[r.token])
-        executions, _ = await queue.lock_executions(tx, [r.execution_id for r in reports])
+        executions, now = await queue.lock_executions(tx, [r.execution_id for r in reports])
+        if now is not None:  # whoever had the locks before wrote events of an earlier time
+            journal.guarded_now, journal.now = journal.now, now
         items = await queue.load_leased_items(tx, [r.item_id for r in reports], [r.token for r in reports])
         plans = await self._core.plans.load(tx, {item.plan_id for item in items})
         leased = {str(item.lease_token): item for item in items if item.plan_id in plans}
@@ -253,7 +255,7 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
     """The callee has it now: the lease ends, and the server's own timer holds the deadline."""
     check("item", item.state, "accepted")
     until = journal.now + timedelta(seconds=deadline)
-    data = AcceptedData(deadline_at=until, result=outcome.result)
+    data = AcceptedData(deadline_at=until, result=outcome.result, item_id=item.id)
     token = str(item.lease_token)
     journal.log(item.execution_id, item_event(ActionAccepted, item, data, attempt=item.attempt, token=token))
     journal.accepted.append(Accepted(item.id, item.attempt, "callback", until))

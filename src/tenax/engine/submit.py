@@ -127,8 +127,8 @@ def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> Parked | None:
         return None
     [first, *more] = start.plan.roots
     step = start.plan.steps[first]
-    if more or step.step.concurrency is not None:
-        return None
+    if more or step.step.concurrency is not None or "async" in step.step.spec:
+        return None  # the lease of an async step has its item's id in its event, which is not known yet
     queued = step.queued
     return dispatcher.reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
 

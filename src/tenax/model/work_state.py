@@ -42,6 +42,10 @@ class WorkState:
     """When the next attempt may start, while it is retrying."""
     enqueued_at: str | None = None
     ledger: dict[str, Any] | None = None
+    item_id: int | None = None
+    """The id of its work item, where an event has it: callees know the item by that."""
+    last_error: str | None = None
+    """Of the last attempt that was followed by a retry, or by a hold."""
     attempts: list[Attempt] = field(default_factory=list)
 
     @property
@@ -70,6 +74,7 @@ def apply_to_work(work: WorkState, kind: str, event: Event) -> bool:
             work.status = "retrying" if kind == "step_retry" else "held"
             work.available_at = event.data.get("available_at")
             work.ledger = event.data.get("decision", {}).get("after")
+            work.last_error = event.data.get("last_error") or work.last_error
             _count(work, event.data)
             _judge(work, event)
         case "retry_released" | "retry_rescheduled":
@@ -98,6 +103,7 @@ def _start(work: WorkState, event: Event) -> None:
     assert event.attempt is not None
     data = event.data
     work.status, work.attempt, work.available_at = "running", event.attempt, None
+    work.item_id = data.get("item_id", work.item_id)
     work.max_attempts = data.get("retry", {}).get("max_attempts")
     work.attempts.append(
         Attempt(
@@ -113,6 +119,7 @@ def _start(work: WorkState, event: Event) -> None:
 
 def _accept(work: WorkState, event: Event) -> None:
     """The callee took it on and will call back. It may have done so before its own answer came: then that was the end."""
+    work.item_id = event.data.get("item_id", work.item_id)
     place = _find(work, event.attempt)
     if place is not None and is_open(work.attempts[place]):
         waiting = {"for": "callback", "deadline_at": event.data.get("deadline_at")}

@@ -38,6 +38,7 @@ from tenax.server.services import Services
 from tenax.server.shortcut import Endpoint, Shortcut
 from tenax.settings import Settings
 from tenax.store.connect import Database
+from tenax.store.patience import Patience
 from tenax.store.session import transaction
 
 _log = structlog.get_logger("tenax.server")
@@ -93,9 +94,12 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens, and `tell` who may enter."""
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
-        async with Database.open(settings) as database:
-            async with transaction(database) as tx:
-                access = await settle_access(tx, settings, url_of(listener).removeprefix("http://"))
+        async with Database.open(
+            settings, patience=Patience(settings.database_wait, _log.warning)
+        ) as database:
+            access = await database.patience(
+                lambda: _settle_access(database, settings, url_of(listener).removeprefix("http://"))
+            )
             async with Engine(database, settings).running() as engine:
                 engine.core.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
@@ -104,6 +108,11 @@ async def serve(
                 await _serve(app, settings, listener, ready, stop or asyncio.Event())
                 if engine.core.refusal is not None:
                     raise engine.core.refusal
+
+
+async def _settle_access(database: Database, settings: Settings, address: str) -> str:
+    async with transaction(database) as tx:
+        return await settle_access(tx, settings, address)
 
 
 @contextlib.asynccontextmanager

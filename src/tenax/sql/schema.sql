@@ -27,6 +27,10 @@ create schema tenax;
 create function tenax.now() returns timestamptz
     language sql stable parallel safe
     as $$ select statement_timestamp() $$;
+-- The same clock, read at this very moment: for a time that must not be earlier than the locks that are held.
+create function tenax.clock() returns timestamptz
+    language sql volatile parallel safe
+    as $$ select clock_timestamp() $$;
 
 create sequence tenax.execution_id;
 create sequence tenax.item_id;
@@ -274,7 +278,8 @@ create table tenax.log_default partition of tenax.log default
     -- Vacuum would offer what is left on old pages to new rows, and spread them all over the old log.
     with (autovacuum_vacuum_insert_threshold = -1);
 
--- Makes the partitions of this month and the next ones. Idempotent; the servers call it now and then.
+-- Makes the partitions of this month and the next ones. Idempotent; the servers call it now and then. A new partition is attached, and
+-- not made in place: then whoever writes to the log need not wait, and whoever reads it waits only while the default partition is locked.
 create function tenax.ensure_log_partitions(months integer) returns void
     language plpgsql
     as $$
@@ -287,8 +292,10 @@ begin
         if to_regclass('tenax.' || name) is null then
             begin
                 execute format(
-                    'create table tenax.%I partition of tenax.log for values from (%L) to (%L)'
-                    ' with (autovacuum_vacuum_insert_threshold = -1)',
+                    'create table tenax.%I (like tenax.log including defaults)'
+                    ' with (autovacuum_vacuum_insert_threshold = -1)', name);
+                execute format(
+                    'alter table tenax.log attach partition tenax.%I for values from (%L) to (%L)',
                     name, month::timestamp at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
             exception
                 -- The default partition holds rows of that month already (no server ran when it began): it keeps the rest.
@@ -309,7 +316,8 @@ create view tenax.event as
     select l.id + e.n - 1 as id,
            row_number() over (partition by l.execution_id order by l.id, e.n) as seq,
            e.event ->> 'type' as type,
-           l.at,
+           -- Transactions overlap: one that began earlier may have written later. No time is earlier than that of the event before.
+           max(l.at) over (partition by l.execution_id order by l.id, e.n) as at,
            l.execution_id,
            e.event ->> 'step' as step,
            (e.event ->> 'item')::integer as item,
@@ -413,7 +421,7 @@ create table tenax.service (
     leader_until timestamptz,
     -- Servers that were written for an older schema than this stop. A migration that they cannot live with raises it to its own number.
     -- Column and table keep their names and their meaning for ever: every server reads them, however old it is.
-    oldest_schema integer not null default 9
+    oldest_schema integer not null default 8
 );
 insert into tenax.service (secret)
     values (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));

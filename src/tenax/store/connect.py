@@ -12,10 +12,12 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 import asyncpg
 
-from tenax.errors import Unreachable, UsageError
+from tenax.errors import DatabaseAway, Unreachable, UsageError
 from tenax.settings import Settings
 from tenax.store.embedded import EmbeddedPostgres
 from tenax.store.migrate import migrate, require_current
+from tenax.store.outages import GONE, using
+from tenax.store.patience import COMMAND_SECONDS, Patience
 from tenax.store.straight import STRAIGHT, StraightSessions
 
 Connection: TypeAlias = asyncpg.Connection
@@ -39,19 +41,6 @@ _UNREADABLE = "the database URL cannot be read; percent-encode special character
 _CHECK_URL = "check the database URL (TENAX_DATABASE_URL or --database)"
 
 
-GONE = (
-    OSError,
-    asyncpg.PostgresConnectionError,
-    # asyncpg's state machine trips over the farewell of a server that dies between two statements.
-    asyncpg.InternalClientError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.TooManyConnectionsError,
-)
-"""The connection failed, not the statement: the same call may work on another one."""
-
-
 async def connect(
     database_url: str,
     *,
@@ -68,7 +57,7 @@ async def connect(
             server_settings={**_SESSION, **session, "application_name": application_name},
             **more,
         )
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError, OverflowError) as error:
+    except (*GONE, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError, OverflowError) as error:
         explained = _explained(error, database_url)
         # What could not be read may hold a piece of the password, and asyncpg and urllib quote what they cannot read.
         raise explained from None if isinstance(explained, UsageError) else error
@@ -77,9 +66,9 @@ async def connect(
 async def open_pool(database_url: str, *, min_size: int = 1, max_size: int = 8, **more: Any) -> Pool:
     """A pool on a PostgreSQL that is new enough."""
     pool = _pool(database_url, min_size, max_size, **more)
-    await pool
     try:
-        async with pool.acquire() as connection:
+        await pool
+        async with using(pool.acquire()) as connection:
             _check_version(connection)
     except BaseException:
         pool.terminate()
@@ -136,12 +125,15 @@ class Database:
         pool: Pool,
         straight: StraightSessions,
         embedded: EmbeddedPostgres | None,
+        patience: Patience,
     ) -> None:
         self.settings = settings
         self.url = url
         self.pool = pool
         self.straight = straight
         self.embedded = embedded
+        self.patience = patience
+        """How long whoever opened it waits for it, until the work itself has begun."""
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -162,24 +154,27 @@ class Database:
         max_size: int = 8,
         application_name: str = "tenax",
         check_schema: bool = True,
+        patience: Patience | None = None,
     ) -> Database:
         """As `open`, for callers that close it themselves. The embedded database migrates itself; any other has an owner
-        who does that (`check_schema=False` is for the very command)."""
+        who does that (`check_schema=False` is for the very command). Without `patience` it waits as a command does."""
+        patience = patience or Patience(_first(settings.database_wait, COMMAND_SECONDS))
         embedded = None if settings.database_url else EmbeddedPostgres(settings.home)
         url = settings.database_url or await _acquired(embedded)
         try:
             revive = _revive(embedded) if embedded else None
-            pool = await open_pool(
-                url, min_size=min_size, max_size=max_size, application_name=application_name, revive=revive
+            sizes = {"min_size": min_size, "max_size": max_size}
+            pool = await patience(
+                lambda: open_pool(url, **sizes, application_name=application_name, revive=revive)
             )
             straight = _connecting(url, revive, application_name=application_name, session=STRAIGHT)
-            database = cls(settings, url, pool, StraightSessions(straight), embedded)
+            database = cls(settings, url, pool, StraightSessions(straight), embedded, patience)
         except BaseException:
             if embedded:
                 embedded.release()
             raise
         try:
-            await database._fit_schema(check_schema)
+            await patience(lambda: database._fit_schema(check_schema))
         except BaseException:
             await database.close()
             raise
@@ -202,7 +197,7 @@ class Database:
             async with asyncio.timeout(patience):
                 await self.straight.close()
                 await self.pool.close()
-        except TimeoutError:
+        except Exception:  # noqa: BLE001 -- late, or over a broken link: whatever it is, nothing more is wanted of it
             self.straight.terminate()
             self.pool.terminate()
         finally:
@@ -210,11 +205,15 @@ class Database:
                 await asyncio.to_thread(self.embedded.release)
 
     async def _fit_schema(self, check: bool) -> None:  # noqa: FBT001 private, named at its only call
-        async with self.pool.acquire() as connection:
+        async with using(self.pool.acquire()) as connection:
             if self.embedded:
                 await migrate(connection)
             elif check:
                 await require_current(connection)
+
+
+def _first(given: float | None, default: float) -> float:
+    return default if given is None else given
 
 
 async def _acquired(embedded: EmbeddedPostgres | None) -> str:
@@ -250,30 +249,35 @@ def _explained(error: Exception, database_url: str) -> Unreachable | UsageError:
                 remedy=f"create it (createdb {name}), or {_CHECK_URL}",
             )
         case asyncpg.TooManyConnectionsError():
-            return Unreachable(
+            return DatabaseAway(
                 f"PostgreSQL at {where} has no connection left: {error}",
                 remedy="raise max_connections, or run fewer servers",
             )
         case asyncpg.CannotConnectNowError():
-            return Unreachable(
+            return DatabaseAway(
                 f"PostgreSQL at {where} takes no connections now: {error}", remedy="try again in a moment"
             )
-        case asyncpg.PostgresError():
+        case asyncpg.PostgresError() if not isinstance(error, GONE):
             return Unreachable(f"PostgreSQL at {where} refuses the connection: {error}", remedy=_CHECK_URL)
         case TimeoutError():
-            return Unreachable(
+            return DatabaseAway(
                 f"PostgreSQL at {where} did not answer within {_CONNECT_SECONDS:g} s",
                 remedy=f"is it up, and not behind a firewall? Else {_CHECK_URL}",
             )
         case socket.gaierror():
-            return Unreachable(f"there is no host {where}: {error.strerror}", remedy=_CHECK_URL)
+            return DatabaseAway(f"there is no host {where}: {error.strerror}", remedy=_CHECK_URL)
         case OSError():
-            return Unreachable(
+            return DatabaseAway(
                 f"no PostgreSQL answers at {where}: {error.strerror or error}",
                 remedy=f"start it, or {_CHECK_URL}",
             )
-        case _:
+        case ValueError() | OverflowError():
             return _unreadable()
+        case _:
+            return DatabaseAway(
+                f"the connection to PostgreSQL at {where} broke while it was made: {error or type(error).__name__}",
+                remedy="try again in a moment",
+            )
 
 
 def _unreadable() -> UsageError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -79,10 +80,13 @@ async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[
 
 
 class LogPlace(NamedTuple):
-    """How far an execution's log has been read: the last row, the sequence number of its last event, and the snapshot that is read."""
+    """How far an execution's log has been read: the last row, the sequence number and the time of its last event, and the snapshot
+    that is read.
+    """
 
     row: int
     seq: int
+    at: datetime | None
     snapshot: str
 
 
@@ -97,14 +101,15 @@ async def get_events_page(tx: Connection, execution_id: int, place: LogPlace) ->
     An empty page is the end of the log.
     """
     found: list[Event] = []
-    last, seq, snapshot = place
-    arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS)
+    last, seq, at, snapshot = place
+    arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS, at)
     for row in await tx.fetch(sql("get_log_page"), *arguments):
-        at, last = timestamp(row["at"]), row["id"]
+        at, last = row["at"], row["id"]
+        shown = timestamp(at)
         for number, e in enumerate(decode(row["events"])):
             seq += 1
-            found.append(_event_of(e, last + number, seq, at))
-    return found, LogPlace(last, seq, snapshot)
+            found.append(_event_of(e, last + number, seq, shown))
+    return found, LogPlace(last, seq, at, snapshot)
 
 
 def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:

@@ -150,6 +150,9 @@ class LostItem:
     suspect: bool = False
     key: str | None = None
     """What it is limited by, together with others of the same key."""
+    id: int | None = None
+    """The id that it had, where the log has it."""
+    last_error: str | None = None
 
 
 async def find_broken_fans(tx: Connection) -> list[StepKey]:
@@ -160,6 +163,38 @@ async def load_fan_numbers(tx: Connection, key: StepKey) -> FanNumbers:
     row = await tx.fetchrow(sql("load_fan_numbers"), *key)
     return FanNumbers(
         frozenset(row["live"]), frozenset(row["ended"]), row["failed"], row["attempts"], row["placed"]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LostResult:
+    """How an item ended whose result is gone, as the log knows it."""
+
+    number: int
+    state: str
+    attempts: int
+    result: Any
+    failure: dict[str, Any] | None
+    element: Any = None
+    """Kept where a compensation may need it."""
+
+
+async def restore_fan(tx: Connection, fan: FanRow, queue_ttl: float | None) -> None:
+    """Inserts the row of a fan-out, if that is gone."""
+    key = (fan.execution_id, fan.step)
+    await tx.execute(sql("restore_fan"), *key, fan.total, fan.tolerated, fan.parallelism, queue_ttl)
+
+
+async def restore_item_results(tx: Connection, key: StepKey, lost: Sequence[LostResult]) -> None:
+    await tx.execute(
+        sql("restore_item_results"),
+        *key,
+        [one.number for one in lost],
+        [one.state for one in lost],
+        [one.attempts for one in lost],
+        [encoded(one.result) for one in lost],
+        [encoded(one.failure) for one in lost],
+        [encoded(one.element) for one in lost],
     )
 
 
@@ -183,5 +218,7 @@ async def restore_items(
         "item_until": [one.awaited[1] if one.awaited is not None else one.held_until for one in lost],
         "item_key": [one.key for one in lost],
         "item_suspect": [one.suspect for one in lost],
+        "item_id": [one.id for one in lost],
+        "item_last_error": [one.last_error for one in lost],
     }
     await tx.execute(statement.text, *statement.arguments(values))

@@ -87,6 +87,8 @@ class Journal:
     """Items that run beside no other such item."""
     special: bool = False
     """Something goes back to the queue that not just any able worker may have."""
+    guarded_now: datetime | None = None
+    """The time by which the guarded transitions were decided on, where `now` is a later one."""
     guarded: list[Change] = field(default_factory=list)
     """Transitions of executions that are not locked: each is applied only if everything is as it expects."""
 
@@ -186,6 +188,7 @@ class Journal:
         actions = {action: n for n, action in enumerate({c.next: None for c in self.guarded if c.next}, 1)}
         return {
             "now": self.now,
+            "guarded_now": self.guarded_now or self.now,
             "ended_items": self.ended_items,
             **change_parameters([*self.guarded, *map(locked_change, self.items_again)], actions),
             **parameters("action", QueuedAction._fields, zip(*actions, strict=True)),

@@ -12,7 +12,8 @@ from importlib.resources.abc import Traversable
 
 import asyncpg
 
-from tenax.errors import SchemaOutdated, Unreachable
+from tenax.errors import Busy, SchemaOutdated, Unreachable
+from tenax.store.outages import GONE, is_lost
 
 _FILE_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _ADVISORY_LOCK = 0x74656E6178
@@ -67,7 +68,7 @@ async def migrate(connection: asyncpg.Connection, folder: Traversable | None = N
             await _apply(connection, migration)
         return [migration.name for migration in pending]
     finally:
-        if not connection.is_closed():
+        if not is_lost(connection):
             await connection.execute("select pg_advisory_unlock($1)", _ADVISORY_LOCK)
 
 
@@ -80,12 +81,12 @@ async def _wait_for_others(connection: asyncpg.Connection) -> None:
     try:
         await connection.execute("select pg_advisory_lock($1)", _ADVISORY_LOCK)
     except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError, TimeoutError):
-        raise Unreachable(
+        raise Busy(
             f"another process has been migrating this database for {_LOCK_WAIT}",
             remedy="wait for it, or see pg_locks (locktype advisory) for who it is",
         ) from None
     finally:
-        if not connection.is_closed():
+        if not is_lost(connection):
             await connection.execute("reset lock_timeout; reset statement_timeout")
 
 
@@ -178,6 +179,8 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
             f"role {role} may not do what {migration.name} needs in database {database}: {error}",
             remedy=f"GRANT CREATE ON DATABASE {database} TO {role}, or migrate as the owner of the database",
         ) from error
+    except GONE:
+        raise
     except asyncpg.PostgresError as error:
         raise SchemaOutdated(
             f"{migration.name} failed, and nothing of it was kept: {error}",

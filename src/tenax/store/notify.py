@@ -10,6 +10,7 @@ import asyncpg
 
 from tenax.errors import Unreachable
 from tenax.store.connect import Connection, Database
+from tenax.store.outages import GONE
 from tenax.store.session import session
 
 CHANNEL = "tenax_news"
@@ -28,7 +29,7 @@ async def listen(database: Database) -> AsyncIterator[str | None]:
         messages: asyncio.Queue[str | None] = asyncio.Queue()
         try:
             connection = await _listening(database, messages)
-        except (Unreachable, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        except (Unreachable, *GONE, asyncpg.PostgresError, asyncpg.InterfaceError):
             await asyncio.sleep(PAUSE)
             continue
         try:
@@ -48,5 +49,9 @@ async def _listening(database: Database, messages: asyncio.Queue[str | None]) ->
 
     connection = await database.connect()
     connection.add_termination_listener(lambda _connection: messages.put_nowait(None))
-    await connection.add_listener(CHANNEL, heard)
+    try:
+        await connection.add_listener(CHANNEL, heard)
+    except BaseException:
+        connection.terminate()
+        raise
     return connection

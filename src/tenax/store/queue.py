@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import structlog
+
 from tenax.policy.plan import Plan
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.arrays import columns
@@ -21,11 +23,13 @@ from tenax.store.rows import (
 )
 from tenax.store.statements import named, sql
 
+_log = structlog.get_logger("tenax.service")
+
 
 async def lock_executions(
     tx: Connection, ids: Sequence[int]
 ) -> tuple[dict[int, ExecutionRow], datetime | None]:
-    """The executions, locked in the order of their ids, and the time at which that was asked for."""
+    """The executions, locked in the order of their ids, and the time at which all of them were."""
     rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
     executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
     return executions, rows[-1]["now"] if rows else None
@@ -152,8 +156,12 @@ async def next_wake(tx: Connection, but: Sequence[int], within: float) -> Wake:
     return Wake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
 
 
-async def beat_service(tx: Connection, gap: float, lease: float) -> None:
-    await tx.execute(sql("beat_service"), gap, lease)
+async def beat_service(tx: Connection, lease: float, probe_after: float) -> None:
+    """Says that a server is alive. Half a lease without one is a gap. A clock that was set back leaves nothing too far ahead."""
+    set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
+    if set_back is not None:
+        _log.warning("the clock of PostgreSQL was set back; what lay ahead is pulled in", seconds=set_back)
+        await tx.execute(sql("pull_in_times"), lease, probe_after)
 
 
 async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:

@@ -195,6 +195,9 @@ class StartedData(EventData):
     vary: VaryRecord | UnsetType = UNSET
     waiting: WaitingRecord | UnsetType = UNSET
     child: Annotated[int, Meta(description="its execution")] | UnsetType = UNSET
+    item_id: (
+        Annotated[int, Meta(description="of http steps, by which a callee knows the work item")] | UnsetType
+    ) = UNSET
 
 
 class CompletedData(EventData):
@@ -270,6 +273,7 @@ class CompensationErrorData(EventData):
 class AcceptedData(EventData):
     deadline_at: Time
     result: Any
+    item_id: Annotated[int, Meta(description="by which the callee knows the work item")] | UnsetType = UNSET
 
 
 class ReleasedLeaseData(EventData):

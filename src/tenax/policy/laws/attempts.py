@@ -5,7 +5,7 @@ Each check is given the work item as it stood before an event, and the event.
 
 from __future__ import annotations
 
-from tenax.policy.laws.facts import ENDS, LoggedEvent
+from tenax.policy.laws.facts import CLOCK_SET_BACK, ENDS, LoggedEvent
 from tenax.policy.laws.law import Breach, Law, law
 from tenax.policy.laws.work import LATE, OPEN, RUNNING, Work, said_by
 
@@ -103,10 +103,15 @@ def one_end_per_attempt(work: Work, event: LoggedEvent) -> Breach | None:
     return Breach(f"{event.type} of attempt {number}, which had ended before", _both(work, event))
 
 
-@law("end-not-before-start", "The end of an attempt is not earlier than its start.")
+@law(
+    "end-not-before-start",
+    "The end of an attempt is not earlier than its start, unless the clock of PostgreSQL was set back by more than a minute.",
+)
 def end_not_before_start(work: Work, event: LoggedEvent) -> Breach | None:
     start = work.start
     if event.kind not in ENDS or start is None or start.attempt != event.attempt or event.at >= start.at:
+        return None
+    if (start.at - event.at).total_seconds() > CLOCK_SET_BACK:
         return None
     words = f"attempt {event.attempt} started at {start.at.isoformat()} and ended at {event.at.isoformat()}"
     return Breach(words, (start.id, event.id))

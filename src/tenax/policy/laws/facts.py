@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tenax.model.events import ATTEMPT_ENDS
 
 ENDS = ATTEMPT_ENDS
+CLOCK_SET_BACK = 60.0  # seconds; no statement takes longer, so a longer way back in time is that of the clock
 _IN_A_STEP = {
     "compensation_enqueued": "step_enqueued",
     "compensation_started": "action_started",

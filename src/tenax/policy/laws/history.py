@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenax.model.events import check_event
-from tenax.policy.laws.facts import ENDS, LoggedEvent
+from tenax.policy.laws.facts import CLOCK_SET_BACK, ENDS, LoggedEvent
 from tenax.policy.laws.fold import STEP_ENDS, Fold
 from tenax.policy.laws.law import Breach, Law, law
 
@@ -21,6 +21,7 @@ _AFTER_FAILURE = frozenset(
 """What still ran when an execution failed may end."""
 _ALWAYS = frozenset({"late_result", "operator_action"})
 _BEGINNINGS = frozenset({"action_started", "step_enqueued", "step_retry", "retry_held"})
+OVERLAP = 1.0  # seconds for which two transactions that write events of one execution may overlap
 _STARTS = frozenset({"action_started", "compensation_started"})
 
 
@@ -42,12 +43,17 @@ def begins_once(fold: Fold, event: LoggedEvent) -> Breach | None:
     return Breach("it has started twice", (fold.first.id, event.id))
 
 
-@law("order-and-time", "The ids of events rise, and none is earlier than the start of its execution.")
+@law(
+    "order-and-time",
+    "The ids of events rise. None is stored with an earlier time than the one before it, but for the second in which transactions may overlap (the times that are shown never go back). More than a minute is the clock of PostgreSQL, which someone has set back.",
+)
 def order_and_time(fold: Fold, event: LoggedEvent) -> Breach | None:
     if fold.last is not None and event.id <= fold.last.id:
         return Breach(f"event {event.id} comes after event {fold.last.id}", (fold.last.id, event.id))
-    if fold.first is not None and event.at < fold.first.at:
-        return Breach(f"{event.type} is earlier than the start of the execution", (fold.first.id, event.id))
+    back = (fold.last.at - event.at).total_seconds() if fold.last is not None else 0.0
+    if fold.last is not None and OVERLAP < back <= CLOCK_SET_BACK:
+        words = f"{event.type} is {back:g} s earlier than the {fold.last.type} before it"
+        return Breach(words, (fold.last.id, event.id))
     return None
 
 

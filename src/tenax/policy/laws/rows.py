@@ -6,10 +6,12 @@ Each check is given the fold and the row, and yields what differs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from tenax.model.decision import Ledger
 from tenax.policy.laws.facts import (
+    CLOCK_SET_BACK,
     ExecutionFacts,
     FanOutFacts,
     ItemFacts,
@@ -251,10 +253,16 @@ def _ledgers_differ(work: Work, row: ItemFacts) -> Iterator[str]:
 
 def _times_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
     """A fan-out's item that was never tried, and one that was rebuilt, have times of their own."""
-    if work.available_at is not None and (not _is_rebuilt(work, fold) or work.status == "retrying"):
-        yield from _differ("available_at", row.available_at, work.available_at)
+    told = work.available_at if not _is_rebuilt(work, fold) or work.status == "retrying" else None
+    if told is not None and not (work.status == "queued" and _is_pulled_in(row.available_at, told)):
+        yield from _differ("available_at", row.available_at, told)
     if work.enqueued_at is not None and not _is_rebuilt(work, fold):
         yield from _differ("created_at", row.created_at, work.enqueued_at)
+
+
+def _is_pulled_in(stored: datetime | None, told: datetime) -> bool:
+    """Whether a time lay ahead when the clock of PostgreSQL was set back, and was pulled in."""
+    return stored is not None and (told - stored).total_seconds() > CLOCK_SET_BACK
 
 
 def _leases_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
@@ -262,7 +270,7 @@ def _leases_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
     waiting = work.waiting if work.status == "accepted" else None
     if start is not None and work.status == "running":
         yield from _differ("worker", row.worker, start.data.get("worker"))
-    if start is not None and not _is_rebuilt(work, fold):
+    if start is not None and not _is_rebuilt(work, fold) and not _is_pulled_in(row.started_at, start.at):
         yield from _differ("started_at", row.started_at, start.at)
     if row.lease_token is not None and row.lease_token in work.tokens:
         yield "its lease has the token of a report that was made before"

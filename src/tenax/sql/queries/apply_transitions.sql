@@ -10,7 +10,8 @@
 --
 -- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects `last_step`
 -- completes the execution with the result `whole`. A change that expects `more_steps` queues the action of this number (`next`).
--- The lists `new_*`, `step_*`, `execution_*` and `log_*` belong to executions that are locked, and are always written.
+-- The lists `new_*`, `step_*`, `execution_*` and `log_*` belong to executions that are locked, and are always written. Their time is
+-- `now`, at which the locks were held; that of the others is `guarded_now`, by which they were decided on.
 --
 -- Items and executions are joined by `between`, which no plan can turn around: as long as statistics say that the queue is empty, a
 -- join by `=` would read the whole table for each batch.
@@ -69,9 +70,9 @@ with told as materialized (
             created_at, max_attempts, timeout, vary, base_dir)
     select x.execution_id, x.plan_id, x.step, 'queued', case when x.paused then 'pause' end, x.queue, x.runtime, x.priority,
            x.labels, x.lane, case when x.limits is not null then jsonb_populate_record(null::tenax.limits, x.limits) end,
-           :now::timestamptz, case when not x.paused then :now + make_interval(secs => x.queue_ttl) end,
-           :now, x.max_attempts, x.timeout, x.vary, x.base_dir
-      from (select u.*
+           x.now, case when not x.paused then x.now + make_interval(secs => x.queue_ttl) end,
+           x.now, x.max_attempts, x.timeout, x.vary, x.base_dir
+      from (select u.*, :now::timestamptz as now
               from unnest(:new_execution::text::bigint[], :new_plan::text::bigint[], :new_step::text[], :new_queue::text[],
                           :new_runtime::text[], :new_priority::text::smallint[], :new_labels::jsonb[],
                           :new_max_attempts::text::integer[], :new_timeout::text::double precision[],
@@ -81,7 +82,7 @@ with told as materialized (
                       limits, base_dir, paused)
             union all
             select g.execution_id, g.plan_id, a.step, a.queue, a.runtime, a.priority, a.labels, a.max_attempts, a.timeout,
-                   a.queue_ttl, a.vary, g.lane, null, g.base_dir, false
+                   a.queue_ttl, a.vary, g.lane, null, g.base_dir, false, :guarded_now::timestamptz
               from unnest(:action_step::text[], :action_queue::text[], :action_runtime::text[], :action_priority::text::smallint[],
                           :action_labels::jsonb[], :action_max_attempts::text::integer[],
                           :action_timeout::text::double precision[], :action_queue_ttl::text::double precision[],
@@ -104,22 +105,23 @@ with told as materialized (
        set state = x.state, open_steps = coalesce(x.open_steps, e.open_steps - 1), result = x.result,
            failure = coalesce(x.failure, e.failure), compensation = x.compensation,
            deadline_at = case when x.compensation is null then e.deadline_at end,
-           finished_at = case when x.state in ('running', 'paused') then null else :now end
+           finished_at = case when x.state in ('running', 'paused') then null else x.now end
       from (select g.execution_id as id, case g.expects when 'last_step' then 'completed' else 'running' end as state,
-                   null::integer as open_steps, g.whole as result, null::jsonb as failure, null::text as compensation
+                   null::integer as open_steps, g.whole as result, null::jsonb as failure, null::text as compensation,
+                   :guarded_now as now
               from gone g
              where g.expects in ('last_step', 'more_steps')
             union all
-            select u.*
+            select u.*, :now
               from unnest(:execution_id::text::bigint[], :execution_state::text[], :execution_open_steps::text::integer[],
                           :execution_result::jsonb[], :execution_failure::jsonb[], :execution_compensation::text[])
                 as u (id, state, open_steps, result, failure, compensation)) as x
      where e.id between x.id and x.id
 ), logged as (
     insert into tenax.log (execution_id, at, events)
-    select g.execution_id, :now, g.events from gone g where g.events is not null
+    select g.execution_id, :guarded_now, g.events from gone g where g.events is not null
     union all
-    select a.execution_id, :now, a.events from again a where a.events is not null
+    select a.execution_id, :guarded_now, a.events from again a where a.events is not null
     union all
     select x.execution_id, :now, x.events
       from unnest(:log_execution::text::bigint[], :log_events::text[]) as x (execution_id, events)

@@ -1,8 +1,12 @@
 -- A server is alive. If none was for longer than $1 seconds (having been alive before), no lease may expire for another $2: workers could not
 -- have sent their heartbeats. Nor may what waits for a signal, an approval, a callback or a child, if it began before: they could not
--- have come.
+-- have come. The same holds if a server was alive later than it is now: then the clock was set back, by so many seconds.
 with before as (
-    select alive_at < tenax.now() - make_interval(secs => $1::double precision) as gap from tenax.service for update
+    select alive_at < tenax.now() - make_interval(secs => $1::double precision)
+           or alive_at > tenax.now() + interval '1 second' as gap,
+           case when alive_at > tenax.now() + interval '1 second'
+                then extract(epoch from alive_at - tenax.now())::double precision end as set_back
+      from tenax.service for update
 ), spared as (
     update tenax.item i
        set expires_at = tenax.now() + make_interval(secs => $2::double precision)
@@ -14,4 +18,4 @@ update tenax.service
    set reap_after = case when before.gap then tenax.now() + make_interval(secs => $2) else reap_after end,
        alive_at = tenax.now()
   from before
-returning reap_after
+returning before.set_back

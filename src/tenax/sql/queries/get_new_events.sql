@@ -3,7 +3,7 @@
 -- before them, their events are counted. At most $5 bytes of rows, but one row at least: `more` says that there is another, and the
 -- next page has those after the row $4 that the snapshot $3 sees.
 with rows as (
-    select l.id, l.at, l.events,
+    select l.id, max(l.at) over (order by l.id) as at, l.events,
            ($2::text is null or not pg_visible_in_snapshot(l.xid, $2::pg_snapshot))
            and ($3::text is null or pg_visible_in_snapshot(l.xid, $3::pg_snapshot)) and l.id > $4::bigint as fresh,
            sum(json_array_length(l.events::json)) over (order by l.id) - json_array_length(l.events::json) as before

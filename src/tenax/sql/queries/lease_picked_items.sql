@@ -3,14 +3,16 @@
 leased as (
     update tenax.item i
        set state = 'leased', attempt = i.attempt + 1, worker = ($1::text[])[p.request], lease_grant = ($2::uuid[])[p.request],
-           lease_token = p.token, started_at = tenax.now(),
+           lease_token = p.token,
+           -- The item may have been queued since this statement began.
+           started_at = greatest(tenax.now(), i.available_at),
            expires_at = tenax.now() + make_interval(secs => least($3::double precision, i.timeout + $4::double precision))
       from picked p
      where i.ctid = p.place
     returning p.n::integer, i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.max_attempts, i.timeout, i.base_dir, i.item_no,
               i.started_at, i.compensates, i.ledger is null as fresh,
               coalesce((i.ledger ->> 'counted')::integer + (i.ledger ->> 'exempted')::integer > 0, false) as is_retry,
-              i.element, i.previous, i.vary, i.lane, i.ledger,
+              i.element, i.previous, i.vary, i.lane, i.ledger, i.runtime,
               date_part('epoch', i.created_at) as created, i.worker
 ), logged as (
     insert into tenax.log (execution_id, at, events)
@@ -20,7 +22,7 @@ leased as (
                   '","step":', to_json(step), ',"item":' || item_no, ',"attempt":', attempt,
                   ',"data":{"worker":', to_json(worker), ',"retry":{"attempt":', attempt,
                   ',"max_attempts":', coalesce(max_attempts::text, 'null'), ',"is_retry":', is_retry::text, '}',
-                  ',"vary":' || vary::text, '}}]')
+                  ',"vary":' || vary::text, case when runtime = 'http' then ',"item_id":' || id end, '}}]')
       from leased
 )
 select n, id, execution_id, plan_id, step, attempt, max_attempts, timeout, base_dir, item_no, started_at, compensates, fresh,

@@ -1,10 +1,10 @@
 -- Inserts missing items of a step, with what they had used up. An item with a lost worker has a lease that is over. An item that waited for
--- something waits for it again. An item with a time only is held until then.
+-- something waits for it again. An item with a time only is held until then. An item whose id is known gets it back: its receipt goes by it.
 insert into tenax.item
-       (execution_id, plan_id, step, item_no, element, state, stopped_by, queue, runtime, priority, labels, lane, limits, suspect,
-        available_at, expires_at, created_at, started_at, attempt, max_attempts, timeout, ledger, worker, lease_token, awaiting,
+       (id, execution_id, plan_id, step, item_no, element, state, stopped_by, queue, runtime, priority, labels, lane, limits, suspect,
+        available_at, expires_at, created_at, started_at, attempt, max_attempts, timeout, ledger, last_error, worker, lease_token, awaiting,
         previous, vary, base_dir)
-select :execution::bigint, :plan::bigint, :step::text, x.item_no, x.element,
+select coalesce(x.id, nextval('tenax.item_id')), :execution::bigint, :plan::bigint, :step::text, x.item_no, x.element,
        case when x.awaiting is not null then 'accepted' when x.lost then 'leased' when x.until is not null then 'held'
             when x.attempt > 0 then 'retrying' when :all_have_slots::boolean then 'queued' else 'waiting' end,
        case when not (x.lost or x.awaiting is not null or :all_have_slots) then 'slot' when :paused::boolean then 'pause' end,
@@ -13,13 +13,13 @@ select :execution::bigint, :plan::bigint, :step::text, x.item_no, x.element,
             then jsonb_populate_record(row(null, null, x.key, null)::tenax.limits, :limits) end,
        x.suspect, x.available_at, case when x.lost then tenax.now() else x.until end, x.created_at,
        case when x.awaiting is not null then tenax.now() end,
-       x.attempt, :max_attempts::integer, :timeout::double precision, x.ledger, x.lost_worker,
+       x.attempt, :max_attempts::integer, :timeout::double precision, x.ledger, x.last_error, x.lost_worker,
        case when x.lost then gen_random_uuid() end, x.awaiting, x.previous, x.vary, :base_dir::text
   from (select u.*, u.lost_worker is not null and u.awaiting is null as lost
           from unnest(:item_no::integer[], :item_element::jsonb[], :item_attempt::integer[], :item_ledger::jsonb[],
                       :item_available_at::timestamptz[], :item_created_at::timestamptz[], :item_lost_worker::text[],
                       :item_previous::jsonb[], :item_vary::jsonb[], :item_awaiting::text[], :item_until::timestamptz[],
-                      :item_key::text[], :item_suspect::boolean[])
+                      :item_key::text[], :item_suspect::boolean[], :item_id::bigint[], :item_last_error::text[])
             as u (item_no, element, attempt, ledger, available_at, created_at, lost_worker, previous, vary, awaiting, until, key,
-                  suspect)) as x
+                  suspect, id, last_error)) as x
  order by x.item_no

@@ -9,4 +9,4 @@ alter table tenax.worker
 alter table tenax.service
     -- Servers that were written for an older schema than this stop. A migration that they cannot live with raises it to its own number.
     -- Column and table keep their names and their meaning for ever: every server reads them, however old it is.
-    add column oldest_schema integer not null default 9;
+    add column oldest_schema integer not null default 8;

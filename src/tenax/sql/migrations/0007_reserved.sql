@@ -1,2 +1,0 @@
--- This number belongs to a change that comes from elsewhere.
-select;

@@ -1,0 +1,75 @@
+"""Names what a failure of PostgreSQL means to those above: it is away, it is busy, or the fault is our own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias
+
+import asyncpg
+
+from tenax.errors import Busy, DatabaseAway
+
+Connection: TypeAlias = asyncpg.Connection
+
+GONE = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    # asyncpg's state machine trips over the farewell of a server that dies between two statements.
+    asyncpg.InternalClientError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.IdleSessionTimeoutError,
+    asyncpg.TooManyConnectionsError,
+)
+"""The connection failed, not the statement: the same call may work on another one."""
+_BUSY = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.SerializationError,
+)
+_FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
+
+
+@asynccontextmanager
+async def using(acquired: AbstractAsyncContextManager[Connection]) -> AsyncIterator[Connection]:
+    """Opens a connection of a pool for the block. Every use of a connection goes through here.
+
+    A database that is gone or full is `DatabaseAway`: nothing was written, try again later.
+    """
+    our_fault = False
+    try:
+        async with acquired as connection:
+            try:
+                yield connection
+            except asyncpg.InterfaceError:
+                # Also what asyncpg says of a wrong call: that is our own fault, and must not look like an outage.
+                our_fault = not is_lost(connection)
+                raise
+    except _FULL as error:
+        raise DatabaseAway(
+            f"PostgreSQL cannot write: {error}", remedy="free some space on its disk"
+        ) from error
+    except _BUSY as error:
+        raise Busy(f"PostgreSQL could not do it in time: {error}") from error
+    except asyncpg.InterfaceError as error:
+        if our_fault:
+            raise
+        raise _gone(error) from error
+    except GONE as error:
+        raise _gone(error) from error
+
+
+def is_lost(connection: Connection) -> bool:
+    """Says whether a connection can be used no more. A pool takes one away from its user when its link breaks."""
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        return True
+
+
+def _gone(error: Exception) -> DatabaseAway:
+    return DatabaseAway(f"the connection to PostgreSQL is gone: {error or type(error).__name__}")
