@@ -32,6 +32,7 @@ from tenax.server.parking import Parking
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.services import Services
 from tenax.server.shortcut import Endpoint, Shortcut
+from tenax.server.watchdog import Watchdog
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.session import transaction
@@ -66,7 +67,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redirect_slashes=False,
     )
     doorkeeper = Doorkeeper(engine.core, loopback=is_loopback(settings.host))
-    app.state.services = Services(engine, doorkeeper, Parking())
+    app.state.services = Services(engine, doorkeeper, Parking(), Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -90,7 +91,8 @@ async def serve(
                 engine.core.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
                 _work_out_routes(app)
-                await _serve(app, listener, ready, stop or asyncio.Event())
+                with app.state.services.watchdog.watching():
+                    await _serve(app, listener, ready, stop or asyncio.Event())
 
 
 @contextlib.asynccontextmanager
