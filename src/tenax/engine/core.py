@@ -12,6 +12,7 @@ import structlog
 from tenax.engine.inputs import Inputs
 from tenax.engine.leased import Leased
 from tenax.engine.named_plans import NamedPlans
+from tenax.engine.reading import Reading
 from tenax.engine.wake import Hub
 from tenax.errors import Conflict, NotFound
 from tenax.model.policy import Patch
@@ -32,7 +33,8 @@ _log = structlog.get_logger("tenax.plans")
 class PlanCache:
     """Plans never change, so what is in memory is right."""
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
         self._by_id: OrderedDict[int, Plan] = OrderedDict()
         self._ids: OrderedDict[str, int] = OrderedDict()
 
@@ -47,7 +49,7 @@ class PlanCache:
             if plan is None:
                 stored = await plans.load_plan(tx, plan_id)
                 try:
-                    plan = stored.restore()
+                    plan = await self._reading.restore_plan(stored)
                 except Exception:  # noqa: BLE001 -- whatever is wrong with it, it is wrong with this one only
                     _log.exception("a stored plan cannot be read", plan_id=plan_id)
                     continue
@@ -90,7 +92,6 @@ class Core:
         self.database = database
         self.settings = settings
         self.roll = roll
-        self.plans = PlanCache()
         self.named_plans = NamedPlans(self._find_current_workflows)
         self.results = ResultCache()
         self.hub = Hub(database)
@@ -101,21 +102,31 @@ class Core:
         """Where this server can be called back; a server that listens says so itself."""
         source = settings.sources.get("retry", "the setting retry")
         self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
+        self.reading = Reading(settings, self.server_retry)
+        self.plans = PlanCache(self.reading)
 
     @property
     def rules(self) -> ServerRules:
-        return ServerRules(self.settings.retries_enabled, self.settings.poison_after, self.settings.max_hold)
+        settings = self.settings
+        return ServerRules(
+            settings.retries_enabled, settings.poison_after, settings.max_hold, settings.expression_work
+        )
+
+    @property
+    def rendering(self) -> tuple[int, int]:
+        """The budget of one rendering: work, and bytes that it gives."""
+        return self.settings.expression_work, self.settings.max_rendered
 
     @property
     def terms(self) -> Terms:
         return Terms(self.settings.lease, self.settings.timeout_grace)
 
-    async def plan_id(self, plan: Plan) -> int:
+    async def plan_id(self, plan: Plan, texts: plans.Texts | None = None) -> int:
         """Stored in a transaction of its own: a plan must outlive whatever becomes of the batch that needs it."""
         plan_id = self.plans.id_of(plan)
         if plan_id is None:
             async with self.transaction() as tx:
-                plan_id = await plans.ensure_plan(tx, plan)
+                plan_id = await plans.ensure_plan(tx, plan, texts)
             self.plans.keep(plan_id, plan)
         return plan_id
 

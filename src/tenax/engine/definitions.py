@@ -5,20 +5,17 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from tenax.engine.core import Core
 from tenax.engine.named_plans import NamedPlan
+from tenax.engine.reading import Definition
 from tenax.errors import InvalidInput, NotFound, UsageError
 from tenax.model.children import ChildReference, child_references, input_problems
 from tenax.model.definition import Workflow
 from tenax.model.events import timestamp
-from tenax.model.parse import workflow_hash
-from tenax.model.policy import Patch
 from tenax.model.views import StoredWorkflow, WorkflowInfo
 from tenax.model.wire import Submission
-from tenax.policy.check import load_workflow
-from tenax.policy.plan import Child, Plan, make_plan
+from tenax.policy.plan import Child, Plan
 from tenax.store import plans
 from tenax.store.plans import WorkflowStamp
 
@@ -54,7 +51,7 @@ class _Place:
 class _Found:
     """A definition that something refers to: a stored one is known by its content, a file by its path."""
 
-    definition: _Definition
+    definition: Definition
     identity: str
     words: str
     files: Mapping[str, str]
@@ -87,7 +84,7 @@ async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
             "a submission needs the `source` of a definition, or the name of a stored `workflow`"
         )
     files = {posixpath.normpath(path): text for path, text in submission.files.items()}
-    definition = _read(submission.source, submission.filename, _Hashable(core.server_retry))
+    definition = await core.reading.read(submission.source, submission.filename)
     words = f"file {submission.filename or definition.workflow.name}"
     found = _Found(definition, words, words, files)
     return await _planned(core, found.definition, _Place({}, "", {}, {}).below(found))
@@ -145,15 +142,15 @@ async def is_called_back(core: Core, plan_id: int) -> bool:
     return False
 
 
-async def _planned(core: Core, definition: _Definition, place: _Place) -> tuple[Plan, int]:
+async def _planned(core: Core, definition: Definition, place: _Place) -> tuple[Plan, int]:
     plan, workflow = definition.plan, definition.workflow
     if plan is None:
         children = {
             reference.step: await _child(core, workflow, reference, place)
             for reference in child_references(workflow)
         }
-        plan = make_plan(workflow, core.server_retry, children)
-    return plan, await core.plan_id(plan)
+        plan = await core.reading.plan(definition, children)
+    return plan, await core.plan_id(plan, definition.texts)
 
 
 async def _child(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> Child:
@@ -163,7 +160,7 @@ async def _child(core: Core, parent: Workflow, reference: ChildReference, place:
         found, stamp = await _stored(core, reference.text)
         place.rests_on[reference.text], folder = stamp, ""
     else:
-        found = _file(core, parent, reference, place)
+        found = await _file(core, parent, reference, place)
         folder = posixpath.relpath(found.folder or ".", place.folder or ".")
     below = place.below(found)
     if found.identity not in place.planned:
@@ -175,7 +172,7 @@ async def _child(core: Core, parent: Workflow, reference: ChildReference, place:
     return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
 
 
-def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
+async def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
     path = posixpath.normpath(posixpath.join(place.folder, reference.text))
     source = place.files.get(path)
     if source is None:
@@ -184,7 +181,7 @@ def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place
             remedy="submit with `tenax run` or `tenax submit`, which send such files, or add it to `files`",
         )
     words = f"file {path}"
-    definition = _read(source, path, _Hashable(core.server_retry))
+    definition = await core.reading.read(source, path)
     return _Found(definition, words, words, place.files, posixpath.dirname(path))
 
 
@@ -198,35 +195,6 @@ async def _stored(core: Core, name: str) -> tuple[_Found, WorkflowStamp]:
             f"there is no workflow named {label!r}" + (f" with version {version!r}" if version else ""),
             remedy="`tenax workflows` lists what is stored; `tenax store FILE` stores a definition",
         )
-    workflow, kept, stamp = found
-    identity = f"workflow {workflow_hash(workflow)}"
-    return _Found(_Definition(workflow), identity, f"workflow {name}", {}, kept=kept), stamp
-
-
-class _Hashable:
-    """The server's default policy as a key of the cache."""
-
-    def __init__(self, patch: Patch | None) -> None:
-        self.patch = patch
-
-    def __hash__(self) -> int:
-        return hash(repr(self.patch))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hashable) and self.patch == other.patch
-
-
-@dataclass(frozen=True, slots=True)
-class _Definition:
-    """A definition, with its plan where that needs nothing but the definition: most have no children."""
-
-    workflow: Workflow
-    plan: Plan | None = None
-
-
-@lru_cache(maxsize=256)
-def _read(source: str, filename: str | None, server_retry: _Hashable) -> _Definition:
-    workflow = load_workflow(source, filename=filename, server_retry=server_retry.patch)
-    if child_references(workflow):
-        return _Definition(workflow)
-    return _Definition(workflow, make_plan(workflow, server_retry.patch))
+    definition = await core.reading.restore(found.body, found.hash)
+    identity = f"workflow {found.hash}"
+    return _Found(definition, identity, f"workflow {name}", {}, kept=found.children), found.stamp
