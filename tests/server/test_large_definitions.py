@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
+import pytest
 from loop_holds import LIMIT, MARGIN
+
+from tenax.server.app import COLLECT_AFTER
 
 STEPS = 16_000
 
@@ -29,6 +34,18 @@ def held(http: httpx2.Client) -> dict[str, float]:
     return http.get("/healthz?verbose").json()["measured"]
 
 
+@pytest.fixture
+def rare_collections() -> Iterator[None]:
+    """As `tenax.server.app.run` has it, for a process that is a server and nothing else."""
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECT_AFTER)
+    gc.freeze()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+@pytest.mark.usefixtures("rare_collections")
 def test_three_large_definitions_at_once_hold_nobody_up(start):
     served = start(max_steps=20_000, definition_time=120.0)
     sources = [definition(n, STEPS) for n in range(3)]

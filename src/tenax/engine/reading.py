@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import pickle
 from collections import OrderedDict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +30,8 @@ READ_AT_ONCE = 4_000
 """Characters of a definition that is read at once: about 10 ms."""
 RESTORED_AT_ONCE = 20_000
 """Characters of a stored definition, in its canonical form: that is several times as long as what its author wrote."""
+RARELY = 10_000
+"""New objects between two looks for cycles, in a process that was told to look rarely."""
 DEFINITIONS_IN_MEMORY = 256
 CHARACTERS_IN_MEMORY = 16_000_000
 """Of the sources of all definitions that are kept."""
@@ -101,9 +105,10 @@ class Reading:
         if definition.policies is None:
             return make_plan(definition.workflow, self._server_retry, children)
         async with self._one_at_a_time:
-            return await in_slices(
-                planning(definition.workflow, definition.policies, children, definition.hash)
-            )
+            with _no_collections():
+                return await in_slices(
+                    planning(definition.workflow, definition.policies, children, definition.hash)
+                )
 
     def _read_at_once(self, source: str, filename: str | None) -> Definition:
         limits = replace(self._limits, at_once=True)
@@ -129,7 +134,8 @@ class Reading:
     async def _take_in(self, task: str, *arguments: Any) -> Definition:
         parts = await self.aside.run(task, *arguments, seconds=self._settings.definition_time)
         async with self._one_at_a_time:
-            return await in_slices(_assemble(parts))
+            with _no_collections():
+                return await in_slices(_assemble(parts))
 
     def _refuse_large(self, source: str, filename: str | None) -> None:
         most = self._settings.max_definition
@@ -176,6 +182,23 @@ class Reading:
                 remedy="simplify the `pattern`, `anyOf` and `$ref` of the workflow's input schemas, or send less",
             ) from None
         return fill_in(workflow, given)
+
+
+@contextlib.contextmanager
+def _no_collections() -> Iterator[None]:
+    """A large plan is a million objects, none of them in a cycle. To look through them for cycles would hold the loop for half a second.
+
+    In a process that looks for cycles rarely (the server does) they are not looked at later either.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if gc.get_threshold()[0] >= RARELY:
+            gc.freeze()
+        if enabled:
+            gc.enable()
 
 
 def _is_small(source: str) -> bool:
