@@ -20,6 +20,8 @@ FRAMES_SHOWN = 12
 """Of the stack, the innermost last."""
 PAUSE = 1.0
 """Seconds between two warnings: what is held in between is counted, and told with the next."""
+STANDSTILL = 1.0
+"""Seconds. A hold in which the loop's thread hardly computed counts from here on: a busy machine has no time for it now and then."""
 _PACKAGE = "tenax"
 _log = structlog.get_logger("tenax.watchdog")
 
@@ -31,11 +33,11 @@ class Watchdog:
         """`limit`: seconds. 0: nobody watches."""
         self.limit = limit
         self.holds = 0
-        """How often the loop was held for longer than the limit."""
+        """How often the loop's thread computed for longer than the limit, or stood still for a second."""
         self.longest = 0.0
         """Seconds of the longest hold, by the clock."""
         self.busiest = 0.0
-        """Seconds that the loop's thread computed in one hold, at most. It is less than the above where the machine had no time for it."""
+        """Seconds that the loop's thread computed in one hold, at most."""
         self._stop = threading.Event()
         self._untold = 0
         self._told_at = -PAUSE
@@ -82,7 +84,7 @@ class Watchdog:
                 self._note(sign.given_at - asked_at, computed() - computed_before, where, stack)
 
     def _note(self, held: float, busy: float, where: str, stack: list[str]) -> None:
-        if held <= self.limit:  # it was this thread that came late
+        if min(busy, held) <= self.limit and held <= STANDSTILL:  # the machine had no time for it
             return
         self.holds += 1
         self._untold += 1
