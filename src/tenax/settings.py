@@ -133,7 +133,7 @@ class Settings:
     expression_work: int = _setting(
         CONDITION_WORK,
         values.whole_number(1000),
-        "units of work for the conditions of one decision, or the templates of one step: a character is 1, a value 16",
+        "units of work for the conditions of one decision, and half of what the templates of a step have: a character is 1, a value 16",
     )
     max_rendered: int = _setting(
         16_000_000, values.size_in_bytes, "the most that the templates of one step give", shown="16MB"

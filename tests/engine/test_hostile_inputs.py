@@ -148,7 +148,7 @@ async def test_conditions_over_large_data_end_in_a_decision(hand):
     [failed] = [e for e in events if e["type"] == "step_failed_terminal"]
     decision = failed["data"]["decision"]
     assert (decision["verdict"], decision["rule"]) == ("fail", "condition_error")
-    assert "more than 2,000,000 units of work (`expression_work`" in decision["reason"]
+    assert "more than 1,000,000 units of work (`expression_work`" in decision["reason"]
     assert (await hand.engine.verify()).violations == []
 
 

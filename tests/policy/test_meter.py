@@ -69,7 +69,7 @@ def test_no_expression_takes_long(text):
 
 def test_the_budget_is_that_of_all_conditions_of_a_decision():
     rule = Rule(when="(data | string) == ''", retry=True)
-    rows = ROWS[:10_000]
+    rows = ROWS[:5_000]
     one = Policy(max_attempts=5, rules=(rule,))
     ten = Policy(max_attempts=5, rules=(rule,) * 10)
     assert decided(one, rows).verdict == "retry"
@@ -79,7 +79,7 @@ def test_the_budget_is_that_of_all_conditions_of_a_decision():
 def test_a_budget_of_the_settings_is_recorded_with_the_decision():
     rule = Rule(when="(data | string) == ''", retry=True)
     policy = Policy(max_attempts=5, rules=(rule,) * 10)
-    decision = decided(policy, ROWS[:10_000], Controls(condition_work=100_000_000))
+    decision = decided(policy, ROWS[:5_000], Controls(condition_work=100_000_000))
     assert decision.verdict == "retry"
     assert decision.as_dict()["controls"] == {"condition_work": 100_000_000}
 

@@ -115,7 +115,7 @@ class Core:
     @property
     def rendering(self) -> tuple[int, int]:
         """The budget of one rendering: work, and bytes that it gives."""
-        return self.settings.expression_work, self.settings.max_rendered
+        return 2 * self.settings.expression_work, self.settings.max_rendered
 
     @property
     def terms(self) -> Terms:

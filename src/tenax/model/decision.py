@@ -18,7 +18,7 @@ DECIDER_VERSION = 5
 5: the conditions of a decision have a budget of work, so conditions over large data can fail to evaluate.
 4: conditions see `failure.child`, exceptions match by all their names, and `infra_attempts` is 2 by default."""
 
-CONDITION_WORK = 2_000_000
+CONDITION_WORK = 1_000_000
 """Units of work that the conditions of one decision may do, unless a setting says otherwise. A part of every record of a decision
 that says nothing else: it cannot be changed without a new version."""
 

@@ -13,8 +13,8 @@ from typing import Any
 from tenax.model.decision import CONDITION_WORK
 from tenax.model.json_text import encode
 
-WORK_LIMIT = CONDITION_WORK
-"""Units of work for all conditions of one decision, or for one rendering: about 20 ms. A character costs one unit."""
+WORK_LIMIT = 2 * CONDITION_WORK
+"""Units of work for one rendering: about 30 ms. All conditions of one decision have half of it. A character costs one unit."""
 OUTPUT_LIMIT = 16_000_000
 """Bytes that the templates of one rendering may give out."""
 VISIT = 16

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tenax.model.decision import CONDITION_WORK
 from tenax.model.definition import Until
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.conditions import strip_braces
 from tenax.policy.expressions import Expression, compile_expression
-from tenax.policy.meter import WORK_LIMIT, Meter
+from tenax.policy.meter import Meter
 from tenax.policy.templates import UNTIL_VARIABLES
 from tenax.policy.values import EvaluationError, truth
 
@@ -45,7 +46,7 @@ def poll(
     elapsed: float,
     execution_id: int,
     node_id: str,
-    work: int = WORK_LIMIT,
+    work: int = CONDITION_WORK,
 ) -> Poll:
     """`polls`: how often it was found not yet done before. `work`: the budget of its condition."""
     until, result = compiled.until, outcome.result
