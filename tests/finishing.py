@@ -43,7 +43,7 @@ async def decided_from_memory(hand: Hand, *reports: Report, verdict: str = "comp
     batch = ReportBatch(hand.engine.core, reports)
     async with hand.engine.core.statements() as session:
         journal = Journal(await now(session))
-        batch.decide_from_memory(journal)
+        await batch.decide_from_memory(journal)
         applied = await journal.write(session) if journal.guarded else set()
     batch.note_applied(journal, applied)
     answers = batch.answers.values()

@@ -191,5 +191,9 @@ async def hand_on(
             async with transaction(database) as tx:
                 await tx.execute("update tenax.fake_clock set at = $1", at)
         engine = Engine(database, chosen, roll=lambda: 0.5)
-        await engine.prepare()
-        yield Hand(engine, clock)
+        try:
+            await engine.prepare()
+            yield Hand(engine, clock)
+        finally:
+            engine.server_steps.close()
+            engine.core.reading.aside.close()

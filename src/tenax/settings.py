@@ -13,6 +13,7 @@ from typing import Any
 
 from tenax import setting_values as values
 from tenax.errors import UsageError
+from tenax.model.decision import CONDITION_WORK
 from tenax.private_variables import own_variables
 from tenax.setting_sources import (
     Given,
@@ -157,6 +158,39 @@ class Settings:
     )
     plan_memory: int = _setting(
         256_000_000, values.size_in_bytes, "memory for plans of workflows, by an estimate", shown="256MB"
+    )
+    max_definition: int = _setting(
+        4_000_000, values.size_in_bytes, "the largest definition that the server takes", shown="4MB"
+    )
+    max_steps: int = _setting(10_000, values.whole_number(1, 20_000), "the most steps of a definition")
+    max_schema: int = _setting(
+        5_000, values.whole_number(1), "the most values in the schemas of all inputs of a definition"
+    )
+    definition_time: float = _setting(
+        30.0, values.positive_seconds, "how long the server reads one definition at most", shown="30s"
+    )
+    max_input: int = _setting(
+        8_000_000, values.size_in_bytes, "the largest input that is checked in a process aside", shown="8MB"
+    )
+    input_time: float = _setting(
+        1.0, values.positive_seconds, "how long the server checks one input at most", shown="1s"
+    )
+    aside_processes: int = _setting(
+        2, values.whole_number(1, 64), "processes beside the server for large definitions and slow checks"
+    )
+    expression_work: int = _setting(
+        CONDITION_WORK,
+        values.whole_number(1000),
+        "units of work for the conditions of one decision, and half of what the templates of a step have: a character is 1, a value 16",
+    )
+    max_rendered: int = _setting(
+        16_000_000, values.size_in_bytes, "the most that the templates of one step give", shown="16MB"
+    )
+    loop_hold: float = _setting(
+        0.05,
+        values.seconds,
+        "how long the server's event loop may be held before it warns and counts it; 0: nobody watches",
+        shown="50ms",
     )
     sweep: float = _setting(
         30.0, values.positive_seconds, "how often the server looks for work that was left behind", shown="30s"

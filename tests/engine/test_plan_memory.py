@@ -25,7 +25,7 @@ async def test_large_definitions_make_room_for_each_other(hand: Hand) -> None:
     for n in range(12):
         ids.append(await hand.submit(definition(f"large{n}", 100)))
         assert core.plans.weight <= SHARE
-        assert core.definitions.weight <= SHARE
+        assert core.reading.weight <= SHARE
     assert core.plans.weight > SHARE / 2, "what fits is kept"
     # One that had to go is read again when it is needed.
     assert len((await hand.get(ids[0]))["steps"]) == 100

@@ -146,8 +146,9 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
     tell_of_new_database(settings)
     async with Database.open(settings, max_size=2, application_name="tenax command") as database:
         engine = Engine(database, settings)
-        async with _hearing(engine, follow=follow):
-            yield DatabaseBackend(engine)
+        with contextlib.closing(engine.core.reading.aside):
+            async with _hearing(engine, follow=follow):
+                yield DatabaseBackend(engine)
 
 
 @contextlib.asynccontextmanager

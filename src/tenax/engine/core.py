@@ -11,7 +11,7 @@ import structlog
 from tenax.engine.inputs import Inputs
 from tenax.engine.leased import Leased
 from tenax.engine.named_plans import NamedPlans
-from tenax.engine.read_definitions import Definitions
+from tenax.engine.reading import Reading
 from tenax.engine.wake import Hub
 from tenax.engine.weighted import Weighted, weight_of_plan
 from tenax.errors import Conflict, NotFound, SchemaOutdated
@@ -35,7 +35,8 @@ _log = structlog.get_logger("tenax.plans")
 class PlanCache:
     """Plans never change, so what is in memory is right."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, reading: Reading, most: int) -> None:
+        self._reading = reading
         self._by_id: Weighted[int, Plan] = Weighted(most, weight_of_plan)
         self._ids: dict[str, int] = {}
 
@@ -50,7 +51,7 @@ class PlanCache:
             if plan is None:
                 stored = await plans.load_plan(tx, plan_id)
                 try:
-                    plan = stored.restore()
+                    plan = await self._reading.restore_plan(stored)
                 except Exception:  # noqa: BLE001 -- whatever is wrong with it, it is wrong with this one only
                     _log.exception("a stored plan cannot be read", plan_id=plan_id)
                     continue
@@ -95,9 +96,7 @@ class Core:
         self.settings = settings
         self.roll = roll
         share = settings.plan_memory // PLAN_CACHES
-        self.plans = PlanCache(share)
         self.named_plans = NamedPlans(self._find_current_workflows, share)
-        self.definitions = Definitions(share)
         self.results = ResultCache()
         self.hub = Hub(database)
         self.leased = Leased()
@@ -109,10 +108,20 @@ class Core:
         """Why this server may not touch the database any more."""
         source = settings.sources.get("retry", "the setting retry")
         self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
+        self.reading = Reading(settings, self.server_retry, share)
+        self.plans = PlanCache(self.reading, share)
 
     @property
     def rules(self) -> ServerRules:
-        return ServerRules(self.settings.retries_enabled, self.settings.poison_after, self.settings.max_hold)
+        settings = self.settings
+        return ServerRules(
+            settings.retries_enabled, settings.poison_after, settings.max_hold, settings.expression_work
+        )
+
+    @property
+    def rendering(self) -> tuple[int, int]:
+        """The budget of one rendering: work, and bytes that it gives."""
+        return 2 * self.settings.expression_work, self.settings.max_rendered
 
     @property
     def report_limits(self) -> ReportLimits:
@@ -122,12 +131,12 @@ class Core:
     def terms(self) -> Terms:
         return Terms(self.settings.lease, self.settings.timeout_grace)
 
-    async def plan_id(self, plan: Plan) -> int:
+    async def plan_id(self, plan: Plan, texts: plans.Texts | None = None) -> int:
         """Stored in a transaction of its own: a plan must outlive whatever becomes of the batch that needs it."""
         plan_id = self.plans.id_of(plan)
         if plan_id is None:
             async with self.transaction() as tx:
-                plan_id = await plans.ensure_plan(tx, plan)
+                plan_id = await plans.ensure_plan(tx, plan, texts)
             self.plans.keep(plan_id, plan)
         return plan_id
 

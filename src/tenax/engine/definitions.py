@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 
 from tenax.engine.core import Core
 from tenax.engine.named_plans import NamedPlan
-from tenax.engine.read_definitions import Definition
+from tenax.engine.reading import Definition
 from tenax.errors import InvalidInput, NotFound, UsageError
 from tenax.model.children import ChildReference, child_references, input_problems
 from tenax.model.definition import Workflow
 from tenax.model.events import timestamp
-from tenax.model.parse import workflow_hash
 from tenax.model.views import StoredWorkflow, WorkflowInfo
 from tenax.model.wire import Submission
-from tenax.policy.plan import Child, Plan, make_plan
+from tenax.policy.plan import Child, Plan
 from tenax.store import plans
 from tenax.store.plans import WorkflowStamp
 
@@ -85,7 +84,7 @@ async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
             "a submission needs the `source` of a definition, or the name of a stored `workflow`"
         )
     files = {posixpath.normpath(path): text for path, text in submission.files.items()}
-    definition = core.definitions.read(submission.source, submission.filename, core.server_retry)
+    definition = await core.reading.read(submission.source, submission.filename)
     words = f"file {submission.filename or definition.workflow.name}"
     found = _Found(definition, words, words, files)
     return await _planned(core, found.definition, _Place({}, "", {}, {}).below(found))
@@ -150,8 +149,8 @@ async def _planned(core: Core, definition: Definition, place: _Place) -> tuple[P
             reference.step: await _child(core, workflow, reference, place)
             for reference in child_references(workflow)
         }
-        plan = make_plan(workflow, core.server_retry, children)
-    return plan, await core.plan_id(plan)
+        plan = await core.reading.plan(definition, children)
+    return plan, await core.plan_id(plan, definition.texts)
 
 
 async def _child(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> Child:
@@ -161,7 +160,7 @@ async def _child(core: Core, parent: Workflow, reference: ChildReference, place:
         found, stamp = await _stored(core, reference.text)
         place.rests_on[reference.text], folder = stamp, ""
     else:
-        found = _file(core, parent, reference, place)
+        found = await _file(core, parent, reference, place)
         folder = posixpath.relpath(found.folder or ".", place.folder or ".")
     below = place.below(found)
     if found.identity not in place.planned:
@@ -173,7 +172,7 @@ async def _child(core: Core, parent: Workflow, reference: ChildReference, place:
     return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
 
 
-def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
+async def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
     path = posixpath.normpath(posixpath.join(place.folder, reference.text))
     source = place.files.get(path)
     if source is None:
@@ -182,7 +181,7 @@ def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place
             remedy="submit with `tenax run` or `tenax submit`, which send such files, or add it to `files`",
         )
     words = f"file {path}"
-    definition = core.definitions.read(source, path, core.server_retry)
+    definition = await core.reading.read(source, path)
     return _Found(definition, words, words, place.files, posixpath.dirname(path))
 
 
@@ -196,6 +195,6 @@ async def _stored(core: Core, name: str) -> tuple[_Found, WorkflowStamp]:
             f"there is no workflow named {label!r}" + (f" with version {version!r}" if version else ""),
             remedy="`tenax workflows` lists what is stored; `tenax store FILE` stores a definition",
         )
-    workflow, kept, stamp = found
-    identity = f"workflow {workflow_hash(workflow)}"
-    return _Found(Definition(workflow), identity, f"workflow {name}", {}, kept=kept), stamp
+    definition = await core.reading.restore(found.body, found.hash)
+    identity = f"workflow {found.hash}"
+    return _Found(definition, identity, f"workflow {name}", {}, kept=found.children), found.stamp

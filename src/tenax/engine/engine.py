@@ -23,6 +23,7 @@ from tenax.engine.lease import Dispatcher
 from tenax.engine.reap import Reaper
 from tenax.engine.report_in_turn import report_in_turn
 from tenax.engine.server_steps import ServerSteps
+from tenax.engine.slices import Turns
 from tenax.engine.submit import OWN_KEYS, Start, submit
 from tenax.engine.timers import Timers
 from tenax.engine.verify import verify_page
@@ -30,7 +31,6 @@ from tenax.errors import UsageError
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.health import WorkerState
 from tenax.model.outcome import Outcome
-from tenax.model.parse import check_input
 from tenax.model.views import (
     ApprovalAnswer,
     ExecutionSummary,
@@ -62,7 +62,6 @@ from tenax.model.wire import (
     Submission,
     Submitted,
 )
-from tenax.policy.plan import Plan
 from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Database
@@ -121,6 +120,8 @@ class Engine:
             for loop in self._loops:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
+            self.server_steps.close()
+            self.core.reading.aside.close()
             await self.dispatcher.close()
 
     async def prepare(self) -> None:
@@ -139,12 +140,14 @@ class Engine:
             if submission.key is not None and submission.key.startswith(OWN_KEYS):
                 raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
         found = await definitions.plans_of(self.core, submissions)
-        pairs = zip(submissions, found, strict=True)
-        return await self._submit([self._start(one, plan, plan_id) for one, (plan, plan_id) in pairs])
-
-    def _start(self, submission: Submission, plan: Plan, plan_id: int) -> Start:
-        checked = check_input(plan.workflow, submission.input)
-        return Start(plan, plan_id, checked, submission.key, submission.base_dir)
+        starts: list[Start] = []
+        turns = Turns()
+        for one, (plan, plan_id) in zip(submissions, found, strict=True):
+            if turns.over:
+                await turns.give_way()
+            checked = await self.core.reading.check(plan.workflow, one.input)
+            starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
+        return await self._submit(starts)
 
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None

@@ -17,6 +17,7 @@ from tenax.engine.full_claim import Claimed
 from tenax.engine.hand_back import release_grants
 from tenax.engine.pace import Pace
 from tenax.engine.presence import Presence
+from tenax.engine.slices import Turns
 from tenax.engine.wake import Settled, whenever
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
@@ -234,16 +235,28 @@ class Dispatcher:
             parked.served = True
             self.pace.note_served(parked.request)
 
-    def _grant(self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning) -> None:
-        """Answers the requests with the items that were leased to them."""
+    def _grant(
+        self,
+        served: Sequence[Parked],
+        items: Sequence[LeasedItem],
+        assigning: Assigning,
+        rendered: tuple[Assignment | Report, ...] = (),
+    ) -> None:
+        """Answers the requests with the items that were leased to them. `rendered`: what is ready, after a turn for others."""
+        made = list(rendered)
+        turns = Turns()
+        for item in items[len(made) :]:
+            if turns.over:
+                asyncio.get_running_loop().call_soon(self._grant, served, items, assigning, tuple(made))
+                return
+            made.append(assigning.make(item))
         grants: dict[str, list[Assignment]] = defaultdict(list)
         broken: list[Report] = []
-        for item in items:
-            made = assigning.make(item)
-            if isinstance(made, Assignment):
-                grants[item.grant].append(made)
+        for item, one in zip(items, made, strict=True):
+            if isinstance(one, Assignment):
+                grants[item.grant].append(one)
             else:
-                broken.append(made)
+                broken.append(one)
         self._core.leased.note(items)
         for parked in served:
             if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it

@@ -9,6 +9,7 @@ from datetime import timedelta
 from tenax.engine.core import Core
 from tenax.engine.late import answer_late
 from tenax.engine.settle import settle
+from tenax.engine.slices import Turns
 from tenax.engine.wake import Settled, announce
 from tenax.model.belief import believed_reports
 from tenax.model.changes import ItemAgain, Run, StepRow
@@ -104,7 +105,7 @@ class ReportBatch:
     async def write(self) -> None:
         async with self._core.statements() as session:
             journal = Journal(await service.now(session))
-            self.decide_from_memory(journal)
+            await self.decide_from_memory(journal)
             if self.from_rows:
                 async with session.transaction():
                     await self._write_under_lock(session, journal)
@@ -115,10 +116,12 @@ class ReportBatch:
 
     # -- from memory
 
-    def decide_from_memory(self, journal: Journal) -> None:
+    async def decide_from_memory(self, journal: Journal) -> None:
         """Decides on what is known. What turns out to need more than that is left for the rows."""
-        rules, roll = self._core.rules, self._core.roll
+        rules, roll, turns = self._core.rules, self._core.roll, Turns()
         for plan, item, r in self.from_memory:
+            if turns.over:
+                await turns.give_way()
             ended = EndedAttempt(item, r.outcome)
             made = transition(
                 plan, ended, execution_open=True, fan_out=None, rules=rules, now=journal.now, roll=roll()

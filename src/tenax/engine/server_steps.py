@@ -13,20 +13,21 @@ from msgspec import UNSET, UnsetType
 
 from tenax.engine.core import Core
 from tenax.engine.scope import know_inputs, load_results, step_scope
-from tenax.engine.set_aside import SetAside
+from tenax.engine.set_aside import Found, SetAside
 from tenax.engine.settle import settle
 from tenax.engine.submit import OWN_KEYS, Start, insert_child
 from tenax.engine.wake import whenever
-from tenax.errors import InvalidInput
+from tenax.errors import InvalidInput, Unreachable
 from tenax.model.durations import parse_duration
 from tenax.model.events.data import StartedData
 from tenax.model.events.parts import RetryCount, WaitingRecord
 from tenax.model.events.types import ActionStarted
 from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
-from tenax.model.parse import check_input
+from tenax.model.schema_cost import NotAtOnce
 from tenax.model.times import parse_time
 from tenax.policy.expressions import EvaluationError
+from tenax.policy.meter import Meter
 from tenax.policy.outcome_events import EndedAttempt, item_event
 from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
@@ -36,6 +37,9 @@ from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ExecutionRow, Parent, ServerItem
 
 BATCH = 200
+MOST_SLOW = 100
+"""Children that wait for the check of their inputs. More of them are left alone for a while."""
+COMPLAINT = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
 
@@ -47,6 +51,9 @@ class ServerSteps:
         self._core = core
         self._wake = asyncio.Event()
         self._broken = SetAside()
+        self._slow: dict[int, asyncio.Task[None]] = {}
+        """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
+        self._slow_at_once = asyncio.Semaphore(core.settings.aside_processes)
         core.hub.when_server_steps(self._wake.set)
 
     async def run(self) -> None:
@@ -55,22 +62,50 @@ class ServerSteps:
     async def start(self) -> int:
         """Starts what is ready now. Returns how much that was."""
         async with self._core.transaction() as tx:
-            found = await queue.find_server_items(tx, BATCH, self._broken.ids)
-        return await self._broken.deal(found, self._start, "a step of the server cannot be started")
+            found = await queue.find_server_items(tx, BATCH, [*self._broken.ids, *self._slow])
+        return await self._broken.deal(found, self._start, COMPLAINT)
 
-    async def _start(self, found: Sequence[tuple[int, int]]) -> int:
-        return await _start_batch(self._core, found)
+    async def finish_slow(self) -> None:
+        """Waits until those that start by themselves have started."""
+        while self._slow:
+            await asyncio.wait(self._slow.values())
+
+    def close(self) -> None:
+        for task in self._slow.values():
+            task.cancel()
+
+    async def _start(self, found: Sequence[Found]) -> int:
+        started, slow = await _start_batch(self._core, found, patient=False)
+        for one in slow:
+            if len(self._slow) < MOST_SLOW:
+                self._slow[one[0]] = asyncio.create_task(self._start_slow(one))
+            else:
+                self._broken.put(one[0])
+        return started
+
+    async def _start_slow(self, one: Found) -> None:
+        async def start(found: Sequence[Found]) -> int:
+            return (await _start_batch(self._core, found, patient=True))[0]
+
+        try:
+            async with self._slow_at_once:
+                await self._broken.deal([one], start, COMPLAINT)
+        except Unreachable:
+            self._broken.put(one[0])
+        finally:
+            del self._slow[one[0]]
 
 
-async def _start_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
+async def _start_batch(core: Core, found: Sequence[Found], *, patient: bool) -> tuple[int, list[Found]]:
+    """Starts these steps. Returns how many it has dealt with, and those that it left alone: `patient` would have had to wait."""
     if not found:
-        return 0
+        return 0, []
     async with core.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
-            return 0
+            return 0, []
         items = await queue.lock_server_items(tx, [item_id for item_id, _ in found])
-        batch = _Batch(tx, core, Journal(now), executions)
+        batch = _Batch(tx, core, Journal(now), executions, patient)
         await batch.prepare(items)
         for item in items:
             await batch.start(item)
@@ -83,7 +118,7 @@ async def _start_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
         executions=journal.events.keys(),
         messages=journal.messages or batch.children,
     )
-    return len(items)
+    return len(items), batch.slow
 
 
 @dataclass(slots=True)
@@ -92,6 +127,10 @@ class _Batch:
     core: Core
     journal: Journal
     executions: Mapping[int, ExecutionRow]
+    patient: bool
+    """It may wait for the check of an input."""
+    slow: list[Found] = field(default_factory=list)
+    """What was left alone, since it would have had to."""
     plans: Mapping[int, Plan] = field(default_factory=dict)
     steps: dict[int, dict[str, Any]] = field(default_factory=dict)
     ended: list[EndedAttempt] = field(default_factory=list)
@@ -113,6 +152,7 @@ class _Batch:
 
     async def start(self, item: ServerItem) -> None:
         check("item", item.state, "accepted")
+        before = item.state, item.attempt, item.started_at
         item.state = "accepted"
         item.attempt += 1
         item.started_at = self.journal.now
@@ -123,6 +163,9 @@ class _Batch:
             self._log_started(item)
             facts = Facts(failure_class="invalid", reason=reason, message=str(error))
             self.ended.append(EndedAttempt(item, Outcome("failed", facts=facts), "ended"))
+        except NotAtOnce:
+            item.state, item.attempt, item.started_at = before
+            self.slow.append((item.id, item.execution_id))
 
     def _render(self, item: ServerItem) -> dict[str, Any]:
         vary = decode(item.vary)
@@ -136,7 +179,7 @@ class _Batch:
             "item": decode(item.element),
             "index": item.item_no,
         }
-        return dict(spec.render(scope).value)
+        return dict(spec.render(scope, Meter(*self.core.rendering)).value)
 
     async def _carry_out(self, item: ServerItem, spec: dict[str, Any]) -> None:
         match item.runtime:
@@ -175,12 +218,15 @@ class _Batch:
         given = spec.get("input") or {}
         if not isinstance(given, dict):
             raise EvaluationError(f"`input` of step {item.step}: it must give a mapping")
+        if not self.patient and not self.core.reading.checks_shortly(plan.workflow, given):
+            raise NotAtOnce
+        checked = await self.core.reading.check(plan.workflow, given)
         lane = row.lane or (row.id if item.item_no is not None else 0)
         parent = Parent(row.id, item.id, item.step, item.item_no, item.attempt, lane)
         start = Start(
             plan=plan,
             plan_id=child.plan_id,
-            input=check_input(plan.workflow, given),
+            input=checked,
             key=f"{OWN_KEYS}child:{row.id}:{item.step}:{'' if item.item_no is None else item.item_no}:{item.attempt}",
             base_dir=_folder(row.base_dir, child.folder),
             parent=parent,

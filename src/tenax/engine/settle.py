@@ -14,6 +14,7 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.fan_out import close_fans, fan_key
 from tenax.engine.progress import advance_executions
+from tenax.engine.slices import Turns
 from tenax.engine.start import Turn
 from tenax.model.decision import Decision
 from tenax.policy.outcome_events import EndedAttempt
@@ -40,7 +41,12 @@ async def settle(
     keys = {fan_key(attempt.item) for attempt in ended if attempt.item.item_no is not None}
     fans = await load_fans(tx, sorted(keys)) if keys else {}
     settling = _Settling(core, journal, executions, plans, fans)
-    decisions = [settling.settle(attempt) for attempt in ended]
+    decisions: list[Decision] = []
+    turns = Turns()
+    for attempt in ended:
+        if turns.over:
+            await turns.give_way()
+        decisions.append(settling.settle(attempt))
     if fans:
         await close_fans(tx, journal, settling.turn, fans.values())
     await advance_executions(tx, journal, [turn for turn in settling.turns.values() if turn.ended])

@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from tenax.engine.endings import Failure
 from tenax.engine.scope import load_results, scope_for
+from tenax.engine.slices import Turns
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import EnqueuedData, SkippedData, StepCompletedData, StepFailedData
@@ -52,7 +53,10 @@ class Turn:
 async def start_steps(tx: Connection, journal: Journal, turn: Turn, names: Iterable[str]) -> list[StepRow]:
     """Queues the steps whose needs are met. Those that have ended already, without an attempt, are returned."""
     ended: list[StepRow] = []
+    turns = Turns()
     for name in names:
+        if turns.over:
+            await turns.give_way()
         try:
             over = await _start(tx, journal, turn, turn.plan.steps[name])
         except EvaluationError as error:
@@ -126,11 +130,15 @@ async def keys_of(
         return None
     scope = await scope_for(tx, journal, turn.row, planned.concurrency_reads)
     name = action_limit_name(turn.plan.workflow.name, planned.step)
+    keys: list[str] = []
+    turns = Turns()
     with _blamed_on(f"the `key` of `concurrency` of step {planned.step.name}"):
-        return [
-            f"{name}:{_key_text(template.render({**scope, 'item': element, 'index': index}).value)}"
-            for index, element in elements
-        ]
+        for index, element in elements:
+            if turns.over:
+                await turns.give_way()
+            value = template.render({**scope, "item": element, "index": index}).value
+            keys.append(f"{name}:{_key_text(value)}")
+    return keys
 
 
 def _key_text(value: Any) -> str:

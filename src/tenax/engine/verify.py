@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core, no_execution
+from tenax.engine.slices import Turns
 from tenax.errors import UsageError
 from tenax.model import views
 from tenax.policy.laws import ExecutionCheck, Tally, Violation
@@ -99,9 +100,12 @@ class _Streams:
 
     async def feed(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
         """Gives the check its events, one by one, and then its rows."""
+        turns = Turns()
         async for events in self._log.take(row.id):
             for event in events:
                 check.see(event)
+                if turns.over:
+                    await turns.give_way()
             await _let_others_go_on()
         check.compare(
             Rows(

@@ -12,10 +12,15 @@ import msgspec
 from msgspec import field
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
-DECIDER_VERSION = 4
+DECIDER_VERSION = 5
 """Raised whenever the same stored inputs can lead to another decision than before.
 
+5: the conditions of a decision have a budget of work, so conditions over large data can fail to evaluate.
 4: conditions see `failure.child`, exceptions match by all their names, and `infra_attempts` is 2 by default."""
+
+CONDITION_WORK = 1_000_000
+"""Units of work that the conditions of one decision may do, unless a setting says otherwise. A part of every record of a decision
+that says nothing else: it cannot be changed without a new version."""
 
 
 class Ledger(msgspec.Struct, omit_defaults=True, gc=False):
@@ -103,6 +108,8 @@ class Controls(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
     """Seconds that it was held, where that has come to its end."""
     released_due_in: float | None = None
     """Set where the server releases it from its hold: seconds until the time at which its retry was due, or 0."""
+    condition_work: int = CONDITION_WORK
+    """Units of work that its conditions may do together (`tenax.policy.meter`)."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns what differs from the usual: almost every decision is made with none of it."""

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
 
 from tenax.errors import InvalidInput
 from tenax.model.definition import Input, Workflow
 from tenax.model.fields import Fields, describe_mismatch
 from tenax.model.findings import Path, format_path, shorten, suggest
 from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
-
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+from tenax.model.schema_cost import NotAtOnce, SchemaCost, cost_of, is_short, size_of
+from tenax.model.schema_validator import validator_of
 
 MOST_INPUTS = 500
+_SCHEMAS_AT_ONCE = 200
+"""Values in all schemas of a definition that is read at once: each schema is checked against that of JSON Schema itself."""
+_SCHEMAS_IN_MEMORY = 1024
+_VALUES_AT_ONCE = 10_000
+"""Values of all inputs of an execution, where they are checked at once."""
 
 # fmt: off
 _KEYWORDS = (
@@ -31,22 +37,52 @@ _KEYWORDS = (
     "$schema", "$ref", "$defs", "$comment",
 )
 # fmt: on
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _REFUSED_ANYWHERE = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor")
 _LONGEST_PROBLEM = 300
 _MOST_PROBLEMS = 50
 
 
-def read_inputs(fields: Fields) -> dict[str, Input]:
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a definition may be."""
+
+    steps: int = 20_000
+    schema: int = 5_000
+    """Values in all schemas of its inputs."""
+    at_once: bool = False
+    """Only as long as that is short: where a schema may need more time, `NotAtOnce` is raised."""
+
+
+def read_inputs(fields: Fields, limits: Limits) -> dict[str, Input]:
     """The workflow's `input`: a mapping of names to schemas."""
     if len(fields.values) > MOST_INPUTS:
         fields.findings.add(fields.path, f"more than {MOST_INPUTS} inputs: pass one mapping instead")
         return {}
+    values = cost_of(fields.values).values
+    if values > limits.schema:
+        message = (
+            f"{values:,} values in the schemas of the inputs; {limits.schema:,} are allowed (`max_schema`)"
+        )
+        fields.findings.add(fields.path, message)
+        return {}
+    if limits.at_once and values > _SCHEMAS_AT_ONCE:
+        raise NotAtOnce
     inputs: dict[str, Input] = {}
     for name in fields.values:
+        if limits.at_once:
+            _stay_short(fields.values[name])
         declared = _read_input(name, fields)
         if declared is not None:
             inputs[name] = declared
     return inputs
+
+
+def _stay_short(schema: Any) -> None:
+    """Raises NotAtOnce unless the checks of a schema and of its default are short."""
+    default = size_of(schema.get("default")) if isinstance(schema, dict) else size_of(schema)
+    if default is None or not is_short(cost_of(schema), default):
+        raise NotAtOnce
 
 
 def _read_input(name: str, fields: Fields) -> Input | None:
@@ -127,23 +163,42 @@ def check_input(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
         for name in given
         if name not in workflow.inputs
     ]
-    values: dict[str, Any] = {}
     for name, declared in workflow.inputs.items():
         if name in given:
-            values[name] = given[name]
             problems += [
                 format_path((name, *path)) + f": {text}" for path, text in _problems_of(declared, given[name])
             ]
         elif declared.required:
             problems.append(f"{name}: required, but not given")
-        elif declared.has_default:
-            values[name] = declared.default
     if problems:
         shown = problems[:_MOST_PROBLEMS]
         if len(problems) > len(shown):
-            shown.append(f"and {len(problems) - len(shown)} more")
+            shown.append("and more")
         raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  " + "\n  ".join(shown))
-    return values
+    return fill_in(workflow, given)
+
+
+def fill_in(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given inputs, which were checked, and defaults for the others."""
+    return {
+        name: given.get(name, declared.default)
+        for name, declared in workflow.inputs.items()
+        if name in given or declared.has_default
+    }
+
+
+def is_checked_shortly(workflow: Workflow, given: Mapping[str, Any]) -> bool:
+    """Whether `check_input` is provably short. If not, it may take any time."""
+    values = 0
+    for name, value in given.items():
+        size = size_of(value)
+        if size is None:
+            return False
+        values += size.values
+        declared = workflow.inputs.get(name)
+        if declared is not None and declared.schema and not is_short(_compiled(declared.schema).cost, size):
+            return False
+    return values <= _VALUES_AT_ONCE
 
 
 def _problems_of(declared: Input, value: Any) -> list[tuple[Path, str]]:
@@ -172,7 +227,7 @@ def _walk_unstorable(value: Any) -> Iterator[tuple[Path, str]]:
 
 
 def _is_unicode(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+    return text.isascii() or _SURROGATE.search(text) is None
 
 
 def _problems(schema: Mapping[str, Any], value: Any) -> list[tuple[Path, str]]:
@@ -181,9 +236,9 @@ def _problems(schema: Mapping[str, Any], value: Any) -> list[tuple[Path, str]]:
         return []
     from referencing.exceptions import Unresolvable
 
-    validator = _validator(json.dumps(schema))
+    validator = _compiled(schema).validator
     try:
-        errors = list(validator.iter_errors(value))
+        errors = list(islice(validator.iter_errors(value), _MOST_PROBLEMS + 1))
     except RecursionError:
         return [((), "its schema refers to itself without end (`$ref`)")]
     except Unresolvable:
@@ -206,10 +261,21 @@ def _brief(message: str) -> str:
     return shorten(message, _LONGEST_PROBLEM)
 
 
-@lru_cache(maxsize=1024)
-def _validator(schema: str) -> Draft202012Validator:
-    """Kept by content: the same workflow is submitted many times. An empty registry, so that nothing is fetched."""
-    from jsonschema import Draft202012Validator
-    from referencing.jsonschema import EMPTY_REGISTRY
+class _Compiled(NamedTuple):
+    schema: Mapping[str, Any]
+    """Kept, so that no other has its identity."""
+    cost: SchemaCost
+    validator: Any
 
-    return Draft202012Validator(json.loads(schema), registry=EMPTY_REGISTRY)
+
+_COMPILED: dict[int, _Compiled] = {}
+
+
+def _compiled(schema: Mapping[str, Any]) -> _Compiled:
+    """Kept by identity: a workflow in memory is submitted many times."""
+    found = _COMPILED.get(id(schema))
+    if found is None:
+        if len(_COMPILED) >= _SCHEMAS_IN_MEMORY:
+            _COMPILED.clear()
+        found = _COMPILED[id(schema)] = _Compiled(schema, cost_of(schema), validator_of(schema))
+    return found

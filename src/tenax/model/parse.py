@@ -14,16 +14,16 @@ from tenax.model.definition import Workflow
 from tenax.model.drafts import StepDefaults, StepDraft
 from tenax.model.fields import Fields
 from tenax.model.findings import Findings, Path, shorten
-from tenax.model.inputs import check_input, read_inputs
+from tenax.model.inputs import Limits, check_input, read_inputs
 from tenax.model.links import link_steps
 from tenax.model.names import is_workflow_name
 from tenax.model.step_keys import read_defaults, read_step
 from tenax.model.yaml_source import read_source
 
 __all__ = [
-    "MOST_STEPS",
     "WORKFLOW_KEYS",
     "Draft",
+    "Limits",
     "check_input",
     "draft_workflow",
     "parse_workflow",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 WORKFLOW_KEYS = ("name", "version", "description", "input", "defaults", "deadline", "outputs", "workflow")
-MOST_STEPS = 20_000
+_DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ def parse_workflow(text: str | bytes, *, filename: str | None = None) -> Workflo
     return draft_workflow(text, filename=filename).accept()
 
 
-def draft_workflow(text: str | bytes, *, filename: str | None = None) -> Draft:
+def draft_workflow(
+    text: str | bytes, *, filename: str | None = None, limits: Limits = _DEFAULT_LIMITS
+) -> Draft:
     """Read a definition. Raises at once only where there is nothing to look at further."""
     source = read_source(text, filename=filename)
     findings = Findings(source)
@@ -66,7 +68,7 @@ def draft_workflow(text: str | bytes, *, filename: str | None = None) -> Draft:
     fields = Fields(source.data if isinstance(source.data, dict) else {}, (), findings)
     fields.refuse_unknown(WORKFLOW_KEYS, within="at the top of the file")
     defaults = read_defaults(Fields(fields.mapping("defaults") or {}, ("defaults",), findings))
-    drafts = _without_namesakes(_read_steps(fields, defaults), findings)
+    drafts = _without_namesakes(_read_steps(fields, defaults, limits.steps), findings)
     before = len(findings)
     steps = link_steps(drafts, findings)
     workflow = Workflow(
@@ -74,7 +76,7 @@ def draft_workflow(text: str | bytes, *, filename: str | None = None) -> Draft:
         steps=steps,
         version=fields.label("version"),
         description=fields.text("description"),
-        inputs=read_inputs(Fields(fields.mapping("input") or {}, ("input",), findings)),
+        inputs=read_inputs(Fields(fields.mapping("input") or {}, ("input",), findings), limits),
         retry=defaults.retry,
         deadline=fields.duration("deadline"),
         outputs=fields.mapping("outputs"),
@@ -97,7 +99,7 @@ def _read_name(fields: Fields) -> str | None:
     return name
 
 
-def _read_steps(fields: Fields, defaults: StepDefaults) -> list[StepDraft]:
+def _read_steps(fields: Fields, defaults: StepDefaults, most: int) -> list[StepDraft]:
     if "workflow" not in fields:
         fields.miss("workflow", "the list of steps")
         return []
@@ -106,8 +108,8 @@ def _read_steps(fields: Fields, defaults: StepDefaults) -> list[StepDraft]:
         fields.expect("a list of steps", "workflow")
     elif not listed:
         fields.report("workflow", "a workflow has at least one step")
-    elif len(listed) > MOST_STEPS:
-        fields.report("workflow", f"{len(listed):,} steps; a workflow has at most {MOST_STEPS:,}")
+    elif len(listed) > most:
+        fields.report("workflow", f"{len(listed):,} steps; a workflow has at most {most:,} (`max_steps`)")
     else:
         drafts = (
             read_step(value, ("workflow", index), defaults, fields.findings)

@@ -12,7 +12,7 @@ from typing import Any
 
 from tenax.model.definition import Step, Workflow
 from tenax.model.findings import Findings, Path
-from tenax.model.parse import Draft, draft_workflow
+from tenax.model.parse import Draft, Limits, draft_workflow
 from tenax.model.policy import Patch, Policy
 from tenax.model.vary import read_override
 from tenax.policy.conditions import compile_condition, strip_braces
@@ -34,11 +34,20 @@ MOST_EXPRESSIONS = 50_000
 """In one definition: each is compiled, so a file of nothing else must not hold the server up."""
 
 
+MOST_EXPRESSIONS_OF_STEP = 2_000
+"""In one step: they are compiled together whenever its plan is loaded."""
+_DEFAULT_LIMITS = Limits()
+
+
 def load_workflow(
-    text: str | bytes, *, filename: str | None = None, server_retry: Patch | None = None
+    text: str | bytes,
+    *,
+    filename: str | None = None,
+    server_retry: Patch | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
 ) -> Workflow:
     """A definition, checked as a whole. InvalidDefinition carries every finding of the file."""
-    draft = draft_workflow(text, filename=filename)
+    draft = draft_workflow(text, filename=filename, limits=limits)
     _Check(draft, server_retry).run()
     return draft.accept()
 
@@ -66,6 +75,12 @@ class _Check:
         self._check_texts(self._workflow.outputs, OUTPUTS, ("outputs",))
 
     def _check_step(self, step: Step, path: Path) -> None:
+        before = self._expressions
+        self._check_parts(step, path)
+        if self._expressions - before > MOST_EXPRESSIONS_OF_STEP:
+            self._say(path, f"more than {MOST_EXPRESSIONS_OF_STEP:,} templates and conditions in one step")
+
+    def _check_parts(self, step: Step, path: Path) -> None:
         self._check_action(step, keys_of(step), path)
         if step.compensate is not None:
             self._check_action(step.compensate, compensation_of(step), (*path, "compensate"))

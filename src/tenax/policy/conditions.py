@@ -8,6 +8,7 @@ from typing import Any
 
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.expressions import TEXT_LENGTH, Expression, ExpressionError, compile_expression
+from tenax.policy.meter import Meter
 from tenax.policy.named import exception_of
 from tenax.policy.values import truth
 
@@ -42,9 +43,9 @@ class Condition:
     def reads(self) -> frozenset[tuple[str, ...]]:
         return self._expression.reads
 
-    def holds(self, scope: Mapping[str, Any]) -> bool:
-        """True or false; an EvaluationError where these values give no answer."""
-        return truth(self._expression.evaluate(scope))
+    def holds(self, scope: Mapping[str, Any], meter: Meter | None = None) -> bool:
+        """True or false; an EvaluationError where these values give no answer, or `meter` has nothing left."""
+        return truth(self._expression.evaluate(scope, meter))
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"

@@ -106,7 +106,7 @@ def decide_outcome(
     }
     polled = None
     if until is not None and outcome.status == "succeeded":
-        polled = poll(until, outcome, polls=ledger.polls, **inputs)
+        polled = poll(until, outcome, polls=ledger.polls, work=controls.condition_work, **inputs)
     failure = polled.failure if polled is not None else read_failure(policy, ledger, outcome)
     decision = decide(
         policy, ledger, outcome, **inputs, controls=controls, roll=roll, failure=failure, polled=polled
@@ -174,18 +174,18 @@ def replay(
     until: CompiledUntil | None = None,
 ) -> Decision:
     """The decision of a stored record (`Decision.as_dict()`), made again from its inputs."""
-    before = Ledger.from_dict(record["before"])
+    before, controls = Ledger.from_dict(record["before"]), Controls(**record.get("controls", {}))
     polled = None
     if until is not None and outcome.status == "succeeded":
         inputs = {name: record[name] for name in ("attempt", "elapsed", "execution_id", "node_id")}
-        polled = poll(until, outcome, polls=before.polls, **inputs)
+        polled = poll(until, outcome, polls=before.polls, work=controls.condition_work, **inputs)
     return decide(
         policy,
         before,
         outcome,
         attempt=record["attempt"],
         elapsed=record["elapsed"],
-        controls=Controls(**record.get("controls", {})),
+        controls=controls,
         roll=record["roll"],
         execution_id=record["execution_id"],
         node_id=record["node_id"],

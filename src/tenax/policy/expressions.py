@@ -29,8 +29,10 @@ from tenax.policy.closures import (
     path,
     present,
 )
+from tenax.policy.comparisons import CHEAP_COMPARISONS, COMPARISONS
+from tenax.policy.meter import CURRENT, VISIT, Meter
 from tenax.policy.values import (
-    COMPARISONS,
+    CHARGING,
     FILTERS,
     OPERATORS,
     TESTS,
@@ -40,6 +42,7 @@ from tenax.policy.values import (
     check_size,
     lookup,
     negate,
+    shown_key,
 )
 
 __all__ = ["EvaluationError", "Expression", "ExpressionError", "compile_expression"]
@@ -81,32 +84,39 @@ class ExpressionError(ValueError):
 class Expression:
     """A compiled expression. `reads` are the paths it looks at, as far as they are written out."""
 
-    __slots__ = ("_bounded", "_compute", "reads", "text")
+    __slots__ = ("_builds", "_charges", "_compute", "_cost", "reads", "text")
 
-    def __init__(
-        self, text: str, compute: Compute, reads: frozenset[tuple[str, ...]], *, bounded: bool
-    ) -> None:
+    def __init__(self, text: str, compute: Compute, compiler: _Compiler) -> None:
         self.text = text
-        self.reads = reads
+        self.reads = frozenset(compiler.reads)
         self._compute = compute
-        self._bounded = bounded
+        self._builds = compiler.builds
+        self._charges = compiler.charges
+        self._cost = VISIT * compiler.nodes
 
-    def evaluate(self, scope: Scope) -> Any:
-        """The value; an EvaluationError, and nothing else, where these values give none."""
+    def evaluate(self, scope: Scope, meter: Meter | None = None) -> Any:
+        """The value; an EvaluationError, and nothing else, where these values give none.
+
+        `meter`: the budget it is charged to. By default that of the rendering it is part of, or one of its own.
+        """
+        before = CURRENT.meter
+        meter = meter or before or Meter()
+        if self._charges:
+            CURRENT.meter = meter
         try:
+            meter.spend(self._cost)
             value = self._compute(scope)
-            if not self._bounded:
+            if self._builds:
                 check_size(value)
         except EvaluationError:
             raise
         except RecursionError:
             raise EvaluationError("the values are nested too deeply") from None
-        except (
-            TypeError,
-            ValueError,
-            ArithmeticError,
-        ) as error:  # Python's own limits: an integer too long to print
+        except (TypeError, ValueError, ArithmeticError) as error:  # Python's own limits: a very long integer
             raise EvaluationError(str(error)) from None
+        finally:
+            if self._charges:
+                CURRENT.meter = before
         return value
 
     def __repr__(self) -> str:
@@ -118,7 +128,7 @@ def compile_expression(text: str, *, variables: frozenset[str], strict: bool = F
     tree = _parse(text)
     compiler = _Compiler(variables, strict=strict)
     compute = compiler.value(tree)
-    return Expression(text.strip(), compute, frozenset(compiler.reads), bounded=not compiler.builds)
+    return Expression(text.strip(), compute, compiler)
 
 
 def _parse(text: str) -> nodes.Expr:
@@ -166,7 +176,9 @@ class _Compiler:
         self.reads: set[tuple[str, ...]] = set()
         self.builds = False
         """A list or mapping is put together from values, so the result's size is not that of its parts."""
-        self._nodes = 0
+        self.charges = False
+        """What it costs depends on the data: its functions charge the meter."""
+        self.nodes = 0
         self._depth = 0
 
     def value(self, node: nodes.Node) -> Compute:
@@ -178,9 +190,9 @@ class _Compiler:
 
     def access(self, node: nodes.Node) -> Compute:
         """The same, but an access that finds nothing gives `Missing`."""
-        self._nodes += 1
+        self.nodes += 1
         self._depth += 1
-        if self._nodes > NODES or self._depth > DEPTH:
+        if self.nodes > NODES or self._depth > DEPTH:
             raise ExpressionError("the expression is too long or nested too deeply; split it up")
         compute = self._dispatch(node)
         self._depth -= 1
@@ -205,10 +217,12 @@ class _Compiler:
             case nodes.Test() | nodes.Filter():
                 return self._function(node)
             case nodes.Add() | nodes.Sub() | nodes.Div() | nodes.FloorDiv():
+                self.charges = self.charges or isinstance(node, nodes.Add)
                 return binary(OPERATORS[type(node).__name__], self.value(node.left), self.value(node.right))
             case nodes.Neg() | nodes.Pos():
                 return self._sign(node)
             case nodes.Concat():
+                self.charges = True
                 return concatenation([self.value(part) for part in node.nodes])
             case nodes.List() | nodes.Tuple():
                 return self._list(node)
@@ -260,7 +274,7 @@ class _Compiler:
 
     def _dynamic_item(self, node: nodes.Getitem) -> Compute:
         container, key = self.access(node.node), self.value(node.arg)
-        return lambda scope: lookup(container(scope), found := key(scope), f"[{found!r:.40}]")
+        return lambda scope: lookup(container(scope), found := key(scope), f"[{shown_key(found)}]")
 
     def _record(self, name: str, keys: list[str | int]) -> None:
         known: list[str] = [name]
@@ -278,7 +292,10 @@ class _Compiler:
 
     def _comparison(self, node: nodes.Compare) -> Compute:
         first = self.value(node.expr)
-        rest = [(COMPARISONS[operand.op], self.value(operand.expr)) for operand in node.ops]
+        cheap = _is_cheap(node)
+        self.charges = self.charges or not cheap
+        known = CHEAP_COMPARISONS if cheap else COMPARISONS
+        rest = [(known[operand.op], self.value(operand.expr)) for operand in node.ops]
         if len(rest) == 1:
             return binary(rest[0][0], first, rest[0][1])
         return chained(first, rest)
@@ -294,6 +311,7 @@ class _Compiler:
         if name not in known:
             self._unknown(sort, name, frozenset(known))
         function = known[name]
+        self.charges = self.charges or name in CHARGING
         if node.node is None:
             raise ExpressionError(f"the filter `{name}` needs a value before it")
         arguments = [self.value(argument) for argument in _arguments(node, name, function)]
@@ -308,10 +326,10 @@ class _Compiler:
 
     def _list(self, node: nodes.List | nodes.Tuple) -> Compute:
         items = [self.value(item) for item in node.items]
-        if all(isinstance(item, nodes.Const) for item in node.items):
+        if _is_spelled_out(node):
             constant = [item({}) for item in items]
             return lambda _: constant
-        self.builds = True
+        self.builds = self.charges = True
         return lambda scope: [item(scope) for item in items]
 
     def _mapping(self, node: nodes.Dict) -> Compute:
@@ -320,11 +338,25 @@ class _Compiler:
             if not isinstance(pair.key, nodes.Const) or not isinstance(pair.key.value, str):
                 raise ExpressionError("the keys of a mapping must be texts in quotes")
             pairs.append((pair.key.value, self.value(pair.value)))
-        self.builds = True
+        self.builds = self.charges = True
         return lambda scope: {key: value(scope) for key, value in pairs}
 
     def _unknown(self, sort: str, name: str, known: frozenset[str]) -> NoReturn:
         raise ExpressionError(f"unknown {sort} `{name[:100]}`{suggest_or_list(name, sorted(known))}")
+
+
+def _is_cheap(node: nodes.Compare) -> bool:
+    """Tells whether a comparison is short whatever the data is: one side of it is spelled out."""
+    if len(node.ops) > 1:
+        return False
+    [operand] = node.ops
+    if operand.op in ("in", "notin"):
+        return isinstance(operand.expr, nodes.List | nodes.Tuple) and _is_spelled_out(operand.expr)
+    return isinstance(node.expr, nodes.Const) or isinstance(operand.expr, nodes.Const)
+
+
+def _is_spelled_out(node: nodes.List | nodes.Tuple) -> bool:
+    return all(isinstance(item, nodes.Const) for item in node.items)
 
 
 def _static_key(node: nodes.Getattr | nodes.Getitem) -> str | int | None:

@@ -17,6 +17,7 @@ from tenax.policy.backoff import plan_delay
 from tenax.policy.case import Case
 from tenax.policy.conditions import Condition, condition_scope
 from tenax.policy.ledgers import charge, settle, with_delay
+from tenax.policy.meter import Meter
 from tenax.policy.named import names_failure, names_reason
 from tenax.policy.progress import progress, uncounted_progress, used
 from tenax.policy.quarantine import is_poison, losses
@@ -36,7 +37,7 @@ _BY_CLASS = {
 class Judgement:
     """One failure on its way through the rules. Each stage gives the decision, or None to go on."""
 
-    __slots__ = ("after", "case", "checks", "failure", "matched", "parts", "policy", "scope", "why")
+    __slots__ = ("after", "case", "checks", "failure", "matched", "meter", "parts", "policy", "scope", "why")
 
     def __init__(self, case: Case, failure: Failure, unmet: Check | None = None) -> None:
         self.case = case
@@ -45,6 +46,8 @@ class Judgement:
         self.checks: list[Check] = [OPEN] if unmet is None else [OPEN, unmet]
         self.matched: CompiledRule | None = None
         self.scope: dict[str, Any] | None = None
+        self.meter: Meter | None = None
+        """The budget of all its conditions together."""
         self.why = ""
         """What says that this failure is to be retried."""
         self.after: Ledger
@@ -85,7 +88,7 @@ class Judgement:
                 saw: dict[str, Any] = {"on": list(rule.rule.on), **self._kind()}
             else:
                 try:
-                    hit = rule.when.holds(self._scope())
+                    hit = rule.when.holds(self._scope(), self.meter)
                 except EvaluationError as error:
                     self.checks.append(
                         Check(rule.name, hit=False, saw={"when": rule.when.text, "error": str(error)})
@@ -314,7 +317,7 @@ class Judgement:
     def _holds(self, name: str, condition: Condition, *, decides: bool) -> bool | Decision:
         """The condition's value, recorded; `decides` is the value that ends the matter."""
         try:
-            value = condition.holds(self._scope())
+            value = condition.holds(self._scope(), self.meter)
         except EvaluationError as error:
             self.checks.append(Check(name, hit=False, saw={"condition": condition.text, "error": str(error)}))
             return self._condition_error(name, str(error))
@@ -327,6 +330,7 @@ class Judgement:
         """Built only where a condition asks for it."""
         if self.scope is None:
             case, failure = self.case, self.failure
+            self.meter = Meter(case.controls.condition_work)
             self.scope = condition_scope(
                 case.outcome,
                 failure,

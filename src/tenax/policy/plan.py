@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from tenax.model.definition import SERVER_TYPES, Step, Workflow
 from tenax.model.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.model.vary import merge_override
-from tenax.policy.conditions import strip_braces
+from tenax.policy.conditions import compile_condition, strip_braces
 from tenax.policy.expressions import Expression, compile_expression
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.queued_action import QueuedAction, queued_action
@@ -22,7 +22,9 @@ from tenax.policy.templates import (
     SHELL_TEXT,
     TEMPLATE_VARIABLES,
     WHEN_VARIABLES,
+    Known,
     Template,
+    compile_expressions,
     compile_template,
 )
 from tenax.policy.until import CompiledUntil, compile_until
@@ -129,12 +131,7 @@ class Plan:
     @property
     def actions(self) -> dict[str, PlannedAction]:
         """Every action, by the name of its policy."""
-        undoing = {
-            COMPENSATION + name: planned.compensation
-            for name, planned in self.steps.items()
-            if planned.compensation is not None
-        }
-        return {**self.steps, **undoing}
+        return _actions(self.steps)
 
     @property
     def policies(self) -> dict[str, str]:
@@ -143,6 +140,15 @@ class Plan:
 
     def policy_bodies(self) -> dict[str, dict[str, Any]]:
         return {action.policy_hash: action.policy.policy.as_dict() for action in self.actions.values()}
+
+
+def _actions(steps: Mapping[str, PlannedStep]) -> dict[str, PlannedAction]:
+    undoing = {
+        COMPENSATION + name: planned.compensation
+        for name, planned in steps.items()
+        if planned.compensation is not None
+    }
+    return {**steps, **undoing}
 
 
 def action_limit_name(workflow: str, step: Step) -> str:
@@ -156,31 +162,56 @@ def make_plan(
     workflow: Workflow, server_retry: Patch | None, children: Mapping[str, Child] | None = None
 ) -> Plan:
     """Resolves every policy: step, workflow defaults, server defaults, nearest first."""
+    return _run_through(planning(workflow, resolve_policies(workflow, server_retry), children))
+
+
+def resolve_policies(workflow: Workflow, server_retry: Patch | None) -> dict[str, Policy]:
+    """Returns the policy of every action, by the name of its step."""
     policies: dict[str, Policy] = {}
     for step in workflow.steps:
         policies[step.name] = resolve_policy([step.retry, workflow.retry, server_retry])
         if step.compensate is not None:
             levels = [step.compensate.retry, workflow.retry, server_retry]
             policies[COMPENSATION + step.name] = resolve_policy(levels)
-    return _compile(workflow, policies, children or {})
+    return policies
 
 
 def restore_plan(
     workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, Child] | None = None
 ) -> Plan:
     """A stored plan: its policies and children are as they were resolved then, whatever the defaults are now."""
-    return _compile(workflow, policies, children or {})
+    return _run_through(planning(workflow, policies, children))
 
 
-def _compile(workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, Child]) -> Plan:
-    dependents = dependents_of(workflow)
+def _run_through(planning: Generator[None, None, Plan]) -> Plan:
+    while True:
+        try:
+            next(planning)
+        except StopIteration as ended:
+            plan: Plan = ended.value
+            return plan
+
+
+def planning(
+    workflow: Workflow,
+    policies: Mapping[str, Policy],
+    children: Mapping[str, Child] | None = None,
+    content: str | None = None,
+) -> Generator[None, None, Plan]:
+    """Makes a plan, and rests after every small part of it: a definition may have thousands of steps.
+
+    `content`: the hash of the workflow, where it is known.
+    """
+    dependents, children = dependents_of(workflow), children or {}
     stands_in_for = {fallback: step for step, fallback in fallbacks_of(workflow).items()}
-    steps = {
-        step.name: _planned(step, policies, tuple(dependents[step.name]), stands_in_for.get(step.name))
-        for step in workflow.steps
-    }
-    content = workflow_hash(workflow)
-    identity: list[Any] = [content, {name: policy_hash(policy) for name, policy in policies.items()}]
+    known: Known = {}
+    steps: dict[str, PlannedStep] = {}
+    for step in workflow.steps:
+        behind, instead_of = tuple(dependents[step.name]), stands_in_for.get(step.name)
+        steps[step.name] = yield from _planned(step, policies, behind, instead_of, known)
+    content = content or workflow_hash(workflow)
+    yield
+    identity: list[Any] = [content, {name: action.policy_hash for name, action in _actions(steps).items()}]
     if children:
         identity.append({step: [child.hash, child.folder] for step, child in children.items()})
     goals = goals_of(workflow)
@@ -223,9 +254,16 @@ def _is_plain(step: Step) -> bool:
 
 
 def _planned(
-    step: Step, policies: Mapping[str, Policy], dependents: tuple[str, ...], fallback_of: str | None
-) -> PlannedStep:
-    action = _action(step, policies[step.name])
+    step: Step,
+    policies: Mapping[str, Policy],
+    dependents: tuple[str, ...],
+    fallback_of: str | None,
+    known: Known,
+) -> Generator[None, None, PlannedStep]:
+    action = yield from _action(step, policies[step.name], known)
+    undoing = None
+    if step.compensate is not None:
+        undoing = yield from _action(step.compensate, policies[COMPENSATION + step.name], known)
     when = (
         compile_expression(strip_braces(step.when), variables=WHEN_VARIABLES)
         if step.when is not None
@@ -254,16 +292,22 @@ def _planned(
         value_reads=_steps_read(value.reads) if value is not None else (),
         concurrency_key=key,
         concurrency_reads=_steps_read(key.reads) if key is not None else (),
-        compensation=_action(step.compensate, policies[COMPENSATION + step.name])
-        if step.compensate is not None
-        else None,
+        compensation=undoing,
     )
 
 
-def _action(step: Step, policy: Policy) -> PlannedAction:
+def _action(step: Step, policy: Policy, known: Known) -> Generator[None, None, PlannedAction]:
+    for condition in (policy.retry_when, policy.stop_when, *(rule.when for rule in policy.rules)):
+        if condition is not None:
+            compile_condition(condition)
+            yield
     spec = dict(step.spec)
     varied = (merge_override(spec, changes) for changes in overrides_of(policy))
-    specs = tuple(_spec_template(step.type, one) for one in (spec, *varied))
+    made: list[Template] = []
+    for one in (spec, *varied):
+        yield from compile_expressions(one, variables=TEMPLATE_VARIABLES, known=known)
+        made.append(_spec_template(step.type, one, known))
+    specs = tuple(made)
     reads: Reads = frozenset().union(*(template.reads for template in specs))
     return PlannedAction(
         step=step,
@@ -277,8 +321,9 @@ def _action(step: Step, policy: Policy) -> PlannedAction:
     )
 
 
-def _spec_template(step_type: str, spec: dict[str, Any]) -> Template:
-    return compile_template(spec, variables=TEMPLATE_VARIABLES, shell_at=SHELL_TEXT.get(step_type))
+def _spec_template(step_type: str, spec: dict[str, Any], known: Known) -> Template:
+    shell_at = SHELL_TEXT.get(step_type)
+    return compile_template(spec, variables=TEMPLATE_VARIABLES, shell_at=shell_at, known=known)
 
 
 def _template(value: Any) -> Template:

@@ -7,15 +7,18 @@ In a text for the shell each template becomes one quoted word (`tenax.policy.com
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tenax.model.wire import SecretSlot
 from tenax.policy.commands import CommandPiece, Word, WordError, literal_braces, place_words
 from tenax.policy.expressions import TEXT_LENGTH, Expression, ExpressionError, compile_expression
-from tenax.policy.values import TEXT_LIMIT, EvaluationError, as_text, concatenate
+from tenax.policy.meter import CURRENT, Meter
+from tenax.policy.template_data import DATA_DEPTH, copier, is_large_data
+from tenax.policy.values import EvaluationError, as_text, concatenate
 
 TEMPLATE_VARIABLES = frozenset(
     {"input", "steps", "item", "index", "previous", "result", "execution_id", "attempt", "secret"}
@@ -51,6 +54,8 @@ Path = tuple[str | int, ...]
 Slots = list[SecretSlot]
 Render = Callable[[Mapping[str, Any], Path, Slots], Any]
 _Piece = str | Expression | dict[str, str]
+Known = dict[str, Expression]
+"""Compiled expressions by their text. Those of one workflow: all of them see the same variables."""
 
 
 class TemplateError(ExpressionError):
@@ -82,11 +87,17 @@ class Template:
         self._always: Rendered | None = None
         self._always = _shareable(self.render({})) if is_static else None
 
-    def render(self, scope: Mapping[str, Any]) -> Rendered:
+    def render(self, scope: Mapping[str, Any], meter: Meter | None = None) -> Rendered:
+        """Renders it in a scope. `meter`: the budget of all its expressions together, and of what they give out."""
         if self._always is not None:
             return self._always
         slots: Slots = []
-        value = self._render(scope, (), slots)
+        before = CURRENT.meter
+        CURRENT.meter = meter or Meter()
+        try:
+            value = self._render(scope, (), slots)
+        finally:
+            CURRENT.meter = before
         return Rendered(value, tuple(slots))
 
 
@@ -100,14 +111,38 @@ def _depth(value: Any) -> int:
     return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
 
 
-def compile_template(value: Any, *, variables: frozenset[str], shell_at: Path | None = None) -> Template:
+def compile_template(
+    value: Any, *, variables: frozenset[str], shell_at: Path | None = None, known: Known | None = None
+) -> Template:
     """The template, checked; a TemplateError says what is wrong, and at which path of the value.
 
-    A text at the path `shell_at` goes to the shell.
+    A text at the path `shell_at` goes to the shell. `known`: expressions that are compiled already; new ones are added.
     """
-    compiler = _Compiler(variables, shell_at)
+    compiler = _Compiler(variables, shell_at, known)
     render = compiler.compile(value, ())
     return Template(render, frozenset(compiler.reads), is_static=not compiler.dynamic)
+
+
+def compile_expressions(value: Any, *, variables: frozenset[str], known: Known) -> Iterator[None]:
+    """Compiles the expressions of a template one by one, and rests after each: `compile_template` finds them known then.
+
+    What is wrong with one is left for `compile_template` to say, which knows its path.
+    """
+    compiler = _Compiler(variables, None, known)
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Mapping):
+            todo.extend(part.values())
+        elif isinstance(part, list | tuple):
+            todo.extend(part)
+        elif isinstance(part, str) and "{{" in part:
+            with contextlib.suppress(ExpressionError):
+                for piece in _split(part):
+                    if isinstance(piece, tuple):
+                        compiler.compile_piece(_RAW.sub("", piece[0]).strip())
+                        yield
+        yield
 
 
 def keeps_type(text: str) -> bool:
@@ -124,8 +159,9 @@ def command_faults(text: str, *, variables: frozenset[str]) -> list[str]:
 
 
 class _Compiler:
-    def __init__(self, variables: frozenset[str], shell_at: Path | None) -> None:
+    def __init__(self, variables: frozenset[str], shell_at: Path | None, known: Known | None = None) -> None:
         self.shell_at = shell_at
+        self.known = {} if known is None else known
         self.secrets_allowed = "secret" in variables
         self.variables = variables - {"secret"}
         self.reads: set[tuple[str, ...]] = set()
@@ -136,6 +172,9 @@ class _Compiler:
             raise TemplateError(f"the value is nested more than {TEMPLATE_DEPTH} deep", path)
         if isinstance(value, str):
             return self._text(value, path)
+        if len(path) <= DATA_DEPTH and is_large_data(value):
+            copy = copier(value)
+            return lambda _scope, _path, _slots: copy()
         if isinstance(value, Mapping):
             return _mapping({key: self.compile(item, (*path, key)) for key, item in value.items()})
         if isinstance(value, list | tuple):
@@ -188,11 +227,21 @@ class _Compiler:
         text = piece[0].strip()
         if _RAW.search(text):
             raise ExpressionError("`raw` is only for the command of a process step: nothing else is quoted")
+        return self.compile_piece(text)
+
+    def compile_piece(self, text: str) -> Expression | dict[str, str]:
         if self.secrets_allowed and (secret := _SECRET.fullmatch(text)):
             self.reads.add(("secret", secret[1]))
             return {"secret": secret[1]}
+        expression = self.known.get(text)
+        if expression is None:
+            expression = self.known[text] = self._expression(text)
+        self.reads |= expression.reads
+        return expression
+
+    def _expression(self, text: str) -> Expression:
         try:
-            expression = compile_expression(text, variables=self.variables, strict=True)
+            return compile_expression(text, variables=self.variables, strict=True)
         except ExpressionError:
             if self.secrets_allowed and re.search(r"\bsecret\b", text):
                 raise ExpressionError(
@@ -200,8 +249,6 @@ class _Compiler:
                     "so it cannot take part in an expression"
                 ) from None
             raise
-        self.reads |= expression.reads
-        return expression
 
 
 def _split(text: str) -> list[str | tuple[str]]:
@@ -322,8 +369,11 @@ def _value(piece: _Piece, scope: Mapping[str, Any], path: Path) -> Any:
 
 
 def _evaluate(expression: Expression, scope: Mapping[str, Any], path: Path) -> Any:
+    """Returns the value of an expression, charged to what the rendering may give out."""
+    meter = CURRENT.meter
     try:
-        return expression.evaluate(scope)
+        value = expression.evaluate(scope)
+        return value if meter is None else meter.give_out(value)
     except EvaluationError as error:
         raise EvaluationError(f"{_shown(path)}{{{{ {expression.text:.200} }}}}: {error}") from None
 
@@ -331,8 +381,8 @@ def _evaluate(expression: Expression, scope: Mapping[str, Any], path: Path) -> A
 def _concatenate(parts: list[Any], path: Path) -> str:
     try:
         return concatenate(parts)
-    except EvaluationError:
-        raise EvaluationError(f"{_shown(path)}the text is longer than {TEXT_LIMIT:,} characters") from None
+    except EvaluationError as error:
+        raise EvaluationError(f"{_shown(path)}{error}") from None
 
 
 def _shown(path: Path) -> str:

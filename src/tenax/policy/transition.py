@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from tenax.model.blame import speaks_of_worker
 from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
-from tenax.model.decision import NO_CONTROLS, NO_RETRIES, Controls, Decision, Ledger
+from tenax.model.decision import CONDITION_WORK, NO_CONTROLS, NO_RETRIES, Controls, Decision, Ledger
 from tenax.model.events.data import ItemCompletedData, ItemFailedData, StepFailedData, TerminalData
 from tenax.model.events.types import CompensationFailed, ItemCompleted, ItemFailed, StepFailedTerminal
 from tenax.model.json_text import decode, encode, plain
@@ -60,6 +60,7 @@ class ServerRules(NamedTuple):
     retries_enabled: bool
     poison_after: int
     max_hold: float
+    condition_work: int = CONDITION_WORK
 
 
 class FanOut(Protocol):
@@ -168,7 +169,9 @@ def _controls(
 ) -> Controls:
     step_open = fan_out is None or not fan_out.closed
     if execution_open and step_open and ended.lost is None and ended.how not in _WITHOUT_ATTEMPT:
-        return NO_CONTROLS if rules.retries_enabled else NO_RETRIES
+        if rules.condition_work == CONDITION_WORK:
+            return NO_CONTROLS if rules.retries_enabled else NO_RETRIES
+        return Controls(retries_enabled=rules.retries_enabled, condition_work=rules.condition_work)
     return Controls(
         execution_open=execution_open,
         step_open=step_open,
@@ -178,6 +181,7 @@ def _controls(
         able=ended.lost.able if ended.lost is not None else None,
         held_for=rules.max_hold if ended.how == "hold_expired" else None,
         released_due_in=ended.due_in,
+        condition_work=rules.condition_work,
     )
 
 

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tenax.model.decision import CONDITION_WORK
 from tenax.model.definition import Until
 from tenax.model.durations import format_duration
 from tenax.model.outcome import Failure, Outcome
 from tenax.policy.conditions import strip_braces
 from tenax.policy.expressions import Expression, compile_expression
+from tenax.policy.meter import Meter
 from tenax.policy.templates import UNTIL_VARIABLES
 from tenax.policy.values import EvaluationError, truth
 
@@ -44,8 +46,9 @@ def poll(
     elapsed: float,
     execution_id: int,
     node_id: str,
+    work: int = CONDITION_WORK,
 ) -> Poll:
-    """`polls`: how often it was found not yet done before."""
+    """`polls`: how often it was found not yet done before. `work`: the budget of its condition."""
     until, result = compiled.until, outcome.result
     scope = {
         "result": result,
@@ -58,7 +61,7 @@ def poll(
         "node_id": node_id,
     }
     try:
-        done = truth(compiled.condition.evaluate(scope))
+        done = truth(compiled.condition.evaluate(scope, Meter(work)))
     except EvaluationError as error:
         broken = {"condition": until.condition, "error": str(error)}
         message = f"`until` cannot be evaluated: {error}"

@@ -15,16 +15,17 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
+from tenax.policy.comparisons import COMPARISONS, kind
+from tenax.policy.meter import VISIT, EvaluationError, charge_walk, spend
+
+__all__ = ["EvaluationError", "kind"]
 
 TEXT_LIMIT = 1_000_000
 """Characters of the longest text an expression may build."""
 _TRUE_TEXTS = frozenset({"true", "1", "yes"})
+_LONGEST_TRUE = 4
 _CONVERTIBLE = 400
 """Characters of the longest text that is read as a number."""
-
-
-class EvaluationError(ValueError):
-    """An expression that was accepted but cannot be computed from these values."""
 
 
 class Missing:
@@ -43,7 +44,8 @@ def is_missing(value: Any) -> bool:
 def truth(value: Any) -> bool:
     """Python's truth, but of texts only those that read true, 1 or yes: templates made them, not people."""
     if isinstance(value, str):
-        return value.strip().lower() in _TRUE_TEXTS
+        text = value.strip()
+        return len(text) <= _LONGEST_TRUE and text.lower() in _TRUE_TEXTS
     return bool(value)
 
 
@@ -60,6 +62,13 @@ def lookup(container: Any, key: Any, path: str) -> Any:
     ):
         return container[key]
     return Missing(path)
+
+
+def shown_key(key: Any) -> str:
+    """Returns a key as an error shows it. A key that is a whole list is not written out."""
+    if isinstance(key, str):
+        return f"{key[:40]!r:.40}"
+    return f"{key!r:.40}" if key is None or isinstance(key, int | float) else kind(key)
 
 
 def as_text(value: Any) -> str:
@@ -81,21 +90,10 @@ def to_json(value: Any) -> str:
         raise EvaluationError(f"not a JSON value: {error}") from None
 
 
-def check_size(value: Any, limit: int = TEXT_LIMIT) -> None:
+def check_size(value: Any) -> None:
     """Refuses what would be larger than the limit, before anything is built from it."""
-    left, todo = limit, [value]
-    while todo:
-        item = todo.pop()
-        left -= 2
-        if isinstance(item, str):
-            left -= len(item)
-        elif isinstance(item, Mapping):
-            todo.extend(item.values())
-            left -= sum(len(key) + 4 for key in item if isinstance(key, str))
-        elif isinstance(item, list | tuple):
-            todo.extend(item)
-        if left - len(todo) < 0:
-            raise EvaluationError(f"the value is larger than {limit:,} characters")
+    if charge_walk(value) > TEXT_LIMIT:
+        raise EvaluationError(f"the value is larger than {TEXT_LIMIT:,} characters")
 
 
 def bounded(text: str) -> str:
@@ -113,68 +111,8 @@ def concatenate(parts: list[Any]) -> str:
         if left < 0:
             raise EvaluationError(f"the text is longer than {TEXT_LIMIT:,} characters")
         texts.append(text)
+    spend(TEXT_LIMIT - left + VISIT * len(texts))
     return "".join(texts)
-
-
-def kind(value: Any) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case Mapping():
-            return "a mapping"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return type(value).__name__
-
-
-def ordering(symbol: str, compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def ordered(left: Any, right: Any) -> bool:
-        if left is None or right is None:
-            return False
-        try:
-            return compare(left, right)
-        except TypeError:
-            raise EvaluationError(f"cannot compare {kind(left)} {symbol} {kind(right)}") from None
-
-    return ordered
-
-
-def contains(item: Any, container: Any) -> bool:
-    if container is None or (item is None and isinstance(container, str)):
-        return False
-    if isinstance(container, Mapping):
-        return isinstance(item, str) and item in container
-    if isinstance(container, str | list | tuple):
-        try:
-            return item in container
-        except TypeError:
-            raise EvaluationError(f"cannot look for {kind(item)} in {kind(container)}") from None
-    raise EvaluationError(f"cannot look for anything in {kind(container)}")
-
-
-def lacks(item: Any, container: Any) -> bool:
-    return not contains(item, container)
-
-
-COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
-    {
-        "eq": operator.eq,
-        "ne": operator.ne,
-        "lt": ordering("<", operator.lt),
-        "lteq": ordering("<=", operator.le),
-        "gt": ordering(">", operator.gt),
-        "gteq": ordering(">=", operator.ge),
-        "in": contains,
-        "notin": lacks,
-    }
-)
 
 
 def add(left: Any, right: Any) -> Any:
@@ -297,7 +235,7 @@ def _absolute(value: Any) -> Any:
 
 def _rounded(value: Any, digits: Any = 0) -> Any:
     if not isinstance(value, int | float) or not isinstance(digits, int) or not 0 <= digits <= 15:
-        raise EvaluationError(f"cannot round {kind(value)} to {digits!r:.40} digits")
+        raise EvaluationError(f"cannot round {kind(value)} to {shown_key(digits)} digits")
     return round(float(value), digits)
 
 
@@ -316,6 +254,12 @@ def _default(value: Any, fallback: Any = "", falsy: Any = False) -> Any:  # noqa
     return fallback if is_missing(value) or (falsy and not value) else value
 
 
+def _charged(value: Any) -> str:
+    text = bounded(as_text(value))
+    spend(len(text))
+    return text
+
+
 def _joined(value: Any, separator: Any = "") -> str:
     if not isinstance(value, list | tuple | str):
         raise EvaluationError(f"cannot join {kind(value)}; join takes a list")
@@ -331,9 +275,9 @@ FILTERS: Final[Mapping[str, Function]] = MappingProxyType(
     {
         "length": Function(_length),
         "count": Function(_length),
-        "lower": Function(lambda value: bounded(as_text(value)).lower()),
-        "upper": Function(lambda value: bounded(as_text(value)).upper()),
-        "trim": Function(lambda value: bounded(as_text(value)).strip()),
+        "lower": Function(lambda value: _charged(value).lower()),
+        "upper": Function(lambda value: _charged(value).upper()),
+        "trim": Function(lambda value: _charged(value).strip()),
         "string": Function(lambda value: bounded(as_text(value))),
         "int": Function(_as_int, ("default",)),
         "float": Function(_as_float, ("default",)),
@@ -348,6 +292,11 @@ FILTERS: Final[Mapping[str, Function]] = MappingProxyType(
         "d": Function(_default, ("default_value", "boolean"), sees_missing=True),
     }
 )
+
+CHARGING: Final = frozenset(
+    {"lower", "upper", "trim", "string", "join", "tojson", "eq", "ne", "lt", "le", "gt", "ge", "in"}
+)
+"""The filters and tests whose cost depends on the data."""
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
     {

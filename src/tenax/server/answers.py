@@ -108,6 +108,15 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
+class HealthInFull:
+    """The same with what the server measures of itself."""
+
+    status: Literal["ok"]
+    measured: dict[str, float]
+    """`loop_holds_total`: how often the event loop was held for longer than `loop_hold`; and the longest hold."""
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     version: str
     api: str
@@ -145,6 +154,7 @@ VERIFIED = view_adapter(Verified)
 TOKENS = TypeAdapter(list[TokenInfo])
 NEW_TOKEN = TypeAdapter(NewToken)
 HEALTH = TypeAdapter(Health)
+HEALTH_IN_FULL: TypeAdapter[Health | HealthInFull] = TypeAdapter(Health | HealthInFull)
 VERSION = TypeAdapter(Version)
 PROBLEM = TypeAdapter(Problem)
 REGISTERED = TypeAdapter(RegistrationAnswer)

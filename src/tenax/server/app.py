@@ -36,6 +36,7 @@ from tenax.server.parking import Parking
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.services import Services
 from tenax.server.shortcut import Endpoint, Shortcut
+from tenax.server.watchdog import Watchdog
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.patience import Patience
@@ -73,7 +74,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redirect_slashes=False,
     )
     doorkeeper = Doorkeeper(engine.core, is_open=is_open(settings))
-    app.state.services = Services(engine, doorkeeper, Parking())
+    app.state.services = Services(engine, doorkeeper, Parking(), Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -105,7 +106,8 @@ async def serve(
                 app = create_app(engine, settings)
                 _work_out_routes(app)
                 tell(access)
-                await _serve(app, settings, listener, ready, stop or asyncio.Event())
+                with app.state.services.watchdog.watching():
+                    await _serve(app, settings, listener, ready, stop or asyncio.Event())
                 if engine.core.refusal is not None:
                     raise engine.core.refusal
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax import __version__
 from tenax.errors import Unreachable
 from tenax.server import answers
-from tenax.server.answers import Health, Version, answer
+from tenax.server.answers import Health, HealthInFull, Version, answer
 from tenax.server.describe import described
 from tenax.server.parking import Stopping
 from tenax.server.services import services
@@ -23,10 +24,15 @@ PATIENCE = 3.0
 router = APIRouter(tags=["server"])
 
 
-@router.get("/healthz", **described(answers.HEALTH))
-async def healthz() -> Response:
-    """The process lives."""
-    return answer(Health("ok"))
+@router.get("/healthz", **described(answers.HEALTH_IN_FULL))
+async def healthz(
+    request: Request,
+    verbose: Annotated[str | None, Query(max_length=10, description="also what the server measures")] = None,
+) -> Response:
+    """The process lives. With `?verbose`: and how long its event loop was held, at most."""
+    if verbose is None or verbose in ("0", "false"):
+        return answer(Health("ok"))
+    return answer(HealthInFull("ok", services(request).watchdog.numbers()))
 
 
 @router.get("/readyz", **described(answers.HEALTH))

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from tenax.engine.engine import Engine
 from tenax.server.auth import Doorkeeper, Principal
 from tenax.server.parking import Parking
+from tenax.server.watchdog import Watchdog
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Services:
     engine: Engine
     doorkeeper: Doorkeeper
     parking: Parking
+    watchdog: Watchdog
 
 
 def services(request: Request) -> Services:

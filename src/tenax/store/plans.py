@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -14,17 +14,26 @@ from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
 
-async def ensure_plan(tx: Connection, plan: Plan) -> int:
-    workflow = plan.workflow
+class Texts(NamedTuple):
+    """A workflow and its policies as they are stored."""
+
+    workflow: str
+    policies: Mapping[str, str]
+    """By hash."""
+
+    @classmethod
+    def of(cls, plan: Plan) -> Texts:
+        bodies = plan.policy_bodies()
+        return cls(encode(plan.workflow.as_dict()), {name: encode(body) for name, body in bodies.items()})
+
+
+async def ensure_plan(tx: Connection, plan: Plan, texts: Texts | None = None) -> int:
+    """Stores a plan and all that it refers to. `texts`: where they are at hand already."""
+    workflow, texts = plan.workflow, texts or Texts.of(plan)
     workflow_id = await tx.fetchval(
-        sql("ensure_workflow"),
-        plan.workflow_hash,
-        workflow.name,
-        workflow.version,
-        encode(workflow.as_dict()),
+        sql("ensure_workflow"), plan.workflow_hash, workflow.name, workflow.version, texts.workflow
     )
-    bodies = plan.policy_bodies()
-    await tx.execute(sql("ensure_policies"), list(bodies), [encode(body) for body in bodies.values()])
+    await tx.execute(sql("ensure_policies"), list(texts.policies), list(texts.policies.values()))
     children = {step: asdict(child) for step, child in plan.children.items()}
     arguments = (plan.hash, workflow_id, encode(plan.policies), encode(children))
     plan_id: int = await tx.fetchval(sql("ensure_plan"), *arguments)
@@ -43,7 +52,9 @@ class StoredPlan:
     def restore(self) -> Plan:
         bodies = {name: Policy.from_dict(body) for name, body in decode(self.policy_bodies).items()}
         policies = {step: bodies[hash_] for step, hash_ in decode(self.policies).items()}
-        return restore_plan(Workflow.from_dict(decode(self.workflow)), policies, _children(self.children))
+        return restore_plan(
+            Workflow.from_dict(decode(self.workflow)), policies, stored_children(self.children)
+        )
 
 
 async def load_plan(tx: Connection, plan_id: int) -> StoredPlan:
@@ -59,7 +70,8 @@ class WorkflowStamp(NamedTuple):
 
 
 class NamedWorkflow(NamedTuple):
-    workflow: Workflow
+    body: str
+    hash: str
     children: dict[str, Child]
     """Those of its newest plan."""
     stamp: WorkflowStamp
@@ -71,7 +83,7 @@ async def find_workflow(tx: Connection, name: str) -> NamedWorkflow | None:
     if row is None:
         return None
     stamp = WorkflowStamp(row["workflow_id"], row["plan_id"])
-    return NamedWorkflow(Workflow.from_dict(decode(row["body"])), _children(row["children"]), stamp)
+    return NamedWorkflow(row["body"], row["hash"], stored_children(row["children"]), stamp)
 
 
 async def find_current_workflows(tx: Connection, names: Sequence[str]) -> list[WorkflowStamp | None]:
@@ -90,7 +102,7 @@ def split_name(name: str) -> tuple[str, str | None]:
     return label, version or None
 
 
-def _children(text: str | None) -> dict[str, Child]:
+def stored_children(text: str | None) -> dict[str, Child]:
     return {step: Child(**child) for step, child in (decode(text) or {}).items()}
 
 

@@ -1,6 +1,6 @@
 -- The definition under this name, or under this name and version: what was stored last; where none was, what was submitted last.
 -- And its newest plan with the children of that.
-select w.body, w.id as workflow_id, p.id as plan_id, p.children
+select w.body, w.hash, w.id as workflow_id, p.id as plan_id, p.children
   from tenax.workflow w
   left join lateral (
      select p.id, p.children from tenax.plan p where p.workflow_id = w.id order by p.id desc limit 1) as p on true

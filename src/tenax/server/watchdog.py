@@ -1,0 +1,143 @@
+"""Watches how long the event loop is held: nothing that anyone sends may hold it for more than 50 ms.
+
+A small thread asks the loop for a sign of life every few milliseconds. Where none comes in time, it looks at what the loop's thread is
+doing, and says so in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import structlog
+
+FRAMES_SHOWN = 12
+"""Of the stack, the innermost last."""
+PAUSE = 1.0
+"""Seconds between two warnings: what is held in between is counted, and told with the next."""
+STANDSTILL = 1.0
+"""Seconds. A hold in which the loop's thread hardly computed counts from here on: a busy machine has no time for it now and then."""
+_PACKAGE = "tenax"
+_log = structlog.get_logger("tenax.watchdog")
+
+
+class Watchdog:
+    """One for each server. Its numbers are what a page of metrics would show: see `numbers`."""
+
+    def __init__(self, limit: float) -> None:
+        """`limit`: seconds. 0: nobody watches."""
+        self.limit = limit
+        self.holds = 0
+        """How often the loop's thread computed for longer than the limit, or stood still for a second."""
+        self.longest = 0.0
+        """Seconds of the longest hold, by the clock."""
+        self.busiest = 0.0
+        """Seconds that the loop's thread computed in one hold, at most."""
+        self._stop = threading.Event()
+        self._untold = 0
+        self._told_at = -PAUSE
+
+    def numbers(self) -> dict[str, float]:
+        """The counters, by the names that metrics have."""
+        return {
+            "loop_hold_limit_seconds": self.limit,
+            "loop_holds_total": self.holds,
+            "loop_hold_longest_seconds": round(self.longest, 4),
+            "loop_hold_busiest_seconds": round(self.busiest, 4),
+        }
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watches the running loop of this thread for as long as the block lasts."""
+        if self.limit <= 0:
+            yield
+            return
+        loop, owner = asyncio.get_running_loop(), threading.get_ident()
+        thread = threading.Thread(target=self._watch, args=(loop, owner), name="tenax-watchdog", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, owner: int) -> None:
+        computed = _clock_of(owner)
+        sign = _Sign()
+        while not self._stop.wait(self.limit / 2):
+            sign.clear()
+            asked_at, computed_before = time.perf_counter(), computed()
+            try:
+                loop.call_soon_threadsafe(sign.give)
+            except RuntimeError:  # the loop is closed
+                return
+            if sign.wait(self.limit):
+                continue
+            where, stack = _doing(owner)
+            while not sign.wait(self.limit) and not self._stop.is_set():
+                pass
+            if sign.is_given():
+                self._note(sign.given_at - asked_at, computed() - computed_before, where, stack)
+
+    def _note(self, held: float, busy: float, where: str, stack: list[str]) -> None:
+        if min(busy, held) <= self.limit and held <= STANDSTILL:  # the machine had no time for it
+            return
+        self.holds += 1
+        self._untold += 1
+        self.longest = max(self.longest, held)
+        self.busiest = max(self.busiest, min(busy, held))
+        if time.monotonic() - self._told_at < PAUSE:
+            return
+        _log.warning(
+            "the event loop was held",
+            milliseconds=round(1000 * held),
+            busy_milliseconds=round(1000 * min(busy, held)),
+            limit=round(1000 * self.limit),
+            where=where,
+            times=self._untold,
+            frames=" > ".join(stack),
+        )
+        self._told_at, self._untold = time.monotonic(), 0
+
+
+class _Sign:
+    """What the loop gives when it is asked whether it is free."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self.given_at = 0.0
+        self.clear = self._event.clear
+        self.wait = self._event.wait
+        self.is_given = self._event.is_set
+
+    def give(self) -> None:
+        self.given_at = time.perf_counter()
+        self._event.set()
+
+
+def _clock_of(thread: int) -> Callable[[], float]:
+    """Returns the clock of the time that a thread has computed."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return time.perf_counter
+    clock = time.pthread_getcpuclockid(thread)
+    return lambda: time.clock_gettime(clock)
+
+
+def _doing(thread: int) -> tuple[str, list[str]]:
+    """Returns the function of ours that a thread is in, and its stack."""
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 -- there is no other way
+    frames: list[FrameType] = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    ours = [one for one in frames if one.f_globals.get("__name__", "").startswith(_PACKAGE)]
+    where = _name(ours[0]) if ours else _name(frames[0]) if frames else "unknown"
+    return where, [_name(one) for one in reversed(frames[:FRAMES_SHOWN])]
+
+
+def _name(frame: FrameType) -> str:
+    return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_qualname}:{frame.f_lineno}"

@@ -1,0 +1,60 @@
+"""The watchdog: what holds the event loop is counted and named."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import structlog
+from waiting import eventually
+
+from tenax.server.watchdog import Watchdog
+
+
+def hold(seconds: float) -> None:
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass
+
+
+async def held(watchdog: Watchdog, *seconds: float) -> None:
+    with watchdog.watching():
+        for one in seconds:
+            await asyncio.sleep(0.1)
+            hold(one)
+        await asyncio.sleep(0.1)
+
+
+def test_a_hold_is_counted_and_its_function_named():
+    watchdog = Watchdog(0.05)
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(held(watchdog, 0.3))
+        eventually(lambda: watchdog.holds)
+    assert watchdog.numbers()["loop_holds_total"] >= 1
+    assert watchdog.longest > 0.2
+    assert 0 < watchdog.busiest <= watchdog.longest
+    told = [log for log in logs if log["event"] == "the event loop was held"]
+    assert told
+    assert "test_watchdog.hold:" in told[0]["frames"]
+    assert told[0]["milliseconds"] >= 200
+
+
+def test_nothing_is_told_of_a_loop_that_is_free():
+    watchdog = Watchdog(5.0)
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(held(watchdog, 0.01))
+    assert (watchdog.holds, logs) == (0, [])
+
+
+def test_it_can_be_switched_off():
+    watchdog = Watchdog(0.0)
+    asyncio.run(held(watchdog, 0.1))
+    assert watchdog.holds == 0
+
+
+def test_the_server_shows_its_numbers(server):
+    with server.http() as http:
+        assert http.get("/healthz").json() == {"status": "ok"}
+        measured = http.get("/healthz?verbose").json()["measured"]
+    assert measured["loop_hold_limit_seconds"] == 0.05
+    assert measured["loop_holds_total"] >= 0
