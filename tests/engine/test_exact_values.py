@@ -21,6 +21,7 @@ workflow:
   - {step: ask, type: wait, signal: go}
 outputs: {x: "{{ input.x }}"}
 """
+CHECKED_ASIDE = TAKES.replace("{x: {}}", "{x: {$ref: '#/$defs/any', $defs: {any: {}}}}")
 REFUSED = [
     (2**64, "beyond 64 bits"),
     (2**70 + 1, "beyond 64 bits"),
@@ -49,6 +50,13 @@ async def test_what_cannot_be_kept_is_refused(hand: Hand, value: Any, says: str,
     failure = error["data"]["failure"]
     assert (failure["class"], failure["reason"]) == ("invalid", "invalid_result")
     assert json_fault(value) in failure["message"]
+
+
+@embedded_only
+@pytest.mark.parametrize(("value", "says"), REFUSED)
+async def test_what_cannot_be_kept_is_refused_too_by_a_check_aside(hand: Hand, value: Any, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        await hand.submit(CHECKED_ASIDE, input={"x": [None, {"deep": value}]})
 
 
 @embedded_only
