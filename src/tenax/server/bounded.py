@@ -18,6 +18,8 @@ from tenax.server.gate import HEADERS
 from tenax.server.joined import JoinedProtocol
 from tenax.server.problems import answer_problem
 
+LINGER = 8_000_000
+"""Bytes of a body beyond its limit that are read after the refusal: to close at once could destroy the answer on its way."""
 Stage = Literal["idle", "head", "body"]
 
 
@@ -132,8 +134,7 @@ class BoundedProtocol(JoinedProtocol):
         self._body_size += len(body)
         self._around_body = 0
         super().on_body(body)
-        if self._body_size > self._limits.max_body and self.cycle.response_complete:
-            # The answer, which said so, was sent before the body was read.
+        if self.cycle.response_complete and self._body_size > self._limits.max_body + LINGER:
             self.transport.close()
 
     def on_message_complete(self) -> None:
