@@ -69,8 +69,9 @@ def command(tmp_path: Path) -> Command:
 
 
 @pytest.fixture
-def server(database_url: str, tmp_path: Path) -> Iterator[str]:
-    """The URL of a real server on the test's database."""
+def server(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of a real server on the test's database. Commands, and clients within the test, find its token in the home."""
+    monkeypatch.setenv("TENAX_HOME", str(tmp_path / "home"))
     started: Queue[Any] = Queue()
     settings = Settings(home=tmp_path / "home", database_url=database_url, port=0)
 

@@ -17,6 +17,10 @@ import pytest
 from hand import hand_on
 from waiting import eventually
 
+from tenax.model.wire import PROTOCOL
+from tenax.settings import find_home
+from tenax.token_file import read_token
+
 GPU = """
 name: gpu
 workflow:
@@ -36,15 +40,23 @@ def tenax(command, where, tmp_path):
 
 
 def speak(server: str, path: str, body: Any) -> Any:
-    """As a worker does."""
-    answer = httpx2.post(f"{server}/v1/worker/{path}", json=body, timeout=30)
+    """As a worker does, with the token that the server has made for its user."""
+    headers = {"authorization": f"Bearer {read_token(find_home())}"}
+    answer = httpx2.post(f"{server}/v1/worker/{path}", json=body, headers=headers, timeout=30)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def register(server: str, name: str = "w1", **more: Any) -> str:
     life = str(uuid.uuid4())
-    who = {"worker": name, "runtimes": ["process"], "slots": 4, "version": "v7", "life": life}
+    who = {
+        "worker": name,
+        "runtimes": ["process"],
+        "slots": 4,
+        "version": "v7",
+        "life": life,
+        "protocol": PROTOCOL,
+    }
     speak(server, "register", {**who, **more})
     return life
 
