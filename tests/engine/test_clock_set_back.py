@@ -128,5 +128,7 @@ async def test_a_probe_waits_no_longer_than_it_should(hand):
     await hand.sql("update tenax.worker set health = 'unhealthy', probe_at = tenax.now() where name = 'w1'")
     await move(hand, -HOUR)
     await hand.engine.beat()
-    [row] = await hand.sql("select extract(epoch from probe_at - tenax.now()) as wait from tenax.worker where name = 'w1'")
+    [row] = await hand.sql(
+        "select extract(epoch from probe_at - tenax.now()) as wait from tenax.worker where name = 'w1'"
+    )
     assert row["wait"] == 60

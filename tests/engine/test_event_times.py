@@ -45,7 +45,9 @@ async def test_the_times_that_are_shown_never_go_back(hand):
     id_ = await hand.submit()
     known = await hand.engine.news(id_)
     await hand.lease_one()
-    await hand.sql("update tenax.log set at = at - interval '300 ms' where id = (select max(id) from tenax.log)")
+    await hand.sql(
+        "update tenax.log set at = at - interval '300 ms' where id = (select max(id) from tenax.log)"
+    )
     times = await stored_times(hand, id_)
     assert times != sorted(times)
     shown = [event["at"] for event in await hand.engine.events(id_)]

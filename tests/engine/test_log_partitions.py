@@ -60,7 +60,9 @@ async def test_a_partition_that_was_attached_is_as_one_that_was_made_in_place(ha
     name = await last_partition(hand)
     await hand.sql(f"drop table {name}")
     await hand.engine.sweep()
-    await hand.sql(f"insert into {name} (at, events) select statement_timestamp() + interval '92 days', '[]' limit 0")
+    await hand.sql(
+        f"insert into {name} (at, events) select statement_timestamp() + interval '92 days', '[]' limit 0"
+    )
     indexes = await hand.sql("select from pg_index where indrelid = $1::text::regclass", name)
     assert len(indexes) == 2
     [row] = await hand.sql(

@@ -30,7 +30,15 @@ DONE = Outcome("succeeded", {"pages": 3})
 FAILED = Outcome("failed", facts=Facts(status_code=503, message="the queue is full"))
 ACCEPTED = Outcome("accepted", {"status_code": 202})
 ALL = ("item", "fan", "item_result")
-SOME = [ALL, ("item",), ("fan",), ("item_result",), ("item", "item_result"), ("fan", "item_result"), ("item", "fan")]
+SOME = [
+    ALL,
+    ("item",),
+    ("fan",),
+    ("item_result",),
+    ("item", "item_result"),
+    ("fan", "item_result"),
+    ("item", "fan"),
+]
 UNDO = {"type": "python", "task": "t:undo", "args": {"item": "{{ item }}", "got": "{{ result }}"}}
 
 
@@ -125,7 +133,9 @@ async def test_the_callees_of_an_async_fan_out_can_call_back(hand, lost):
 
 @pytest.mark.parametrize("lost", SOME, ids="+".join)
 async def test_a_fan_out_goes_on_where_it_was(hand, lost):
-    id_ = await hand.submit(fan(list("abcdef"), parallelism=3, tolerate=2, retry={**RETRY, "max_attempts": 2}))
+    id_ = await hand.submit(
+        fan(list("abcdef"), parallelism=3, tolerate=2, retry={**RETRY, "max_attempts": 2})
+    )
     leased = by_item(await hand.lease())
     await hand.succeed(leased[0], 0)
     await hand.fail(leased[1])

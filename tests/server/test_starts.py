@@ -105,7 +105,7 @@ async def test_a_server_says_once_that_it_waits_and_once_that_postgresql_is_back
 async def test_the_wait_ends_when_the_setting_says_so(database_url):
     async with LossyProxy(database_url).running() as proxy:
         proxy.refuses = 1000
-        with pytest.raises(DatabaseAway, match="the connection to PostgreSQL|no PostgreSQL answers"):
+        with pytest.raises(DatabaseAway, match=r"the connection to PostgreSQL|no PostgreSQL answers"):
             await started(proxy.url, database_wait=0.2)
         assert proxy.refuses > 990
 
@@ -117,15 +117,20 @@ async def test_what_waiting_cannot_help_is_said_at_once(embedded_server):
 
 
 async def test_a_transaction_over_a_broken_link_says_so_in_the_words_of_the_link(database_url, tmp_path):
-    async with LossyProxy(database_url).running() as proxy:
-        async with Database.open(Settings(home=tmp_path, database_url=proxy.url)) as database:
-            with pytest.raises(DatabaseAway) as caught:
-                async with transaction(database) as tx:
-                    proxy.break_all()
-                    await tx.fetchval("select 1")
-            assert "is_closed" not in caught.value.message
-            async with transaction(database) as tx:
-                assert await tx.fetchval("select 1") == 1
+    async def broken(database: Database, proxy: LossyProxy) -> None:
+        async with transaction(database) as tx:
+            proxy.break_all()
+            await tx.fetchval("select 1")
+
+    async with (
+        LossyProxy(database_url).running() as proxy,
+        Database.open(Settings(home=tmp_path, database_url=proxy.url)) as database,
+    ):
+        with pytest.raises(DatabaseAway) as caught:
+            await broken(database, proxy)
+        assert "is_closed" not in caught.value.message
+        async with transaction(database) as tx:
+            assert await tx.fetchval("select 1") == 1
 
 
 def test_up_waits_for_postgresql_and_can_be_stopped_while_it_does(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import structlog
 from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.endings import fail_execution, failure_of, render_results
-from tenax.engine.progress import advance_executions
 from tenax.engine.fan_out import close_fans
+from tenax.engine.progress import advance_executions
 from tenax.engine.repair_fans import lost_item, rebuild_fan_out, repair_fans
 from tenax.engine.start import Turn, queued_item, start_steps
 from tenax.errors import Unreachable
@@ -174,16 +174,17 @@ async def _rebuild(
 
 
 def _ready(journal: Journal, turn: Turn, over: dict[str, StepRow], live: set[str]) -> list[str]:
-    """Steps that nothing holds back any more; for the others, the count of what they wait for."""
+    """Steps that nothing holds back any more; for the others, the count of what they wait for. A step that waits for all of its
+    needs has no row."""
     ready: list[str] = []
     for name, planned in turn.plan.steps.items():
         if name in over or name in live:
             continue
         left = [need for need in planned.step.needs if need not in over]
-        if left:
-            journal.step(StepRow(turn.row.id, name, "pending", len(left)))
-        else:
+        if not left:
             ready.append(name)
+        elif len(left) < len(planned.step.needs):
+            journal.step(StepRow(turn.row.id, name, "pending", len(left)))
     return ready
 
 

@@ -86,7 +86,9 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens."""
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
-        async with Database.open(settings, patience=Patience(settings.database_wait, _log.warning)) as database:
+        async with Database.open(
+            settings, patience=Patience(settings.database_wait, _log.warning)
+        ) as database:
             await database.patience(lambda: _refuse_unguarded(database, settings))
             async with Engine(database, settings).running() as engine:
                 engine.core.callback_base = callback_base(listener, settings)

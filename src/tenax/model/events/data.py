@@ -195,9 +195,9 @@ class StartedData(EventData):
     vary: VaryRecord | UnsetType = UNSET
     waiting: WaitingRecord | UnsetType = UNSET
     child: Annotated[int, Meta(description="its execution")] | UnsetType = UNSET
-    item_id: Annotated[int, Meta(description="of http steps, by which a callee knows the work item")] | UnsetType = (
-        UNSET
-    )
+    item_id: (
+        Annotated[int, Meta(description="of http steps, by which a callee knows the work item")] | UnsetType
+    ) = UNSET
 
 
 class CompletedData(EventData):

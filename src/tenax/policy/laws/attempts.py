@@ -103,7 +103,10 @@ def one_end_per_attempt(work: Work, event: LoggedEvent) -> Breach | None:
     return Breach(f"{event.type} of attempt {number}, which had ended before", _both(work, event))
 
 
-@law("end-not-before-start", "The end of an attempt is not earlier than its start, unless the clock of PostgreSQL was set back by more than a minute.")
+@law(
+    "end-not-before-start",
+    "The end of an attempt is not earlier than its start, unless the clock of PostgreSQL was set back by more than a minute.",
+)
 def end_not_before_start(work: Work, event: LoggedEvent) -> Breach | None:
     start = work.start
     if event.kind not in ENDS or start is None or start.attempt != event.attempt or event.at >= start.at:
