@@ -150,6 +150,8 @@ class Unreachable(TenaxError):
 class DatabaseAway(Unreachable):
     """PostgreSQL cannot be had for now: it is down, starts, is full, or the link to it broke. Nothing was written."""
 
+    code = "database_away"
+
 
 class Busy(Unreachable):
     """Others held what it needed for too long. Nothing was written; at once again may be enough."""

@@ -71,7 +71,7 @@ class Settings:
         None,
         values.seconds,
         "how long a start waits for a PostgreSQL that is away",
-        shown="`server` and `up`: for ever; other commands: 2s",
+        shown="none: for ever; commands other than `server` and `up`: 2s",
     )
     server: str | None = _setting(
         None,

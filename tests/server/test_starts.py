@@ -117,7 +117,7 @@ async def test_what_waiting_cannot_help_is_said_at_once(embedded_server):
 
 
 async def test_a_transaction_over_a_broken_link_says_so_in_the_words_of_the_link(database_url, tmp_path):
-    async def use_broken_link() -> None:
+    async def broken(database: Database, proxy: LossyProxy) -> None:
         async with transaction(database) as tx:
             proxy.break_all()
             await tx.fetchval("select 1")
@@ -127,7 +127,7 @@ async def test_a_transaction_over_a_broken_link_says_so_in_the_words_of_the_link
         Database.open(Settings(home=tmp_path, database_url=proxy.url)) as database,
     ):
         with pytest.raises(DatabaseAway) as caught:
-            await use_broken_link()
+            await broken(database, proxy)
         assert "is_closed" not in caught.value.message
         async with transaction(database) as tx:
             assert await tx.fetchval("select 1") == 1

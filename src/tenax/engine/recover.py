@@ -174,16 +174,17 @@ async def _rebuild(
 
 
 def _ready(journal: Journal, turn: Turn, over: dict[str, StepRow], live: set[str]) -> list[str]:
-    """Steps that nothing holds back any more; for the others, the count of what they wait for."""
+    """Steps that nothing holds back any more; for the others, the count of what they wait for. A step that waits for all of its
+    needs has no row."""
     ready: list[str] = []
     for name, planned in turn.plan.steps.items():
         if name in over or name in live:
             continue
         left = [need for need in planned.step.needs if need not in over]
-        if left:
-            journal.step(StepRow(turn.row.id, name, "pending", len(left)))
-        else:
+        if not left:
             ready.append(name)
+        elif len(left) < len(planned.step.needs):
+            journal.step(StepRow(turn.row.id, name, "pending", len(left)))
     return ready
 
 

@@ -253,8 +253,10 @@ def _ledgers_differ(work: Work, row: ItemFacts) -> Iterator[str]:
 
 def _times_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
     """A fan-out's item that was never tried, and one that was rebuilt, have times of their own."""
-    told = work.available_at if not _is_rebuilt(work, fold) or work.status == "retrying" else None
-    if told is not None and not (work.status == "queued" and _is_pulled_in(row.available_at, told)):
+    told = work.available_at
+    if told is not None and work.status == "queued" and _is_pulled_in(row.available_at, told):
+        told = None
+    if told is not None and (not _is_rebuilt(work, fold) or work.status == "retrying"):
         yield from _differ("available_at", row.available_at, told)
     if work.enqueued_at is not None and not _is_rebuilt(work, fold):
         yield from _differ("created_at", row.created_at, work.enqueued_at)
