@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import asyncpg
@@ -33,16 +34,19 @@ EVENTS_PER_ROW = 32
 """As many ids as the sequence leaves for one row of the log."""
 
 
-NEW_ITEM = (
-    "execution", "plan", "step", "queue", "runtime", "priority", "labels", "max_attempts", "timeout", "queue_ttl", "vary", "lane",
-    "limits", "base_dir", "paused",
-)  # fmt: skip
-STEP = ("execution", "step", "state", "waiting_for", "attempts", "result", "failure")
+Parameters = dict[str, Sequence[str | None] | str | None]
+_NEW_ITEM = {
+    "execution": "execution_id", "plan": "plan_id", "limits": "limits_text",
+    **{name: name for name in ("step", "queue", "runtime", "priority", "labels", "max_attempts", "timeout", "queue_ttl", "vary", "lane",
+                               "base_dir", "paused")},
+}  # fmt: skip
+"""The parameters of statements that insert items, and the attributes of a new item that they take."""
+_item_values = attrgetter(*_NEW_ITEM.values())
+_STEP = ("execution", "step", "state", "waiting_for", "attempts", "result", "failure")
 
 
-def parameters(
-    prefix: str, names: Sequence[str], values: Iterable[Sequence[Any]]
-) -> dict[str, Sequence[str | None] | str | None]:
+def parameters(prefix: str, names: Iterable[str], values: Iterable[Sequence[Any]]) -> Parameters:
+    """Returns a parameter for each of these names. Without values, all of them are null."""
     found = dict.fromkeys(f"{prefix}_{name}" for name in names)
     return found | {f"{prefix}_{name}": column(one) for name, one in zip(names, values, strict=False)}
 
@@ -192,10 +196,8 @@ class Journal:
             "ended_items": self.ended_items,
             **change_parameters([*self.guarded, *map(locked_change, self.items_again)], actions),
             **parameters("action", QueuedAction._fields, zip(*actions, strict=True)),
-            **parameters(
-                "new", NEW_ITEM, (*item_columns(self.new_items), [i.paused for i in self.new_items])
-            ),
-            **parameters("step", STEP, step_columns(self.steps.values())),
+            **new_item_parameters("new", self.new_items),
+            **step_parameters(self.steps.values()),
             "execution_id": column([row.id for row, _, _ in executions]),
             "execution_state": column([row.state for row, _, _ in executions]),
             "execution_open_steps": column([row.open_steps for row, _, _ in executions]),
@@ -268,16 +270,13 @@ def _subject(one: dict[str, Any]) -> tuple[Any, ...]:
     return one.get("step"), one.get("item")
 
 
-def step_columns(rows: Collection[StepRow]) -> tuple[list[Any], ...]:
-    return (
-        [row.execution_id for row in rows],
-        [row.step for row in rows],
-        [row.state for row in rows],
-        [row.waiting_for for row in rows],
-        [row.attempts for row in rows],
-        [encoded(row.result) for row in rows],
-        [encoded(row.failure) for row in rows],
-    )
+def step_parameters(rows: Iterable[StepRow]) -> Parameters:
+    """Returns the parameters of a statement that writes these steps."""
+    values = [
+        (r.execution_id, r.step, r.state, r.waiting_for, r.attempts, encoded(r.result), encoded(r.failure))
+        for r in rows
+    ]
+    return parameters("step", _STEP, zip(*values, strict=True))
 
 
 def encoded(value: Any) -> str | None:
@@ -298,23 +297,12 @@ async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
 
 def new_item_values(item: NewItem) -> dict[str, Any]:
     """Returns the parameters of a statement that inserts items like this one."""
-    return {
-        "execution": item.execution_id,
-        "plan": item.plan_id,
-        "step": item.step,
-        "queue": item.queue,
-        "runtime": item.runtime,
-        "priority": item.priority,
-        "labels": item.labels,
-        "max_attempts": item.max_attempts,
-        "timeout": item.timeout,
-        "queue_ttl": item.queue_ttl,
-        "vary": item.vary,
-        "paused": item.paused,
-        "base_dir": item.base_dir,
-        "lane": item.lane,
-        "limits": encoded(item.limits),
-    }
+    return dict(zip(_NEW_ITEM, _item_values(item), strict=True))
+
+
+def new_item_parameters(prefix: str, items: Sequence[NewItem]) -> Parameters:
+    """Returns the parameters of a statement that inserts these items."""
+    return parameters(prefix, _NEW_ITEM, zip(*map(_item_values, items), strict=True))
 
 
 async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> None:
@@ -338,22 +326,3 @@ async def _place(tx: Connection, fans: Sequence[FanRow]) -> int:
         [fan.closed for fan in fans],
     )
     return placed
-
-
-def item_columns(items: Sequence[NewItem]) -> tuple[list[Any], ...]:
-    return (
-        [item.execution_id for item in items],
-        [item.plan_id for item in items],
-        [item.step for item in items],
-        [item.queue for item in items],
-        [item.runtime for item in items],
-        [item.priority for item in items],
-        [item.labels for item in items],
-        [item.max_attempts for item in items],
-        [item.timeout for item in items],
-        [item.queue_ttl for item in items],
-        [item.vary for item in items],
-        [item.lane for item in items],
-        [encoded(item.limits) for item in items],
-        [item.base_dir for item in items],
-    )

@@ -11,14 +11,12 @@ from tenax.store.arrays import column
 from tenax.store.claims import Terms
 from tenax.store.connect import Connection
 from tenax.store.journal import (
-    NEW_ITEM,
     NO_TIME,
-    STEP,
     Journal,
     encoded,
-    item_columns,
+    new_item_parameters,
     parameters,
-    step_columns,
+    step_parameters,
 )
 from tenax.store.rows import LeasedItem, NewExecution, NewItem, NewLease
 from tenax.store.statements import named
@@ -101,9 +99,9 @@ def _values(journal: Journal, executions: Sequence[NewExecution], terms: Terms) 
         "execution_result": column([None if state is None else encoded(state[1]) for state in states]),
         "execution_failure": column([None if state is None else encoded(state[2]) for state in states]),
         "execution_parent": column([e.parent and encode(asdict(e.parent)) for e in executions]),
-        **parameters("item", NEW_ITEM[:-1], item_columns(journal.new_items)),
+        **new_item_parameters("item", journal.new_items),
         **parameters("item", NewLease._fields, zip(*leases, strict=True)),
-        **parameters("step", STEP, step_columns(steps)),
+        **step_parameters(steps),
         "step_failures": column([encoded(row.failures) for row in steps]),
         "log_execution": column(log_execution),
         "log_events": column(log_events),

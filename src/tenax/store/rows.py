@@ -11,6 +11,7 @@ import msgspec
 
 from tenax.model.changes import ItemResult, Loss
 from tenax.model.decision import Ledger
+from tenax.model.json_text import encode
 from tenax.model.times import seconds_since
 from tenax.policy.transitions import check
 
@@ -236,6 +237,10 @@ class NewItem:
     def common(self) -> bool:
         """Any worker that is able may have it, in the order of the queue."""
         return not self.lane and self.limits is None
+
+    @property
+    def limits_text(self) -> str | None:
+        return None if self.limits is None else encode(self.limits)
 
 
 @dataclass(slots=True)
