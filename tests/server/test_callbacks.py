@@ -265,9 +265,17 @@ def test_no_callback_by_the_deadline_is_a_timeout_and_the_callback_then_late(htt
 
 
 @pytest.mark.parametrize(
+    "content", [b'{"\\u0000": 1}', b'["\\u0000"]', b"[1e400]", b"[18446744073709551616]"]
+)
+def test_what_cannot_be_kept_exactly_is_refused(http, accepted, content: bytes) -> None:
+    answer = http.post(accepted["callback"], content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == 400, answer.text
+    assert get(http, accepted)["status"] == "running", "the callee can still report"
+
+
+@pytest.mark.parametrize(
     "content",
     [
-        b'{"\\u0000": ["\\u0000", 1e400, 123456789012345678901234567890]}',
         b'{"success": false, "error": "\\u0000", "failure": {"message": "\\u0000", "retry_after": 1e9}}',
         b'{"success": false, "usage": {"cost_usd": 1e400, "tokens": 123456789012345678901234567890}}',
         b'{"success": false, "failure": {"class": "transient", "retry_after": 3e9}}',
