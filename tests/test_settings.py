@@ -11,8 +11,11 @@ import pytest
 from tenax.errors import Unreachable, UsageError
 from tenax.model.durations import parse_duration
 from tenax.model.health import HealthTerms
-from tenax.settings import Settings, describe_settings, load_settings, mistyped_variables
+from tenax.setting_checks import mistyped_variables
+from tenax.settings import Settings, describe_settings, load_settings
 from tenax.worker.executors.runtimes import RUNTIMES
+
+NAMES = [row.name for row in describe_settings()]
 
 
 def load(
@@ -249,7 +252,7 @@ def _with_file(folder: Path, text: str) -> Path:
     ],
 )
 def test_a_mistyped_variable_brings_one_warning(tmp_path, caplog, variable, meant):
-    assert dict(mistyped_variables({variable: "3"})) == {variable: meant}
+    assert dict(mistyped_variables({variable: "3"}, NAMES)) == {variable: meant}
     own = f"{variable}_"  # a warning is given once in a process: other tests must not have had it
     for _ in range(2):
         load(tmp_path, env={own: "3"})
@@ -265,7 +268,7 @@ def test_variables_that_are_not_ours_pass_in_silence():
     others = [f"TENAX_{name}" for name in names.split()]
     known = [row.variable for row in describe_settings()]
     silent = [*others, *known, "TENAX_SECRET_DATABASE_URL", "MY_LEASE", "TENAX_", "TENAX_COLOUR_OF_THE_SKY"]
-    assert dict(mistyped_variables(dict.fromkeys(silent, "1"))) == {}
+    assert dict(mistyped_variables(dict.fromkeys(silent, "1"), NAMES)) == {}
 
 
 def test_a_file_that_is_not_toml(tmp_path):

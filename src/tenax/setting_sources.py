@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import Field, dataclass
@@ -94,6 +95,30 @@ def parse(given: Given, spec: Field[Any], wrong: Wrong) -> Any:
     except ValueError as error:
         wrong.add(f"{given.source}: {error}")
         return None
+
+
+def chosen_by_folder(
+    given: Mapping[str, Given], beside: Mapping[str, Given], far: Mapping[str, Given], *, is_home: bool
+) -> frozenset[str]:
+    """Returns the settings that the working folder has chosen. A home that it names itself is no better than it is."""
+    names_home = given.get("home") is not None and given["home"] is beside.get("home")
+    if is_home and not names_home:
+        return frozenset()
+    chosen = [*beside.values(), *(far.values() if names_home else ())]
+    return frozenset(name for name, one in given.items() if any(one is other for other in chosen))
+
+
+def default_home(env: Mapping[str, str]) -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/tenax")
+    data_home = env.get("XDG_DATA_HOME", "")
+    # The XDG specification says to ignore relative paths.
+    folder = (
+        Path(data_home)
+        if data_home.startswith("/")
+        else Path(env.get("HOME") or Path.home()) / ".local" / "share"
+    )
+    return folder / "tenax"
 
 
 def _table(file: Path, wrong: Wrong) -> dict[str, Any]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
-import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tenax import setting_values as values
-from tenax.errors import UsageError
 from tenax.model.decision import CONDITION_WORK
 from tenax.private_variables import own_variables
+from tenax.setting_checks import check_together, mistyped_variables, warn_of_variable
 from tenax.setting_sources import (
     Given,
     Wrong,
+    chosen_by_folder,
+    default_home,
     flag_of,
     parse,
     read_file,
@@ -27,10 +26,6 @@ from tenax.setting_sources import (
 )
 
 FILE_NAME = "tenax.toml"
-_CLOSE = 0.75
-"""Near enough for a typing error; the variables of process steps (TENAX_STEP, ...) are farther off."""
-_log = logging.getLogger("tenax.settings")
-
 RUNTIMES = ("python", "http", "process")
 ADDRESSES = ("any", "public")
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -52,7 +47,7 @@ class Settings:
     """What one process runs with. `sources` says where each value that is not a default came from."""
 
     home: Path = field(
-        default_factory=lambda: _default_home(os.environ),
+        default_factory=lambda: default_home(os.environ),
         metadata=_about(
             values.path,
             "the folder of the embedded database, its logs, and a tenax.toml",
@@ -348,8 +343,8 @@ def load_settings(
     """
     env = own_variables() if env is None else env
     cwd = Path.cwd() if cwd is None else cwd
-    for variable, meant in mistyped_variables(env):
-        _warn_of_variable(variable, meant)
+    for variable, meant in mistyped_variables(env, _FIELDS):
+        warn_of_variable(variable, meant)
     wrong = Wrong()
     beside = read_file(cwd / FILE_NAME, _FIELDS, wrong)
     near = {
@@ -375,53 +370,22 @@ def load_settings(
     settings = Settings(
         **parsed,
         sources={name: one.source for name, one in given.items()},
-        from_folder=_from_folder(given, beside, far, is_home=home == cwd),
+        from_folder=chosen_by_folder(given, beside, far, is_home=home == cwd),
     )
-    _check_together(settings)
+    check_together({name: getattr(settings, name) for name in _FIELDS}, settings.sources)
     return settings
-
-
-def mistyped_variables(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Variables that are probably meant for a setting, each with the one that it is close to.
-
-    Others that begin with TENAX_ are none of our business: secrets, what a process step was given, other tools'.
-    """
-    for variable in env:
-        name = variable.removeprefix("TENAX_").lower()
-        if not variable.startswith("TENAX_") or name.startswith("secret_"):
-            continue
-        close = difflib.get_close_matches(name, _FIELDS, n=1, cutoff=_CLOSE)
-        if close and variable != variable_of(close[0]):
-            yield variable, variable_of(close[0])
-
-
-@cache
-def _warn_of_variable(variable: str, meant: str) -> None:
-    """Cached, so that it is said once in a process, however often the settings are read."""
-    _log.warning("%s is not a setting; did you mean %s?", variable, meant)
 
 
 def _home(given: Given | None, env: Mapping[str, str], cwd: Path, wrong: Wrong) -> Path | None:
     """None where it is wrong: then there is no second file to look for either."""
     if given is None:
-        return _default_home(env)
+        return default_home(env)
     written: Path | None = parse(given, _FIELDS["home"], wrong)
     try:
         return written and Path(os.path.normpath((given.folder or cwd) / written.expanduser()))
     except RuntimeError as error:
         wrong.add(f"{given.source}: {error}")
         return None
-
-
-def _from_folder(
-    given: Mapping[str, Given], beside: Mapping[str, Given], far: Mapping[str, Given], *, is_home: bool
-) -> frozenset[str]:
-    """Returns the settings that the working folder has chosen. A home that it names itself is no better than it is."""
-    names_home = given.get("home") is not None and given["home"] is beside.get("home")
-    if is_home and not names_home:
-        return frozenset()
-    chosen = [*beside.values(), *(far.values() if names_home else ())]
-    return frozenset(name for name, one in given.items() if any(one is other for other in chosen))
 
 
 def find_home(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Path:
@@ -432,46 +396,4 @@ def find_home(*, env: Mapping[str, str] | None = None, cwd: Path | None = None) 
     except FileNotFoundError:  # it was removed
         cwd = Path("/")
     given = {**read_file(cwd / FILE_NAME, _FIELDS, Wrong()), **read_variables(env, _FIELDS)}
-    return _home(given.get("home"), env, cwd, Wrong()) or _default_home(env)
-
-
-def _default_home(env: Mapping[str, str]) -> Path:
-    if os.geteuid() == 0:
-        return Path("/var/lib/tenax")
-    data_home = env.get("XDG_DATA_HOME", "")
-    # The XDG specification says to ignore relative paths.
-    folder = (
-        Path(data_home)
-        if data_home.startswith("/")
-        else Path(env.get("HOME") or Path.home()) / ".local" / "share"
-    )
-    return folder / "tenax"
-
-
-def _check_together(settings: Settings) -> None:
-    for what in ("failures", "depth", "rate"):
-        worse, bad = f"unhealthy_{what}", f"degraded_{what}"
-        if getattr(settings, worse) < getattr(settings, bad):
-            raise UsageError(
-                f"{_at_fault(settings, worse, bad)}: {worse} ({getattr(settings, worse):g}) must not be less than "
-                f"{bad} ({getattr(settings, bad):g})",
-                remedy=f"set both {variable_of(bad)} and {variable_of(worse)}",
-            )
-    if settings.heartbeat >= settings.lease:
-        raise UsageError(
-            f"{_at_fault(settings, 'heartbeat', 'lease')}: heartbeat ({settings.heartbeat:g}s) must be less than "
-            f"lease ({settings.lease:g}s), or every lease would run out",
-            remedy="a third of the lease is a good heartbeat",
-        )
-    silence = settings.unhealthy_silence
-    if silence is not None and silence <= settings.heartbeat:
-        raise UsageError(
-            f"{_at_fault(settings, 'unhealthy_silence', 'heartbeat')}: unhealthy_silence ({silence:g}s) must be more "
-            f"than heartbeat ({settings.heartbeat:g}s), or every worker would be unhealthy between two of them",
-            remedy="three times the heartbeat is a good silence",
-        )
-
-
-def _at_fault(settings: Settings, first: str, second: str) -> str:
-    """Where the first of the two was written, or else the second."""
-    return settings.sources.get(first) or settings.sources.get(second) or first
+    return _home(given.get("home"), env, cwd, Wrong()) or default_home(env)

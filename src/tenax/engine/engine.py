@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
-
-import structlog
 
 from tenax.engine import callbacks, control, definitions, family, lives, queues, views, waiting, workers
 from tenax.engine.batching import GroupCommit
 from tenax.engine.core import Core
 from tenax.engine.explanations import explain
+from tenax.engine.forever import forever
 from tenax.engine.hand_back import release, release_grants
 from tenax.engine.heartbeats import Heartbeats
 from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
@@ -66,9 +65,6 @@ from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Database
 
-_log = structlog.get_logger("tenax.engine")
-
-
 _REPORTS_AT_ONCE = 2
 """Batches: what one makes ready, while the database works on the other."""
 
@@ -110,7 +106,7 @@ class Engine:
             hub.receive,
             *self.housekeeping.loops,
         )
-        self._loops = [asyncio.create_task(_forever(loop)) for loop in loops]
+        self._loops = [asyncio.create_task(forever(loop)) for loop in loops]
         try:
             yield self
         finally:
@@ -392,13 +388,3 @@ class Engine:
         """Raises `Unreachable` where the database cannot be had."""
         async with self.core.transaction() as tx:
             await service.secret(tx)
-
-
-async def _forever(loop: Callable[[], Awaitable[None]]) -> None:
-    """A loop that breaks is reported and begins anew: the others depend on it."""
-    while True:
-        try:
-            await loop()
-        except Exception:  # noqa: BLE001 -- whatever it was, a server without this loop would stand still
-            _log.exception("a loop of the engine broke; it begins anew", loop=loop.__qualname__)
-            await asyncio.sleep(1)

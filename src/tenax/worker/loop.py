@@ -230,16 +230,13 @@ class Worker:
 
     def _count_overdue(self, threads: int) -> None:
         self._check.overdue = threads
-        self._free_a_slot()
+        self._slot_free.set()
 
     def _lasting_depth(self) -> int:
         return min(self._least_depth, self._depth())
 
     def _note_reported(self) -> None:
         self._least_depth = self._lasting_depth()
-        self._free_a_slot()
-
-    def _free_a_slot(self) -> None:
         self._slot_free.set()
 
     async def _pulse_forever(self) -> None:

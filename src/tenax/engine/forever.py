@@ -1,0 +1,20 @@
+"""Keeps the loops of a server going."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+_log = structlog.get_logger("tenax.engine")
+
+
+async def forever(loop: Callable[[], Awaitable[None]]) -> None:
+    """Runs a loop. One that breaks is reported and begins anew: the others depend on it."""
+    while True:
+        try:
+            await loop()
+        except Exception:  # noqa: BLE001 -- whatever it was, a server without this loop would stand still
+            _log.exception("a loop of the engine broke; it begins anew", loop=loop.__qualname__)
+            await asyncio.sleep(1)
