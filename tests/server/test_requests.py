@@ -294,3 +294,11 @@ def test_answers_carry_the_headers_that_keep_browsers_safe(standing) -> None:
             assert headers["cache-control"] == "no-store"
             assert "access-control-allow-origin" not in headers
             assert "server" not in headers
+
+
+def test_beyond_the_last_event_there_are_none(server) -> None:
+    source = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
+    with server.http() as http:
+        id_ = http.post("/v1/executions", json={"source": source}).json()["id"]
+        answer = http.get(f"/v1/executions/{id_}/events", params={"after": 1000})
+    assert (answer.status_code, answer.json()) == (200, [])

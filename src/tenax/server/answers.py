@@ -171,10 +171,10 @@ def answer(value: Any, status: int = 200) -> Response:
 
 async def answer_list(pages: AsyncIterator[Sequence[View]]) -> Response:
     """Answers with the entries of all pages as one list. What is longer than a page is sent page by page, as it is asked for."""
-    first: Sequence[View] = await anext(pages, ())
+    first = await anext(pages, None)
     second = await anext(pages, None)
-    if second is None:
-        return answer_view(first)
+    if first is None or second is None:
+        return answer_view(first or [])
     return StreamingResponse(_joined(first, second, pages), media_type="application/json")
 
 
