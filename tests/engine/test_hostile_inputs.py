@@ -87,6 +87,7 @@ async def test_errors_that_are_found_aside_say_path_and_cause(hand):
     ]
 
 
+@pytest.mark.settings(input_time=20.0)
 async def test_many_objects_are_compared_in_linear_time(hand):
     source = taking({"type": "array", "uniqueItems": True})
     rows = [{"n": n, "of": [True, 1.5]} for n in range(20_000)]

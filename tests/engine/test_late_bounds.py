@@ -141,6 +141,7 @@ async def test_a_long_log_is_looked_at_in_part(hand, monkeypatch):
     assert late["data"]["unchecked"] is True, "nobody has looked so far back, and it says so"
 
 
+@pytest.mark.odd_log
 async def test_the_look_reads_no_more_than_its_bound(hand):
     execution_id, a = await hand.start()
     await hand.sql(
