@@ -11,6 +11,9 @@ from tenax.worker.failures import outcome_of, refused
 from tenax.worker.json_values import Unserialisable, plain
 from tenax.worker.registry import Handler
 
+MOST_FITTING = 100
+"""Kinds of calls that a handler remembers to fit. A function that takes any names may be called in any number of ways."""
+
 
 def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
     """Returns the positional and keyword arguments of a call: a list gives the ones, a mapping the others.
@@ -27,12 +30,16 @@ def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[A
         raise TypeError(f"args must be a mapping or a list, not {type(args).__name__}")
     if handler.context_parameter is not None:
         keywords.setdefault(handler.context_parameter, context)
-    if handler.signature is not None:
+    shape = (len(positional), frozenset(keywords))
+    if handler.signature is not None and shape not in handler.fitting:
         _check(handler, handler.signature, positional, keywords)
+        if len(handler.fitting) < MOST_FITTING:
+            handler.fitting.add(shape)
     return positional, keywords
 
 
 def _check(handler: Handler, signature: Signature, positional: list[Any], keywords: dict[str, Any]) -> None:
+    """Raises TypeError if the function cannot be called so. That depends on the number and the names of the arguments alone."""
     try:
         signature.bind(*positional, **keywords)
     except TypeError as error:

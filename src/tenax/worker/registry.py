@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +38,9 @@ class Handler:
     """The parameter that takes the context, where the function has one."""
     signature: inspect.Signature | None
     """What the function itself takes. None for built-in functions that do not say."""
+    fitting: set[tuple[int, frozenset[str]]] = field(default_factory=set, compare=False)
+    """Calls that fit the signature: how many positional arguments, and the names of the others. To bind them each time costs more than
+    the rest of a short call."""
 
 
 def find_handler(name: str, base_dir: str | None) -> Handler:

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from typing import Any
 
 import httpx2
 import msgspec
@@ -23,9 +24,10 @@ from tenax.model.outcome import Outcome
 from tenax.sdk.context import TaskContext, context
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.sdk.task import REGISTRY, Task, TaskRegistry
+from tenax.worker.call import arguments
 from tenax.worker.executors.python import PythonExecutor
 from tenax.worker.guardian import Guardian
-from tenax.worker.registry import NoHandler
+from tenax.worker.registry import NoHandler, handler_of
 
 
 @pytest.fixture
@@ -85,6 +87,16 @@ def test_arguments_that_do_not_fit_are_refused_before_the_call(call, function, a
     assert (failure.failure_class, failure.reason) == ("invalid", "invalid_parameters")
     assert "the arguments do not fit the task 'test-" in failure.message
     assert says in failure.message
+
+
+def test_a_call_that_fits_does_not_vouch_for_another():
+    handler = handler_of(Task("sum", add_sync))
+    context: Any = None
+    for _ in range(2):
+        assert arguments(handler, {"a": 1}, context) == ([], {"a": 1})
+        for others in ({"b": 1}, {"a": 1, "c": 1}, [1, 2, 3], None):
+            with pytest.raises(TypeError, match="do not fit the task 'sum'"):
+                arguments(handler, others, context)
 
 
 def test_a_type_error_of_the_function_itself_is_a_bug_in_it(call):
