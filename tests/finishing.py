@@ -92,7 +92,7 @@ def _told(value: Any, id_: int, begun: datetime) -> Any:
         return value
     found = {name: _told(one, id_, begun) for name, one in value.items()}
     for name, one in value.items():
-        if name == "token":
+        if name in ("token", "item_id"):
             found[name] = True
         elif name == "execution_id":
             found[name] = one == id_
