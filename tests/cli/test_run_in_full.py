@@ -269,7 +269,7 @@ def test_an_async_step_is_called_back_by_way_of_the_command_itself(tenax, tmp_pa
     assert (ended.code, ended.err) == (0, "")
     assert '"doubled": 10' in ended.out
     [elsewhere, (path, status, answer)] = service.answers
-    assert elsewhere == ("/v1/executions", 404, None)
+    assert elsewhere == ("/v1/executions", 401, None)
     assert path.startswith("/v1/callbacks/")
     assert (status, answer) == (200, {"status": "applied", "verdict": "complete"})
 
