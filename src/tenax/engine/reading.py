@@ -183,9 +183,10 @@ class Reading:
 
 @contextlib.contextmanager
 def _no_collections() -> Iterator[None]:
-    """A large plan is a million objects, none of them in a cycle. To look through them for cycles would hold the loop for half a second.
+    """Switches off the search for reference cycles while a large plan is made: it would go through a million objects, none of them in a
+    cycle, and hold the event loop meanwhile.
 
-    In a process that looks for cycles rarely (the server does) they are not looked at later either.
+    In a server, which searches rarely, later searches leave these objects out too.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -34,7 +34,7 @@ class ExecutionRow:
     failure: str | None = None
     """Known already where it has failed and its compensations are not over."""
     lane: int = 0
-    """Whose turn its items take, where it is one of a crowd."""
+    """The lane in which the items of its fan-outs take turns with those of other executions."""
     input: Mapping[str, Any] | None = None
     """Where it has been asked for: it may be large."""
 
@@ -228,7 +228,7 @@ class NewItem:
     paused: bool = False
     base_dir: str | None = None
     lane: int = 0
-    """The crowd that it takes its turns in; 0: none."""
+    """The fan-outs take turns by this number: the id of the execution that its fan-out began with. 0: the item belongs to none."""
     limits: Limits | None = None
     lease: NewLease | None = None
     """Set where a worker waits for the item: it is leased as it is inserted."""
@@ -302,7 +302,7 @@ class Parent:
     item: int | None
     attempt: int
     lane: int = 0
-    """The crowd that its items are part of."""
+    """The lane in which the items of its fan-outs take turns with those of other executions."""
 
 
 @dataclass(slots=True)
