@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shutil
 import tempfile
 import uuid
@@ -168,6 +169,7 @@ def arena(database_url: str | None) -> Iterator[Arena]:
     """On the PostgreSQL of the URL, else on an embedded one of the bench's own, made for the run and removed after it."""
     folder = Path(tempfile.mkdtemp(prefix="tenax-bench-"))
     folder.chmod(0o755)  # as root, PostgreSQL runs under an account of its own
+    os.environ["TENAX_HOME"] = str(folder)  # clients in this process show no token of the user's own server
     try:
         if database_url is not None:
             yield Arena(database_url, folder)

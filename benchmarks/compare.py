@@ -1,7 +1,7 @@
 """`python -m benchmarks.compare COMMIT [MEASURE ...]`: runs the measures of an earlier commit and of this tree in turn.
 
 Each round runs a measure once with the sources of the commit and once with those here, on the same machine in the same minutes. The table
-shows the medians, their ratio, and how far single rounds lie apart. Peers are left out: they are the same for both.
+shows the medians, the median of the ratios round by round (what slows the machine for a minute slows both), and how far these lie apart. Peers are left out: they are the same for both.
 """
 
 from __future__ import annotations
@@ -65,15 +65,17 @@ def run_once(tree: Path, measure: str, results: Path) -> Rounds:
 
 def table(before: Rounds, after: Rounds) -> str:
     lines = [
-        "| measure | figure | before | after | after / before | spread before, after |",
+        "| measure | figure | before | after | after / before | lowest .. highest |",
         "|---|---|---|---|---|---|",
     ]
     for name in [name for name in before if name in after]:
         old, new = before[name], after[name]
-        ratio = f"{median(new) / median(old):.2f}" if median(old) else "-"
+        ratios = [y / x for x, y in zip(old, new, strict=False) if x]
+        ratio, spread = (
+            (f"{median(ratios):.2f}", f"{min(ratios):.2f} .. {max(ratios):.2f}") if ratios else ("-", "-")
+        )
         lines.append(
-            f"| {name.measure} | {name.figure} ({name.unit}) | {median(old):,.4g} | {median(new):,.4g} | {ratio} | "
-            f"{min(old):,.4g} .. {max(old):,.4g}, {min(new):,.4g} .. {max(new):,.4g} |"
+            f"| {name.measure} | {name.figure} ({name.unit}) | {median(old):,.4g} | {median(new):,.4g} | {ratio} | {spread} |"
         )
     return "\n".join(lines)
 
