@@ -114,6 +114,17 @@ def test_open_lets_nobody_in_once_there_are_tokens(start) -> None:
     assert status(start(open=True)) == 401
 
 
+def test_open_lets_a_token_of_another_server_in_but_none_that_was_revoked(settings: Settings, start) -> None:
+    """A client on this machine shows the token of its home to every server on loopback."""
+    served = start(open=True)
+    assert status(served, "tenax_of-another-server") == 200
+    revoked = served.token("worker", "gone")
+    in_database(settings, lambda tx: revoke_token(tx, "gone"))
+    assert status(served, revoked) == 401
+    served.token("viewer")
+    assert status(start(open=True), "tenax_of-another-server") == 401
+
+
 def test_servers_that_start_at_once_share_one_token(settings: Settings, start) -> None:
     with ThreadPoolExecutor() as pool:
         started = list(pool.map(lambda _: start(open=False), range(4)))

@@ -142,7 +142,7 @@ def test_a_token_revoked_over_http_is_refused_at_once(server) -> None:
             [revoked] = admin.post(f"/v1/tokens/{made['id']}/revoke").json()
             assert revoked["revoked_at"] is not None
             answer = viewer.get("/v1/executions")
-            assert (answer.status_code, answer.json()["title"]) == (401, "the token is unknown or revoked")
+            assert (answer.status_code, answer.json()["title"]) == (401, "the token has been revoked")
         listed = admin.get("/v1/tokens")
         assert [(t["name"], t["role"], t["revoked_at"] is None) for t in listed.json()] == [
             ("a-admin", "admin", True),

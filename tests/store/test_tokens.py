@@ -62,7 +62,7 @@ async def test_a_name_is_free_again_once_its_token_is_revoked(tx):
     assert [token.revoked_at is None for token in await list_tokens(tx)] == [False, True]
     [revoked] = await revoke_token(tx, str(second))
     assert revoked.revoked_at is not None
-    assert await find_token(tx, hash_secret(secret)) is None
+    assert await find_token(tx, hash_secret(secret)) == revoked
     assert (await revoke_token(tx, second))[0].revoked_at == revoked.revoked_at
 
 

@@ -53,8 +53,10 @@ async def settle_access(tx: Connection, settings: Settings, address: str) -> str
 async def _standing(tx: Connection, secret: str | None) -> TokenInFile:
     if secret is None:
         return "absent"
-    known = await tokens.standing_of(tx, tokens.hash_secret(secret))
-    return known or "unknown"
+    token = await tokens.find_token(tx, tokens.hash_secret(secret))
+    if token is None:
+        return "unknown"
+    return "live" if token.revoked_at is None else "revoked"
 
 
 def _opened(settings: Settings, address: str) -> str:

@@ -30,6 +30,7 @@ class Principal:
     token_id: int | None = None
 
 
+_CHECK_YOURS = "check TENAX_TOKEN, or the file TENAX_HOME/token where that is not set; `tenax token list` shows the live ones"
 ANONYMOUS = Principal("anonymous@loopback", "admin")
 
 
@@ -83,18 +84,21 @@ class Doorkeeper:
 
     async def _identify(self, headers: dict[bytes, str]) -> Principal:
         given = headers.get(b"authorization")
-        if given is not None:
-            return await self._bearer(given)
+        if given is not None and (principal := await self._bearer(given)) is not None:
+            return principal
         if self._is_open and not await self._has_tokens():
             _refuse_other_sites(headers)
             return ANONYMOUS
+        if given is not None:
+            raise Unauthorized("the token is unknown", remedy=_CHECK_YOURS)
         raise Unauthorized(
             "this server wants a token",
             remedy="set TENAX_TOKEN (an admin makes one: tenax token create); the user who started the server on this machine "
             "needs none: theirs is in TENAX_HOME/token",
         )
 
-    async def _bearer(self, given: str) -> Principal:
+    async def _bearer(self, given: str) -> Principal | None:
+        """Returns the principal of a live token. None: this database has never had the token, so it is another server's."""
         scheme, _, secret = given.partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise Unauthorized("the header Authorization is not of the form `Bearer TOKEN`")
@@ -104,12 +108,11 @@ class Doorkeeper:
             return principal
         async with self._core.transaction() as tx:
             token = await find_token(tx, secret_hash)
-        if token is None:
+        if token is None or token.revoked_at is not None:
             self._known.pop(secret_hash, None)
-            raise Unauthorized(
-                "the token is unknown or revoked",
-                remedy="check TENAX_TOKEN, or the file TENAX_HOME/token where that is not set; `tenax token list` shows the live ones",
-            )
+            if token is None:
+                return None
+            raise Unauthorized("the token has been revoked", remedy=_CHECK_YOURS)
         principal = Principal(token.name, token.role, token.id)
         self._known[secret_hash] = (principal, now + REMEMBERED)
         return principal

@@ -50,12 +50,6 @@ async def lock_tokens(tx: Connection) -> None:
     await tx.execute(sql("lock_tokens"))
 
 
-async def standing_of(tx: Connection, secret_hash: bytes) -> Literal["live", "revoked"] | None:
-    """Returns how the token with this hash stands. None: there has never been one."""
-    standing: Literal["live", "revoked"] | None = await tx.fetchval(sql("standing_of_token"), secret_hash)
-    return standing
-
-
 async def adopt_token(tx: Connection, name: str, role: Role, secret: str) -> None:
     """Makes a token of a secret that is there already. A name that is in use gets a number."""
     for attempt in count(1):
@@ -97,7 +91,7 @@ async def revoke_token(tx: Connection, which: int | str) -> list[Token]:
 
 
 async def find_token(tx: Connection, secret_hash: bytes) -> Token | None:
-    """The live token with this hash."""
+    """Returns the token with this hash, live or revoked."""
     row = await tx.fetchrow(sql("find_token"), secret_hash)
     if row is None or not hmac.compare_digest(row["hash"], secret_hash):
         return None

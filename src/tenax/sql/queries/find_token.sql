@@ -1,3 +1,1 @@
-select id, name, role, created_at, revoked_at, hash
-  from tenax.token
- where hash = $1::bytea and revoked_at is null
+select id, name, role, created_at, revoked_at, hash from tenax.token where hash = $1::bytea
