@@ -164,6 +164,18 @@ def test_a_flaky_workflow_is_retried_until_it_completes(folder: Path, database_u
         assert words in ended.stdout
 
 
+def test_the_largest_result_file_is_a_setting(
+    folder: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "printf %100s | tr ' ' 7 > $TENAX_RESULT_FILE"
+    source = {"name": "large", "workflow": [{"step": "only", "type": "process", "command": command}]}
+    (folder / "large.yaml").write_text(json.dumps(source))
+    monkeypatch.setenv("TENAX_MAX_RESULT", "99")
+    ended = tenax(folder, "run", "large.yaml", "--database", database_url)
+    assert ended.returncode == 1
+    assert "it is larger than 99 bytes (`max_result`)" in ended.stdout
+
+
 def test_json_is_one_document_whatever_the_tasks_print(folder: Path, database_url: str) -> None:
     ended = tenax(folder, "run", "flaky.yaml", "--json", "--database", database_url)
     execution = json.loads(ended.stdout)

@@ -167,6 +167,7 @@ async def _own_worker(
         name=f"{settings.worker_name or as_worker_name(f'run-{socket.gethostname()}')}-{os.getpid()}",
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
+        max_result=settings.max_result,
         queues=settings.queues,
         labels=settings.labels,
         slots=settings.slots,

@@ -217,6 +217,7 @@ async def _work(settings: Settings, life: str | None = None) -> None:
         drain=settings.drain,
         overload_lag=settings.overload_lag,
         http_addresses=settings.http_addresses,
+        max_result=settings.max_result,
         version=__version__,
         life=life,
     )

@@ -28,7 +28,7 @@ from tenax.model.wire import (
 )
 from tenax.private_variables import own_variables
 from tenax.worker.attempt import Attempt, release
-from tenax.worker.executors.runtimes import RUNTIMES, Executors
+from tenax.worker.executors.runtimes import RESULT_LIMIT, RUNTIMES, Executors
 from tenax.worker.failures import outcome_of, refused, within_limits
 from tenax.worker.health import REFUSALS, Appetite, SelfCheck
 from tenax.worker.link import Link, LinkDown
@@ -70,6 +70,7 @@ class Worker:
         wait: float = 20.0,
         overload_lag: float = 1.0,
         http_addresses: str = "any",
+        max_result: int = RESULT_LIMIT,
         environment: Mapping[str, str] | None = None,
         life: str | None = None,
     ) -> None:
@@ -89,7 +90,7 @@ class Worker:
         self._drain = drain
         self._wait = wait
         self._secrets = Secrets(own_variables() if environment is None else environment)
-        self._executors = Executors(on_overdue=self._count_overdue, http_addresses=http_addresses)
+        self._executors = Executors(self._count_overdue, http_addresses=http_addresses, max_result=max_result)
         self._link = Link()
         self._outbox = Outbox(transport, self._link, self._note_reported)
         self._running: dict[tuple[int, str], Attempt] = {}

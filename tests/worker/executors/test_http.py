@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from tenax.worker.executors.http import BODY_LIMIT
+from tenax.worker.executors.runtimes import RESULT_LIMIT
 
 JSON = {"content-type": "application/json"}
 
@@ -75,10 +75,10 @@ def test_a_success_that_is_not_the_json_it_says_is_invalid(run, callee):
 
 
 def test_a_body_beyond_the_limit_is_invalid(run, callee):
-    callee.answers = [(200, {}, b"x" * (BODY_LIMIT + 1))]
+    callee.answers = [(200, {}, b"x" * (RESULT_LIMIT + 1))]
     facts = run("http", {"url": callee.url}).facts
     assert facts.reason == "invalid_result"
-    assert str(BODY_LIMIT) in facts.message
+    assert str(RESULT_LIMIT) in facts.message
 
 
 @pytest.mark.parametrize("status", [302, 404, 429, 500, 503])
@@ -236,7 +236,7 @@ def async_spec(callee, **more):
         (200, {}, b"", None),
         (204, {}, b"", None),
         (202, JSON, b"{", "{"),
-        (202, {"content-type": "text/plain"}, b"x" * (BODY_LIMIT + 1), None),
+        (202, {"content-type": "text/plain"}, b"x" * (RESULT_LIMIT + 1), None),
     ],
 )
 def test_an_async_step_is_accepted_by_any_2xx_whatever_its_body(run, callee, status, headers, body, data):

@@ -23,10 +23,10 @@ from tenax.sdk.connections import connection_kind
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.addresses import AddressRefused, PublicTransport
 from tenax.worker.executors.redirects import MAX_REDIRECTS, RedirectRefused, next_request, shown_host
+from tenax.worker.executors.runtimes import RESULT_LIMIT
 from tenax.worker.failures import qualified, refused, retry_after_of, timed_out
 from tenax.worker.json_values import Unstorable, parse_json, storable, without_nul
 
-BODY_LIMIT = 8_000_000
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
 
@@ -36,11 +36,11 @@ class HttpExecutor:
     def __init__(
         self,
         *,
-        body_limit: int = BODY_LIMIT,
+        body_limit: int = RESULT_LIMIT,
         addresses: str = "any",
         network: httpcore2.AsyncNetworkBackend | None = None,
     ) -> None:
-        """`addresses` is the setting `http_addresses`. `network` makes the connections where it is `public`."""
+        """`body_limit` is the setting `max_result`, `addresses` the setting `http_addresses`. `network` makes the connections where it is `public`."""
         self._client: httpx2.AsyncClient | None = None
         self._body_limit = body_limit
         self._addresses = addresses
@@ -176,7 +176,9 @@ def _content(body: Any) -> bytes | None:
 
 def _success(response: httpx2.Response, body: bytes, *, whole: bool, limit: int) -> Outcome:
     if not whole:
-        return refused("invalid", "invalid_result", f"the answer's body is larger than {limit} bytes")
+        return refused(
+            "invalid", "invalid_result", f"the answer's body is larger than {limit} bytes (`max_result`)"
+        )
     try:
         data = _data(response, body)
     except orjson.JSONDecodeError as error:

@@ -15,6 +15,7 @@ from tenax.model.wire import Assignment
 from tenax.private_variables import without_private
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.result_file import outcome_of_process
+from tenax.worker.executors.runtimes import RESULT_LIMIT
 from tenax.worker.failures import refused, timed_out
 from tenax.worker.guardian import Guardian
 from tenax.worker.json_values import readable
@@ -28,8 +29,9 @@ _OPTIONAL = ("TENAX_ITEM", "TENAX_COMPENSATES")
 class ProcessExecutor:
     """Runs commands. Its guardian sees to it that they do not outlive the worker."""
 
-    def __init__(self, guardian: Guardian) -> None:
+    def __init__(self, guardian: Guardian, *, result_limit: int = RESULT_LIMIT) -> None:
         self._guardian = guardian
+        self._result_limit = result_limit
 
     async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:  # noqa: ARG002 - the protocol's
         # A folder that its own processes made unremovable must not turn a finished attempt into a failed one.
@@ -66,9 +68,8 @@ class ProcessExecutor:
         )
         if ended.timed_out:
             return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)
-        return outcome_of_process(
-            ended, folder / "result.json", oom_killed=_was_killed(ended) and kills.more_since()
-        )
+        killed = _was_killed(ended) and kills.more_since()
+        return outcome_of_process(ended, folder / "result.json", oom_killed=killed, limit=self._result_limit)
 
 
 def _argv(command: Any) -> list[str]:

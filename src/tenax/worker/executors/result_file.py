@@ -20,7 +20,6 @@ from tenax.worker.failures import refused
 from tenax.worker.json_values import Unstorable, parse_json, readable
 from tenax.worker.processes import STDERR_TAIL, Ended
 
-RESULT_LIMIT = 8_000_000
 _WHOLE_LINE = STDERR_TAIL // 4
 """Characters, of up to four bytes each: a shorter line is not cut by the limit on what is kept."""
 _FAILING = ("failed", "budget_exceeded")
@@ -30,11 +29,11 @@ class _Unreadable(Exception):
     pass
 
 
-def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool) -> Outcome:
-    """Returns the outcome of a process that ended by itself."""
+def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool, limit: int) -> Outcome:
+    """Returns the outcome of a process that ended by itself. `limit`: bytes of its result file."""
     tail = readable(ended.stderr_tail) or None
     try:
-        found, content = _read(path)
+        found, content = _read(path, limit)
     except _Unreadable as error:
         if ended.returncode == 0:
             message = f"exit code 0, but the result file cannot be read: {error}"
@@ -52,11 +51,11 @@ def outcome_of_process(ended: Ended, path: Path, *, oom_killed: bool) -> Outcome
     return Outcome("failed", facts=replace(facts, data=content))
 
 
-def _read(path: Path) -> tuple[bool, Any]:
+def _read(path: Path, limit: int) -> tuple[bool, Any]:
     """Returns whether there is a file, and its content. An empty file says nothing, so it is unreadable."""
     try:
-        if path.stat().st_size > RESULT_LIMIT:
-            raise _Unreadable(f"it is larger than {RESULT_LIMIT} bytes")
+        if path.stat().st_size > limit:
+            raise _Unreadable(f"it is larger than {limit} bytes (`max_result`)")
         if not path.is_file():
             raise _Unreadable("it is not a file")
         return True, parse_json(path.read_bytes())

@@ -9,16 +9,25 @@ from tenax.worker.guardian import Guardian
 from tenax.worker.registry import NoHandler
 
 RUNTIMES = ("python", "http", "process")
+RESULT_LIMIT = 8_000_000
+"""Bytes of an http answer, and of a result file, unless the setting `max_result` says otherwise."""
 
 
 class Executors:
     """One executor for each runtime, and the guardian they share."""
 
-    def __init__(self, *, on_overdue: Callable[[int], None], http_addresses: str = "any") -> None:
+    def __init__(
+        self,
+        on_overdue: Callable[[int], None],
+        *,
+        http_addresses: str = "any",
+        max_result: int = RESULT_LIMIT,
+    ) -> None:
         self._guardian = Guardian()
         self._made: dict[str, Executor] = {}
         self._on_overdue = on_overdue
         self._http_addresses = http_addresses
+        self._max_result = max_result
 
     def of(self, runtime: str) -> Executor:
         executor = self._made.get(runtime)
@@ -40,10 +49,10 @@ class Executors:
             case "http":
                 from tenax.worker.executors.http import HttpExecutor
 
-                return HttpExecutor(addresses=self._http_addresses)
+                return HttpExecutor(body_limit=self._max_result, addresses=self._http_addresses)
             case "process":
                 from tenax.worker.executors.process import ProcessExecutor
 
-                return ProcessExecutor(self._guardian)
+                return ProcessExecutor(self._guardian, result_limit=self._max_result)
             case _:
                 raise NoHandler(f"this worker has no runtime {runtime!r}")
