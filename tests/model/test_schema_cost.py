@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenax.model.definition import Input, Workflow
-from tenax.model.inputs import check_input, is_checked_shortly
+from tenax.model.inputs import _Validators, check_input, is_checked_shortly
 from tenax.model.schema_cost import power_of
 
 
@@ -26,6 +26,11 @@ from tenax.model.schema_cost import power_of
         ("[a", None),
         ("^a++$", None),
         ("x$y", None),
+        ("^[à-ÿ]$", 1),
+        ("^[Ā-\uffff]$", None),
+        (r"^[\u0100-\uffff]$", None),
+        (r"^[\N{LATIN SMALL LETTER A}]$", None),
+        ("^" + "a" * 2_000 + "$", None),
     ],
 )
 def test_patterns(pattern, power):
@@ -50,6 +55,12 @@ def short(schema: dict, value: object) -> bool:
         ({"properties": {"a": {"unevaluatedProperties": False}}}, {}, False),
         ({}, list(range(9_000)), True),
         ({}, list(range(11_000)), False),
+        ({"enum": ["x" * 100_000]}, "x", True),
+        ({"type": "array", "items": {"enum": ["x" * 100_000]}}, ["a"] * 50, False),
+        ({"type": "array", "items": {"properties": {"x" * 100_000: {}}}}, ["a"] * 50, False),
+        ({"pattern": "b" * 1_900}, "x", True),
+        ({"pattern": "b" * 300_000}, "x", False),
+        ({"anyOf": [{"pattern": "b" * 1_900}, {"pattern": "c" * 1_900}]}, "x", False),
     ],
 )
 def test_checks(schema, value, expected):
@@ -80,3 +91,24 @@ def test_unique_items_are_those_of_json_schema(elements, unique):
     else:
         with pytest.raises(Exception, match="non-unique"):
             check_input(workflow, {"x": elements})
+
+
+def test_long_patterns_are_compiled_aside():
+    assert short({"type": "string", "pattern": "^" + "a" * 1_900 + "$"}, "x")
+    assert not short({"type": "string", "pattern": "^" + "a" * 2_000 + "$"}, "x")
+    several = {"allOf": [{"pattern": "^" + "a" * 300 + f"{n}$"} for n in range(8)]}
+    assert not short(several, "x")
+
+
+def test_validators_in_memory_are_bounded_by_the_size_of_their_schemas():
+    kept = _Validators(1_000_000)
+    schemas = [{"type": "string", "description": f"{n}" + "x" * 100_000} for n in range(30)]
+    for schema in schemas:
+        made = kept.of(schema)
+        assert kept.of(schema) is made
+        assert kept.weight <= 1_000_000
+    assert kept.weight > 800_000, "what fits is kept"
+    alone = {"enum": ["x" * 1_000_000] * 2}
+    assert kept.of(alone) is kept.of(alone), "the newest stays, whatever it weighs"
+    kept.of(schemas[0])
+    assert kept.weight < 200_000

@@ -15,13 +15,18 @@ from tenax.model.definition import Input, Workflow
 from tenax.model.fields import Fields, describe_mismatch
 from tenax.model.findings import Path, format_path, shorten, suggest
 from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
-from tenax.model.schema_cost import NotAtOnce, SchemaCost, cost_of, is_short, size_of
+from tenax.model.schema_cost import NotAtOnce, SchemaCost, cost_of, is_short, size_of, weight_of
 from tenax.model.schema_validator import validator_of
 
 MOST_INPUTS = 500
+DEEPEST = 100
+"""Levels of lists and objects in an input."""
 _SCHEMAS_AT_ONCE = 200
 """Values in all schemas of a definition that is read at once: each schema is checked against that of JSON Schema itself."""
-_SCHEMAS_IN_MEMORY = 1024
+SCHEMA_MEMORY = 32_000_000
+"""Bytes of the schemas whose validators are kept in memory."""
+_VALIDATOR = 2_000
+"""Bytes of a validator besides its schema."""
 _VALUES_AT_ONCE = 10_000
 """Values of all inputs of an execution, where they are checked at once."""
 
@@ -125,6 +130,10 @@ def _check_schema(fields: Fields, schema: dict[str, Any]) -> None:
         return
     try:
         Draft202012Validator.check_schema(schema)
+    except (OverflowError, RecursionError):
+        message = "not valid JSON Schema: a `pattern` counts or nests too far"
+        fields.findings.add(fields.path, message)
+        return
     except SchemaError as error:
         fields.findings.add(
             (*fields.path, *error.absolute_path), f"not valid JSON Schema: {_brief(error.message)}"
@@ -196,7 +205,11 @@ def is_checked_shortly(workflow: Workflow, given: Mapping[str, Any]) -> bool:
             return False
         values += size.values
         declared = workflow.inputs.get(name)
-        if declared is not None and declared.schema and not is_short(_compiled(declared.schema).cost, size):
+        if (
+            declared is not None
+            and declared.schema
+            and not is_short(_VALIDATORS.of(declared.schema).cost, size)
+        ):
             return False
     return values <= _VALUES_AT_ONCE
 
@@ -211,8 +224,8 @@ def _walk_unstorable(value: Any) -> Iterator[tuple[Path, str]]:
     pending: list[tuple[Path, Any]] = [((), value)]
     while pending:
         path, part = pending.pop()
-        if len(path) > 100:
-            yield path[:3], "nested deeper than 100 levels"
+        if len(path) > DEEPEST:
+            yield path[:3], f"nested deeper than {DEEPEST} levels"
         elif isinstance(part, dict):
             pending.extend(((*path, str(key)), below) for key, below in part.items())
             pending.extend((path, key) for key in part)
@@ -236,13 +249,17 @@ def _problems(schema: Mapping[str, Any], value: Any) -> list[tuple[Path, str]]:
         return []
     from referencing.exceptions import Unresolvable
 
-    validator = _compiled(schema).validator
+    validator = _VALIDATORS.of(schema).validator
     try:
         errors = list(islice(validator.iter_errors(value), _MOST_PROBLEMS + 1))
     except RecursionError:
         return [((), "its schema refers to itself without end (`$ref`)")]
     except Unresolvable:
         return [((), "its schema has a `$ref` that leads nowhere")]
+    except (MemoryError, SystemError):  # the process aside has no more memory
+        raise
+    except Exception:  # noqa: BLE001 -- what stands in an `enum` or a `description` was never checked to be a schema
+        return [((), "its schema has a `$ref` that leads to what is no schema")]
     return [
         (tuple(error.absolute_path), _explain(error.validator, error.validator_value, error))
         for error in errors
@@ -266,16 +283,27 @@ class _Compiled(NamedTuple):
     """Kept, so that no other has its identity."""
     cost: SchemaCost
     validator: Any
+    weight: int
 
 
-_COMPILED: dict[int, _Compiled] = {}
+class _Validators:
+    """Validators by the identity of their schemas: a workflow in memory is submitted many times. The oldest go first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[int, _Compiled] = {}
+        self.weight = 0
+
+    def of(self, schema: Mapping[str, Any]) -> _Compiled:
+        found = self._kept.get(id(schema))
+        if found is not None:
+            return found
+        weight = _VALIDATOR + weight_of(schema)
+        while self._kept and self.weight + weight > self._most:
+            self.weight -= self._kept.pop(next(iter(self._kept))).weight
+        made = self._kept[id(schema)] = _Compiled(schema, cost_of(schema), validator_of(schema), weight)
+        self.weight += weight
+        return made
 
 
-def _compiled(schema: Mapping[str, Any]) -> _Compiled:
-    """Kept by identity: a workflow in memory is submitted many times."""
-    found = _COMPILED.get(id(schema))
-    if found is None:
-        if len(_COMPILED) >= _SCHEMAS_IN_MEMORY:
-            _COMPILED.clear()
-        found = _COMPILED[id(schema)] = _Compiled(schema, cost_of(schema), validator_of(schema))
-    return found
+_VALIDATORS = _Validators(SCHEMA_MEMORY)
