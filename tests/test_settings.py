@@ -12,7 +12,8 @@ from tenax.errors import Unreachable, UsageError
 from tenax.model.durations import parse_duration
 from tenax.model.health import HealthTerms
 from tenax.setting_checks import mistyped_variables
-from tenax.settings import Settings, describe_settings, load_settings
+from tenax.setting_docs import describe_settings
+from tenax.settings import Settings, load_settings
 from tenax.worker.executors.runtimes import RUNTIMES
 
 NAMES = [row.name for row in describe_settings()]
@@ -141,12 +142,15 @@ def test_values_of_a_file_have_types(tmp_path):
         ("slots", "0"),
         ("max_body", "0"),
         ("max_body", "lots"),
+        ("max_body", "9" * 400),
+        ("max_body", "1" + "0" * 18 + "GB"),
         ("labels", "gpu"),
         ("queues", "a,,b"),
         ("runtimes", "http,,python"),
         ("retries_enabled", "perhaps"),
         ("retry", "{"),
         ("retry", '"often"'),
+        ("retry", "[" * 100_000),
         ("server", "tenax.example"),
         ("callback_url", "tenax.example"),
         ("callback_url", "https://tenax.example/?from=callee"),
@@ -435,3 +439,16 @@ def test_and_refused_as_there(tmp_path, written):
         parse_duration(written)
     with pytest.raises(UsageError, match=r"lease = .*: expected a duration"):
         load(tmp_path, near=f'lease = "{written}"')
+
+
+@pytest.mark.parametrize(
+    ("name", "beyond", "message", "within"),
+    [
+        ("aside_memory", "100MB", "expected a size of at least 256MB", "256MB"),
+        ("max_definition", "9MB", "expected a size of at most 8MB", "8MB"),
+    ],
+)
+def test_sizes_that_have_bounds(tmp_path, name, beyond, message, within):
+    with pytest.raises(UsageError, match=message):
+        load(tmp_path, near=f'{name} = "{beyond}"')
+    assert getattr(load(tmp_path, near=f'{name} = "{within}"'), name) == int(within[:-2]) * 10**6

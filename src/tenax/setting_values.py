@@ -14,6 +14,7 @@ from tenax.model.names import name_fault, worker_name_fault
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
 _BYTES_IN = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_LARGEST_SIZE = 2**63 - 1
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%)?")
 _ADDRESS = re.compile(r"https?://[^/?#\s][^?#\s]*")
 _TRUTH = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(("false", "0", "no", "off"), False)
@@ -62,10 +63,24 @@ def positive_seconds(value: Any) -> float:
 
 def size_in_bytes(value: Any) -> int:
     found = _SIZE.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
-    size = int(float(found[1]) * _BYTES_IN[(found[2] or "").lower()]) if found else 0
-    if size < 1:
+    size = float(found[1]) * _BYTES_IN[(found[2] or "").lower()] if found else 0.0
+    if not 1 <= size <= _LARGEST_SIZE:
         raise ValueError("expected a size above zero, such as 16MB, 512KiB or a number of bytes")
-    return size
+    return int(size)
+
+
+def size_within(least: str | None = None, most: str | None = None) -> Parser:
+    """Reads a size that has bounds."""
+
+    def parse(value: Any) -> int:
+        size = size_in_bytes(value)
+        if least is not None and size < size_in_bytes(least):
+            raise ValueError(f"expected a size of at least {least}")
+        if most is not None and size > size_in_bytes(most):
+            raise ValueError(f"expected a size of at most {most}")
+        return size
+
+    return parse
 
 
 def whole_number(least: int, most: int | None = None) -> Parser:
@@ -160,7 +175,7 @@ def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise ValueError('expected JSON, such as {"max_attempts": 5}, 3, true or false') from error
     if isinstance(value, Mapping):
         return dict(value)

@@ -17,12 +17,10 @@ from tenax.setting_sources import (
     Wrong,
     chosen_by_folder,
     default_home,
-    flag_of,
     parse,
     read_file,
     read_flags,
     read_variables,
-    variable_of,
 )
 
 FILE_NAME = "tenax.toml"
@@ -120,6 +118,15 @@ class Settings:
         shown="none: one attempt",
     )
     max_body: int = _setting(16_000_000, values.size_in_bytes, "the largest body of a request", shown="16MB")
+    max_values: int = _setting(
+        250_000, values.whole_number(1000), "values in the JSON of one request, at most"
+    )
+    body_memory: int = _setting(
+        256_000_000,
+        values.size_in_bytes,
+        "memory for bodies that are read and answered at once; one token may have half of it",
+        shown="256MB",
+    )
     max_head: int = _setting(
         64_000, values.size_in_bytes, "the largest request line and headers together", shown="64KB"
     )
@@ -155,7 +162,10 @@ class Settings:
         256_000_000, values.size_in_bytes, "memory for plans of workflows, by an estimate", shown="256MB"
     )
     max_definition: int = _setting(
-        4_000_000, values.size_in_bytes, "the largest definition that the server takes", shown="4MB"
+        4_000_000,
+        values.size_within(most="8MB"),
+        "the largest definition that the server takes, at most 8MB",
+        shown="4MB",
     )
     max_steps: int = _setting(10_000, values.whole_number(1, 20_000), "the most steps of a definition")
     max_schema: int = _setting(
@@ -173,13 +183,22 @@ class Settings:
     aside_processes: int = _setting(
         2, values.whole_number(1, 64), "processes beside the server for large definitions and slow checks"
     )
+    aside_memory: int = _setting(
+        2_000_000_000, values.size_within(least="256MB"), "the memory of each of these processes", shown="2GB"
+    )
     expression_work: int = _setting(
         CONDITION_WORK,
         values.whole_number(1000),
-        "units of work for the conditions of one decision, and half of what the templates of a step have: a character is 1, a value 16",
+        "units of work (a character is 1, a value 16) for all conditions of one decision; each rendering of templates, and a step's `when`, has twice as many",
     )
     max_rendered: int = _setting(
-        16_000_000, values.size_in_bytes, "the most that the templates of one step give", shown="16MB"
+        16_000_000, values.size_in_bytes, "the most that templates give or read, or views show", shown="16MB"
+    )
+    max_result: int = _setting(
+        8_000_000,
+        values.size_in_bytes,
+        "the largest answer of an `http` step, and the largest result file; within `max_body`",
+        shown="8MB",
     )
     loop_hold: float = _setting(
         0.05,
@@ -306,31 +325,6 @@ class Settings:
 
 
 _FIELDS = {spec.name: spec for spec in fields(Settings) if "parse" in spec.metadata}
-
-
-@dataclass(frozen=True, slots=True)
-class SettingDoc:
-    """One row of the table of settings in the docs."""
-
-    name: str
-    variable: str
-    flag: str
-    default: str
-    doc: str
-
-
-def describe_settings() -> tuple[SettingDoc, ...]:
-    """The table of all settings, made from the fields so that the docs cannot differ from the code."""
-    return tuple(
-        SettingDoc(
-            name=name,
-            variable=variable_of(name),
-            flag=flag_of(name, _FIELDS),
-            default=str(spec.metadata["shown"] or spec.default),
-            doc=spec.metadata["doc"],
-        )
-        for name, spec in _FIELDS.items()
-    )
 
 
 def load_settings(

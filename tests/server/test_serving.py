@@ -101,7 +101,8 @@ def test_a_database_that_goes_away_is_a_503_and_comes_back(server, embedded_serv
         assert http.get("/v1/executions").json() == []
 
 
-def test_what_nobody_foresaw_is_a_500_with_a_number_that_the_log_has(server, capfd) -> None:
+def test_what_nobody_foresaw_is_a_500_with_a_number_that_the_log_has(capfd, server) -> None:
+    # capfd stands before server: the server must end before the capture does.
     server.execute("drop table tenax.token")
     with server.http() as http:
         answer = http.get("/v1/tokens")
@@ -128,7 +129,7 @@ def test_a_callback_that_fails_leaves_no_receipt_in_the_log(error: Exception, mo
     scope = {"type": "http", "method": "POST", "path": path, "headers": []}
     doorkeeper: Any = None  # it has no say in what is public
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(Gate(broken, doorkeeper, 1000)(scope, nothing, nothing))
+        asyncio.run(Gate(broken, doorkeeper, 1000, 1000)(scope, nothing, nothing))
     assert [entry["path"] for entry in logs] == ["/v1/callbacks/5/6/1/..."]
 
 
@@ -258,7 +259,7 @@ def test_that_it_stops_when_it_is_told_to_is_no_failure_to_warn_of() -> None:
 
     scope = {"type": "http", "path": "/healthz", "method": "POST", "headers": []}
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(Gate(parks, None, 100)(scope, nothing, send))  # type: ignore[arg-type]  # a public path asks no doorkeeper
+        asyncio.run(Gate(parks, None, 100, 100)(scope, nothing, send))  # type: ignore[arg-type]  # a public path asks no doorkeeper
     assert sent[0]["status"] == 503
     assert b"the server is stopping" in sent[1]["body"]
     assert logs == []
@@ -276,7 +277,7 @@ def test_a_caller_that_goes_away_in_the_middle_of_its_request_is_no_fault_of_our
 
     scope = {"type": "http", "path": "/healthz", "method": "POST", "headers": []}
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(Gate(reads, None, 100)(scope, gone, unsent))  # type: ignore[arg-type]  # a public path asks no doorkeeper
+        asyncio.run(Gate(reads, None, 100, 100)(scope, gone, unsent))  # type: ignore[arg-type]  # a public path asks no doorkeeper
     assert [(entry["log_level"], entry["event"]) for entry in logs] == [
         ("info", "a caller went away in the middle of its request")
     ]

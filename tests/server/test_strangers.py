@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import socket
 from collections.abc import Iterator
@@ -10,8 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.responses import Response
 from structlog.testing import capture_logs
 from waiting import eventually
+
+from tenax.server.auth import Principal
+from tenax.server.bounded import MOST_PIPELINED
+from tenax.server.gate import SMALL_BODY, Gate
 
 HEAD = b"POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
@@ -148,6 +154,7 @@ def test_a_body_that_nobody_needs_has_the_time_of_a_head(start) -> None:
     server.token("admin")
     answer = answer_to(server, HEAD + b"content-length: 100\r\n\r\n{")
     assert status_of(answer) == 401
+    assert answer.count(b"tenax-version") == 1, "one answer to one request"
 
 
 def test_a_request_that_waits_in_the_server_is_not_slow(start) -> None:
@@ -159,12 +166,32 @@ def test_a_request_that_waits_in_the_server_is_not_slow(start) -> None:
 
 def test_an_answer_that_nobody_reads_is_dropped(start) -> None:
     server = start(body_timeout=0.2, head_timeout=60.0)
-    wanted = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 400
+    wanted = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * MOST_PIPELINED
     with connected(server) as connection, capture_logs() as logs:
         connection.sendall(wanted)
         eventually(lambda: "an answer that is not read was dropped" in [line["event"] for line in logs])
     with server.http() as http:
         assert http.get("/healthz").status_code == 200
+
+
+def test_requests_on_one_connection_wait_for_their_answers_in_a_bounded_number(start) -> None:
+    server = start()
+    with connected(server) as connection:
+        connection.sendall((GET + b"\r\n") * MOST_PIPELINED + GET + b"connection: close\r\n\r\n")
+        assert read_all(connection).count(b"HTTP/1.1 200") == MOST_PIPELINED + 1
+    with capture_logs() as logs:
+        assert answer_to(server, (GET + b"\r\n") * 2 * MOST_PIPELINED) == b""
+    assert "more than 100 requests on one connection" in logs[0]["error"]
+
+
+def test_a_server_reads_no_further_requests_while_earlier_ones_wait(start) -> None:
+    """uvicorn goes on to read after each answer, however many requests wait."""
+    server = start(head_timeout=60.0)
+    wanted = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 50
+    with connected(server) as connection:
+        connection.settimeout(1.0)
+        with pytest.raises((TimeoutError, ConnectionError)):
+            connection.sendall(wanted * 100_000)
 
 
 # -- numbers
@@ -262,6 +289,21 @@ def test_an_ambiguous_request_is_refused(start, rest: bytes) -> None:
     assert status_of(answer) == 400
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"CONNECT localhost:80 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        GET + b"connection: upgrade\r\nupgrade: h2c\r\n\r\n",
+        GET + b"connection: keep-alive, upgrade\r\nupgrade: websocket\r\n\r\n",
+    ],
+)
+def test_nothing_is_read_after_a_request_for_another_protocol(start, head: bytes) -> None:
+    answer = answer_to(start(), head + GET + b"\r\n")
+    assert answer.count(b"tenax-version") == 1
+    assert status_of(answer) < 500
+    assert b"connection: close" in answer
+
+
 def test_what_is_no_http_is_refused_with_one_line(start) -> None:
     server = start()
     with capture_logs() as logs:
@@ -293,10 +335,68 @@ def test_deep_json_is_refused(standing, data: str) -> None:
     assert answer.status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ('{"x": [' + "1," * 2_000 + "1]}", 413),
+        ('{"x": [' + "{}," * 1_500 + "{}]}", 413),
+        ('{"x": "' + "1,{[" * 2_000 + '"}', 422),
+        ('{"x": "' + '\\\\\\",' * 2_000 + '"}', 422),
+    ],
+    ids=["numbers", "objects", "a-text", "escapes"],
+)
+def test_values_are_counted_before_they_are_read(start, text: str, status: int) -> None:
+    """422: there are few enough of them, and the body is not what the endpoint wants."""
+    server = start(max_values=1000)
+    for path in ("/v1/executions", "/v1/worker/report"):
+        with server.http() as http:
+            answer = http.post(path, content=text.encode(), headers={"content-type": "application/json"})
+        assert answer.status_code == status
+        assert ("at most 1,000 values in one request (max_values)" in answer.text) == (status == 413)
+
+
+async def test_large_bodies_have_a_bounded_memory_together() -> None:
+    goes_on, seen = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if (await receive())["body"]:
+            seen.set()
+            await goes_on.wait()
+        await Response("read")(scope, receive, send)
+
+    gate = Gate(app, None, 1_000_000, 2_000_000)
+
+    async def status_of_body(size: int, token_id: int = 1) -> int:
+        found: list[int] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b" " * size}
+
+        async def send(message: Any) -> None:
+            found.append(message.get("status", 0))
+
+        user = Principal("someone", "admin", token_id)
+        scope = {"type": "http", "method": "POST", "path": "/healthz", "headers": [], "user": user}
+        await gate(scope, receive, send)
+        return found[0]
+
+    first = asyncio.create_task(status_of_body(900_000))
+    await seen.wait()
+    assert await status_of_body(200_000) == 503, "one token has half of it"
+    seen.clear()
+    others = asyncio.create_task(status_of_body(900_000, token_id=2))
+    await seen.wait()
+    assert await status_of_body(300_000, token_id=3) == 503, "all together have all of it"
+    small = asyncio.create_task(status_of_body(SMALL_BODY, token_id=3))
+    goes_on.set()
+    assert [await first, await others, await small] == [200, 200, 200]
+    assert await status_of_body(900_000) == 200, "what is answered takes no room"
+
+
 def test_wide_json_is_refused_in_a_few_words(standing) -> None:
-    body = {f"key{n}": n for n in range(300_000)}
+    body = {f"key{n}": n for n in range(200_000)}
     with standing.http() as http:
         answer = http.post("/v1/executions", json=body)
     assert answer.status_code == 422
     assert len(answer.content) < 20_000
-    assert answer.json()["title"] == "the body cannot be accepted: 300,000 things are wrong with it"
+    assert answer.json()["title"] == "the body cannot be accepted: 200,000 things are wrong with it"

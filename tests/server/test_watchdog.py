@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 
 import structlog
-from waiting import eventually
 
 from tenax.server.watchdog import Watchdog
 
@@ -29,7 +29,6 @@ def test_a_hold_is_counted_and_its_function_named():
     watchdog = Watchdog(0.05)
     with structlog.testing.capture_logs() as logs:
         asyncio.run(held(watchdog, 0.3))
-        eventually(lambda: watchdog.holds)
     assert watchdog.numbers()["loop_holds_total"] >= 1
     assert watchdog.longest > 0.2
     assert 0 < watchdog.busiest <= watchdog.longest
@@ -37,6 +36,23 @@ def test_a_hold_is_counted_and_its_function_named():
     assert told
     assert "test_watchdog.hold:" in told[0]["frames"]
     assert told[0]["milliseconds"] >= 200
+
+
+def test_a_hold_that_lasts_until_the_end_is_counted():
+    watchdog = Watchdog(0.05)
+
+    async def to_the_end() -> None:
+        with watchdog.watching():
+            await asyncio.sleep(0.1)
+            hold(0.3)
+
+    asyncio.run(to_the_end())
+    assert watchdog.holds == 1
+
+
+def test_its_thread_ends_with_what_it_watches():
+    asyncio.run(held(Watchdog(0.05), 0.01))
+    assert "tenax-watchdog" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_nothing_is_told_of_a_loop_that_is_free():

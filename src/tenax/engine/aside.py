@@ -33,14 +33,31 @@ class AsideFailed(Exception):
     """The work broke for a reason of its own: a bug, or data that this version cannot read."""
 
 
-class TookTooLong(Exception):
-    """The work was not done within its time or memory. Its process is gone."""
+class NotDone(Exception):
+    """The work was not done within its bounds. It says which of them it was."""
+
+
+class TookTooLong(NotDone):
+    """The time was over, or the server ends."""
+
+
+class OutOfMemory(NotDone):
+    """It wanted more memory than a process aside has. Some of what gets no memory ends its process."""
+
+
+class TooDeep(NotDone):
+    """What was sent is nested more deeply than it can be read."""
+
+
+_BOUNDS = {b"too large": OutOfMemory, b"too deep": TooDeep}
 
 
 class Aside:
     """A few processes. Work that finds all of them busy waits for one."""
 
-    def __init__(self, processes: int) -> None:
+    def __init__(self, processes: int, memory: int) -> None:
+        """`memory`: bytes that each of them may have."""
+        self._memory = memory
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="tenax-aside")
         self._lock = threading.Lock()
         self._idle: list[_Process] = []
@@ -50,7 +67,7 @@ class Aside:
     async def run(self, task: str, *arguments: Any, seconds: float) -> list[bytes]:
         """Runs a task of `tenax.engine.aside_process`, and returns its answer in pickled parts.
 
-        Raises TookTooLong after that many seconds, and the TenaxError that the task raises.
+        Raises TookTooLong after that many seconds, another NotDone at its other bounds, and the TenaxError that the task raises.
         """
         request = pickle.dumps((task, arguments, seconds))
         loop = asyncio.get_running_loop()
@@ -58,8 +75,8 @@ class Aside:
         how, *parts = answer
         if how == b"done":
             return parts
-        if how == b"too much":
-            raise TookTooLong
+        if how in _BOUNDS:
+            raise _BOUNDS[how]
         raise _error(how, pickle.loads(parts[0]))  # noqa: S301 -- our own process wrote it
 
     def close(self) -> None:
@@ -78,13 +95,20 @@ class Aside:
             answer = process.exchange(request, seconds)
         except (TimeoutError, OSError) as error:
             _log.warning("a check was ended", seconds=seconds, error=str(error) or type(error).__name__)
-            process.kill()
+            self._end(process)
+            by_time = isinstance(error, TimeoutError) or self._closed
+            raise (TookTooLong if by_time else OutOfMemory) from None
+        if answer[0] in _BOUNDS:  # it has little memory left, or is full of fragments
+            self._end(process)
+        else:
             with self._lock:
-                self._all.discard(process)
-            raise TookTooLong from None
-        with self._lock:
-            self._idle.append(process)
+                self._idle.append(process)
         return answer
+
+    def _end(self, process: _Process) -> None:
+        process.kill()
+        with self._lock:
+            self._all.discard(process)
 
     def _take(self) -> _Process:
         with self._lock:
@@ -92,7 +116,7 @@ class Aside:
                 raise TookTooLong
             if self._idle:
                 return self._idle.pop()
-            process = _Process()
+            process = _Process(self._memory)
             self._all.add(process)
             return process
 
@@ -110,10 +134,10 @@ def _error(how: bytes, told: Any) -> Exception:
 class _Process:
     """One process and the pipes to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: int) -> None:
         # -P: a module in the working folder must not be taken for one of ours.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tenax.engine.aside_process"],
+            [sys.executable, "-P", "-m", "tenax.engine.aside_process", str(memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},

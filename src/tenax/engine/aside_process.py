@@ -6,6 +6,7 @@ The server kills it where it takes too long. Should the server itself be gone by
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import resource
 import signal
@@ -18,15 +19,15 @@ from typing import Any, BinaryIO
 from tenax.errors import InvalidDefinition, TenaxError
 from tenax.model.definition import Input, Step, Workflow
 from tenax.model.inputs import check_input
-from tenax.model.json_text import decode, encode
+from tenax.model.json_text import decode, encode, most_values
 from tenax.model.parse import Limits, workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import resolve_policies
 from tenax.policy.resolve import policy_hash
 
-MEMORY = 2 * 1024**3
-"""Bytes of address space. A definition of 8 MB takes a tenth of it."""
+NICE = 10
+"""The server itself, its database and its workers go first."""
 GRACE = 5.0
 """Seconds after its time at which the system ends the process, if the server has not."""
 STEPS_IN_PART = 100
@@ -34,10 +35,12 @@ STEPS_IN_PART = 100
 _COUNT = struct.Struct("!Q")
 
 
-def main() -> None:
+def main(memory: int) -> None:
+    """Serves requests. `memory`: the bytes of address space that the process may have."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICE)
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     answers.write(b".")
     answers.flush()
@@ -55,8 +58,10 @@ def _answer(task: Callable[..., Iterator[Any]], arguments: tuple[Any, ...]) -> l
         return [b"invalid definition", pickle.dumps(error.findings)]
     except TenaxError as error:
         return [b"error", pickle.dumps((type(error), error.message, error.remedy))]
-    except (MemoryError, RecursionError):
-        return [b"too much"]
+    except (MemoryError, SystemError):  # orjson raises the latter where it gets no memory
+        return [b"too large"]
+    except RecursionError:
+        return [b"too deep"]
     except Exception as error:  # noqa: BLE001 -- whatever it was, the server says it
         return [b"failed", pickle.dumps(f"{type(error).__name__}: {error}")]
 
@@ -72,6 +77,10 @@ def _send(answers: BinaryIO, parts: list[bytes]) -> None:
 def _check_input(name: str, inputs: dict[str, Input], given: str) -> Iterator[Any]:
     check_input(Workflow(name, (), inputs=inputs), decode(given))
     return iter(())
+
+
+def _count_values(text: bytes) -> Iterator[Any]:
+    yield most_values(text, exactly=True)
 
 
 def _read(source: str, filename: str | None, server_retry: Patch | None, limits: Limits) -> Iterator[Any]:
@@ -109,10 +118,11 @@ def _parts(workflow: Workflow, policies: dict[str, Policy]) -> Iterator[Any]:
 
 TASKS: dict[str, Callable[..., Iterator[Any]]] = {
     "check_input": _check_input,
+    "count_values": _count_values,
     "read": _read,
     "restore": _restore,
     "restore_plan": _restore_plan,
 }
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

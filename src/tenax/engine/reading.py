@@ -10,14 +10,14 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tenax.engine.aside import Aside, TookTooLong
-from tenax.engine.slices import in_slices
+from tenax.engine.aside import Aside, NotDone, OutOfMemory, TooDeep
+from tenax.engine.slices import give_way_after, in_slices
 from tenax.engine.weighted import BYTES_OF_PLAN, BYTES_OF_STEP, Weighted, weight_of_plan
-from tenax.errors import Finding, InvalidDefinition, InvalidInput
+from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
 from tenax.model.children import child_references
 from tenax.model.definition import Input, Workflow
 from tenax.model.inputs import Limits, check_input, fill_in, is_checked_shortly
-from tenax.model.json_text import decode, encode, json_fault
+from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.model.schema_cost import NotAtOnce
@@ -54,7 +54,7 @@ class Reading:
 
     def __init__(self, settings: Settings, server_retry: Patch | None, most: int) -> None:
         """`most`: bytes that the definitions in memory may take, by an estimate."""
-        self.aside = Aside(settings.aside_processes)
+        self.aside = Aside(settings.aside_processes, settings.aside_memory)
         self._settings = settings
         self._server_retry = server_retry
         self._kept: Weighted[_Key, tuple[Definition, int]] = Weighted(most, _weight)
@@ -122,8 +122,8 @@ class Reading:
             if not child_references(definition.workflow):
                 definition = replace(definition, plan=await self.plan(definition, {}))
             return self._keep(key, definition)
-        except TookTooLong:
-            raise _unread(filename, self._settings.definition_time) from None
+        except NotDone as bound:
+            raise self._unread(filename, bound) from None
         finally:
             del self._under_way[key]
 
@@ -139,6 +139,21 @@ class Reading:
             message = f"larger than {most:,} bytes (`max_definition`): a definition holds steps, not data; pass data as input"
             raise InvalidDefinition([Finding(message, file=filename)])
 
+    def _unread(self, filename: str | None, bound: NotDone) -> InvalidDefinition:
+        seconds = f"it could not be read within {self._settings.definition_time:g} s (`definition_time`)"
+        why = self._bound_words(bound) or seconds
+        return InvalidDefinition([Finding(f"{why}: split it up, or simplify its schemas", file=filename)])
+
+    def _bound_words(self, bound: NotDone) -> str | None:
+        """Says which bound was exceeded. None: the time was over."""
+        match bound:
+            case OutOfMemory():
+                return f"it takes more memory than its process has: {self._settings.aside_memory:,} bytes (`aside_memory`)"
+            case TooDeep():
+                return "it is nested too deeply"
+            case _:
+                return None
+
     def _keep(self, key: _Key, definition: Definition) -> Definition:
         self._kept.keep(key, (definition, len(key[0])))
         return definition
@@ -151,6 +166,26 @@ class Reading:
     @property
     def _limits(self) -> Limits:
         return Limits(self._settings.max_steps, self._settings.max_schema)
+
+    # -- values
+
+    async def check_values(self, text: bytes) -> None:
+        """Refuses JSON of so many values that to read it would hold the event loop."""
+        most = self._settings.max_values
+        if len(text) <= 2 * most:
+            return
+        await give_way_after(len(text))
+        if most_values(text) <= most:
+            await give_way_after(len(text))
+            return
+        with contextlib.suppress(NotDone):
+            [found] = await self.aside.run("count_values", text, seconds=self._settings.input_time)
+            if pickle.loads(found) <= most:  # noqa: S301 -- our own process wrote it
+                return
+        raise TooLarge(
+            f"the server takes JSON of at most {most:,} values in one request (max_values)",
+            remedy="send less at once, pass a reference to large data, or raise TENAX_MAX_VALUES on the server",
+        )
 
     # -- inputs
 
@@ -172,10 +207,10 @@ class Reading:
         inputs: dict[str, Input] = dict(workflow.inputs)
         try:
             await self.aside.run("check_input", workflow.name, inputs, text, seconds=seconds)
-        except TookTooLong:
+        except NotDone as bound:
+            slow = f"its check was ended after {seconds:g} s (`input_time`): a pattern or a `$ref` in the schemas takes too long on it"
             raise InvalidInput(
-                f"the input does not fit workflow `{workflow.name}`:\n"
-                f"  its check was ended after {seconds:g} s (`input_time`): a pattern or a `$ref` in the schemas takes too long on it",
+                f"the input does not fit workflow `{workflow.name}`:\n  {self._bound_words(bound) or slow}",
                 remedy="simplify the `pattern`, `anyOf` and `$ref` of the workflow's input schemas, or send less",
             ) from None
         return fill_in(workflow, given)
@@ -233,10 +268,3 @@ def _assemble(parts: Sequence[bytes]) -> Generator[None, None, Definition]:
     return Definition(
         replace(workflow, steps=tuple(steps)), content, policies=policies, texts=Texts(text, bodies)
     )
-
-
-def _unread(filename: str | None, seconds: float) -> InvalidDefinition:
-    message = (
-        f"it could not be read within {seconds:g} s (`definition_time`): split it up, or simplify its schemas"
-    )
-    return InvalidDefinition([Finding(message, file=filename)])

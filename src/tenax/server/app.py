@@ -81,7 +81,9 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
     app.add_exception_handler(HTTPException, _refused)
     if modules is API:
         app.add_middleware(Shortcut, posts=HOT)
-    app.add_middleware(Gate, doorkeeper=doorkeeper, max_body=settings.max_body)
+    app.add_middleware(
+        Gate, doorkeeper=doorkeeper, max_body=settings.max_body, body_memory=settings.body_memory
+    )
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to do this
     return app
 

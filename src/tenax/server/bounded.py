@@ -20,6 +20,8 @@ from tenax.server.problems import answer_problem
 
 LINGER = 8_000_000
 """Bytes of a body beyond its limit that are read after the refusal: to close at once could destroy the answer on its way."""
+MOST_PIPELINED = 100
+"""Requests on one connection that may wait for the answer to an earlier one."""
 Stage = Literal["idle", "head", "body"]
 
 
@@ -37,6 +39,10 @@ class TooSlow(Unreachable):
 
 class _HeadRefused(Exception):
     """Ends the parsing of a head that is too large."""
+
+
+class _TooManyAtOnce(Exception):
+    """Ends the parsing of requests on a connection on which too many wait for their answers."""
 
 
 class BoundedProtocol(JoinedProtocol):
@@ -100,7 +106,7 @@ class BoundedProtocol(JoinedProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # the request was answered like any other: there is nothing to upgrade to
+            pass  # it is answered like any other, and nothing after it is read: there is nothing to upgrade to
         except httptools.HttpParserError as error:
             self._refuse_unparsed(error)
             return
@@ -123,7 +129,12 @@ class BoundedProtocol(JoinedProtocol):
     def on_headers_complete(self) -> None:
         if self._head_size > self._limits.max_head and self._size_of_head() > self._limits.max_head:
             raise _HeadRefused
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise _TooManyAtOnce
         super().on_headers_complete()
+        if self.parser.should_upgrade():  # what follows may be meant for another protocol
+            self.cycle.keep_alive = False
+            self.headers.append((b"connection", b"close"))  # so that the answer says it too
         self._stage = "body"
         self._body_size = self._around_body = 0
         self.headers = []  # trailers must not be added to the headers that the app has
@@ -146,6 +157,8 @@ class BoundedProtocol(JoinedProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self.pipeline:  # which uvicorn has forgotten: it reads on after each answer
+            self.flow.pause_reading()
         if self._stage == "body" and not self.pipeline:
             # Nobody needs the rest of the body. It has the time of a head to arrive: to close now could destroy the answer.
             self._unwatch()
@@ -182,10 +195,16 @@ class BoundedProtocol(JoinedProtocol):
         self.transport.abort()
 
     def _refuse_unparsed(self, error: httptools.HttpParserError) -> None:
-        if isinstance(error, httptools.HttpParserCallbackError) and isinstance(
-            error.__context__, _HeadRefused
-        ):
+        cause = error.__context__ if isinstance(error, httptools.HttpParserCallbackError) else None
+        if isinstance(cause, _HeadRefused):
             self._refuse(self._head_too_large())
+        elif isinstance(cause, _TooManyAtOnce):
+            self._refuse(
+                UsageError(
+                    f"more than {MOST_PIPELINED} requests on one connection wait for their answers",
+                    remedy="read the answers, or use more connections",
+                )
+            )
         else:
             self._refuse(UsageError("this is no HTTP/1.1 request", remedy="speak HTTP/1.1 to this server"))
 
@@ -195,12 +214,12 @@ class BoundedProtocol(JoinedProtocol):
         self._unwatch()
         self._all.complain("a request was refused", address=self.address, error=error.message)
         cycle = self.cycle
-        is_answered = cycle is None or cycle.response_complete
-        if is_answered or (self._stage == "body" and not cycle.response_started and not self.pipeline):
+        if self._stage == "body" and not cycle.response_started and not self.pipeline:
             self.transport.write(_written(error))
-            if not is_answered:
-                cycle.disconnected = True  # the app hears that its caller is gone, and answers no more
-                cycle.message_event.set()
+            cycle.disconnected = True  # the app hears that its caller is gone, and answers no more
+            cycle.message_event.set()
+        elif self._stage != "body" and (cycle is None or cycle.response_complete):
+            self.transport.write(_written(error))
         self.transport.close()
 
     def _head_too_large(self) -> HeadTooLarge:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tenax.engine.callbacks import check_receipt
+from tenax.engine.slices import give_way_after
 from tenax.model.callback import JSON, PROBLEM, read_callback
 from tenax.server import answers, bodies
 from tenax.server.answers import CallbackAnswer, answer
@@ -44,8 +45,12 @@ async def call_back(
     check_receipt(engine(request).core, execution_id, item_id, receipt)
     headers = request.headers
     # A callee that sends back what it was sent must not put the key of its own callback into the result.
-    body = (await request.body()).replace(receipt.encode(), b"[receipt]")
+    body = await request.body()
+    await give_way_after(len(body))
+    body = body.replace(receipt.encode(), b"[receipt]")
+    await engine(request).core.reading.check_values(body)
     outcome = read_callback(headers.get("content-type"), body, headers.get("retry-after"), datetime.now(UTC))
+    await give_way_after(len(body))
     said = await engine(request).callback(
         execution_id, item_id, attempt, receipt, outcome, step=step, item=item
     )

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from tenax.server.problems import InvalidRequest, UnsupportedBody
+from tenax.server.services import engine
 
 T = TypeVar("T")
 
@@ -23,6 +24,7 @@ async def read_body(request: Request, adapter: TypeAdapter[T], *, empty: bytes |
             f"the body is {media_type or 'of no type'}, not application/json",
             remedy="send Content-Type: application/json",
         )
+    await engine(request).core.reading.check_values(body)
     try:
         return adapter.validate_json(body, strict=True)
     except ValidationError as error:

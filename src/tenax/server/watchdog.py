@@ -39,6 +39,7 @@ class Watchdog:
         self.busiest = 0.0
         """Seconds that the loop's thread computed in one hold, at most."""
         self._stop = threading.Event()
+        self._sign = _Sign()
         self._untold = 0
         self._told_at = -PAUSE
 
@@ -64,12 +65,16 @@ class Watchdog:
             yield
         finally:
             self._stop.set()
+            self._sign.give()  # a hold that lasts until now is counted too
+            thread.join()  # it reads the clock of this thread, which may end next
 
     def _watch(self, loop: asyncio.AbstractEventLoop, owner: int) -> None:
         computed = _clock_of(owner)
-        sign = _Sign()
+        sign = self._sign
         while not self._stop.wait(self.limit / 2):
             sign.clear()
+            if self._stop.is_set():
+                return
             asked_at, computed_before = time.perf_counter(), computed()
             try:
                 loop.call_soon_threadsafe(sign.give)
