@@ -177,3 +177,24 @@ async def test_templates_give_a_bounded_number_of_bytes(hand):
     assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
     assert "args.rows[2]" in failure["message"]
     assert "more than 1,000,000 bytes (`max_rendered`)" in failure["message"]
+
+
+@pytest.mark.settings(input_time=20.0)
+@pytest.mark.parametrize("pattern", ["ab" * 300_000, "[Ā-\uffff]" * 300, r"[\u0100-\uffff]" * 130])
+async def test_patterns_that_take_long_to_compile_are_compiled_aside(hand, pattern):
+    source = taking({"type": "string", "pattern": f"^{pattern}$"})
+    await hand.engine.store_workflow(source)
+    with free_loop():
+        with pytest.raises(InvalidInput, match="does not match"):
+            await hand.submit(None, workflow="child", input={"x": "c"})
+        assert await hand.submit() > 0
+
+
+@pytest.mark.settings(input_time=20.0, aside_memory=256_000_000)
+async def test_a_process_aside_has_bounded_memory(hand):
+    """The text is short, and what is read from it is not."""
+    with pytest.raises(
+        InvalidInput, match=r"more memory than its process has: 256,000,000 bytes \(`aside_memory`\)"
+    ):
+        await hand.submit(taking({"uniqueItems": True}), input={"x": [{"a": n} for n in range(500_000)]})
+    assert await hand.submit(taking(PATTERN), input={"x": "a.b@x"}) > 0

@@ -46,8 +46,23 @@ async def test_one_that_is_larger_than_the_memory_works_all_the_same(hand: Hand)
 def test_the_weight_of_a_plan_grows_with_its_steps_and_values() -> None:
     plan = make_plan(load_workflow(definition("x", 10)), None)
     assert weight_of_plan(plan) > BYTES_OF_PLAN + 10 * BYTES_OF_STEP
-    source = f"name: x\nworkflow: [{{step: a, type: python, task: t, args: {{x: '{'y' * 100_000}'}}}}]\n"
-    assert weight_of_plan(make_plan(load_workflow(source), None)) > 100_000
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "name: x\nworkflow: [{step: a, type: python, task: t, args: {x: TEXT}}]\n",
+        "name: x\nworkflow: [{step: a, type: python, task: t, for_each: [TEXT]}]\n",
+        "name: x\nworkflow: [{step: a, type: python, task: t, on_failure: {value: TEXT}}]\n",
+        "name: x\ninput: {a: {description: TEXT}}\nworkflow: [{step: a, type: python, task: t}]\n",
+        "name: x\ninput: {a: {default: TEXT}}\nworkflow: [{step: a, type: python, task: t}]\n",
+        "name: x\noutputs: {a: TEXT}\nworkflow: [{step: a, type: python, task: t}]\n",
+        "name: x\ndescription: TEXT\nworkflow: [{step: a, type: python, task: t}]\n",
+    ],
+)
+def test_the_weight_of_a_plan_counts_every_large_value(source: str) -> None:
+    plan = make_plan(load_workflow(source.replace("TEXT", "y" * 100_000)), None)
+    assert weight_of_plan(plan) > 100_000
 
 
 def test_what_was_not_used_for_longest_goes_first() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Generator
+from typing import TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 from tenax.model.definition import Step, Workflow
 from tenax.policy.advance import Ending, advance, touched_by
 from tenax.policy.plan import Plan, make_plan
+
+T = TypeVar("T")
 
 
 @st.composite
@@ -23,6 +27,15 @@ def graphs(draw) -> tuple[Workflow, dict[str, str]]:
         steps.append(Step(name, "python", {"task": "t:t"}, needs=needs, goal=draw(st.booleans())))
         fates[name] = draw(st.sampled_from(["completed", "completed", "failed", "skipped"]))
     return Workflow("graph", tuple(steps)), fates
+
+
+def _made(work: Generator[None, None, T]) -> T:
+    """Runs a generator to its end. Returns what it returns."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as ended:
+            return ended.value
 
 
 def model(workflow: Workflow, fates: dict[str, str]) -> dict[str, str]:
@@ -46,10 +59,10 @@ def run(plan: Plan, fates: dict[str, str], dice: random.Random) -> dict[str, str
         batch = [queued.pop(dice.randrange(len(queued))) for _ in range(dice.randint(1, len(queued)))]
         endings = [Ending(name, fates[name]) for name in batch]
         states |= {name: fates[name] for name in batch}
-        touched = {name for ending in endings for name in touched_by(plan, ending)}
+        touched = _made(touched_by(plan, endings))
         stored = {name: waiting[name] for name in touched if name in waiting}
         closed = frozenset(name for name in touched if states.get(name) == "unreachable")
-        progress = advance(plan, endings, stored, closed)
+        progress = _made(advance(plan, endings, stored, closed))
         assert not set(progress.unreachable) & set(states), "what has ended is not cut off"
         states |= dict.fromkeys(progress.unreachable, "unreachable")
         waiting |= progress.waiting
@@ -72,5 +85,6 @@ def test_the_cause_of_what_is_cut_off_is_the_step_that_failed():
         Step("b", "python", {}, needs=("a",)),
         Step("c", "python", {}, needs=("b",)),
     ]
-    progress = advance(make_plan(Workflow("w", tuple(steps)), None), [Ending("a", "failed")], {}, frozenset())
+    plan = make_plan(Workflow("w", tuple(steps)), None)
+    progress = _made(advance(plan, [Ending("a", "failed")], {}, ()))
     assert progress.unreachable == {"b": "a", "c": "a"}

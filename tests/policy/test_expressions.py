@@ -106,6 +106,10 @@ def test_values(text, value):
         "n | length",
         "1e308 / 1e-300",
         "n | first",
+        "'1e300' | int",
+        "1e300 | int",
+        "'18446744073709551616' | int",
+        "-18446744073709551615",
     ],
 )
 def test_what_cannot_be_computed(text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 
 import pytest
@@ -104,6 +105,26 @@ def test_the_same_data_costs_the_same():
         compile_expression("data | string", variables=VARIABLES).evaluate({"data": ROWS}, meter)
         spent.add(meter.work)
     assert len(spent) == 1
+
+
+@pytest.mark.parametrize("text", ["data | join", "data | join('-')"])
+def test_the_characters_of_a_text_are_charged_before_they_are_joined(text):
+    lines = 0
+
+    def count(frame, event, _):
+        nonlocal lines
+        lines += event == "line"
+        return count if "/tenax/policy/" in frame.f_code.co_filename else None
+
+    expression = compile_expression(text, variables=VARIABLES)
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        with pytest.raises(EvaluationError, match="units of work"):
+            expression.evaluate({"data": "x" * 5_000}, Meter(work=6_000))
+    finally:
+        sys.settrace(before)
+    assert lines < 200
 
 
 def test_what_a_template_gives_is_bounded():

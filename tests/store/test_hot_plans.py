@@ -124,7 +124,7 @@ STRAIGHTLY: dict[str, Call] = {
     "load_fans": lambda tx, rows, _: fans.load_fans(tx, [(row["execution_id"], "s") for row in rows]),
     "load_steps": lambda tx, rows, _: steps.load_steps(tx, [(row["execution_id"], "a") for row in rows]),
     "load_step_results": lambda tx, rows, _: steps.load_step_results(
-        tx, [(row["execution_id"], "a") for row in rows]
+        tx, [(row["execution_id"], "a") for row in rows], 16_000_000
     ),
     "accept_items": accept_items,
     "under lock": lambda tx, rows, now: ending(rows, now).write(tx),

@@ -17,7 +17,7 @@ from tenax.model.json_text import decode
 from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions import EvaluationError
-from tenax.policy.meter import OUTPUT_LIMIT, WORK_LIMIT, Meter
+from tenax.policy.meter import Budget, Meter
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
@@ -35,9 +35,8 @@ class Assigning:
     plans: Mapping[int, Plan]
     steps: Mapping[int, dict[str, Any]]
     inputs: Mapping[int, dict[str, Any]]
-    work: int = WORK_LIMIT
-    """The budget of one rendering."""
-    output: int = OUTPUT_LIMIT
+    budget: Budget
+    """What each rendering may spend."""
 
     @classmethod
     async def prepare(cls, tx: Connection, core: Core, items: Sequence[LeasedItem]) -> Assigning:
@@ -54,10 +53,12 @@ class Assigning:
             if action.reads_input:
                 readers.add(item.execution_id)
         steps: dict[int, dict[str, Any]] = {}
-        for (execution_id, step), row in (await core.results.load(tx, keys) if keys else {}).items():
+        for (execution_id, step), row in (
+            await core.results.load(tx, keys, core.settings.max_rendered) if keys else {}
+        ).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
         inputs = await core.inputs.load(tx, readers) if readers else {}
-        return cls(core.secret, core.callback_base, plans, steps, inputs, *core.rendering)
+        return cls(core.secret, core.callback_base, plans, steps, inputs, core.rendering)
 
     @classmethod
     def at_hand(cls, core: Core, item: LeasedItem) -> Assigning | None:
@@ -66,7 +67,7 @@ class Assigning:
         if plan is None or (inputs is None and plan.steps[item.step].reads_input):
             return None
         known = {item.execution_id: inputs or {}}
-        return cls(core.secret, core.callback_base, {item.plan_id: plan}, {}, known, *core.rendering)
+        return cls(core.secret, core.callback_base, {item.plan_id: plan}, {}, known, core.rendering)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
         """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""
@@ -85,7 +86,7 @@ class Assigning:
         if template.is_static:
             rendered = template.render({})
         else:
-            rendered = template.render(self._scope(item), Meter(self.work, self.output))
+            rendered = template.render(self._scope(item), Meter(*self.budget))
         key = receipt(self.secret, item.execution_id, item.id)
         # By place: so many names would take three times as long, and there is one of these for each attempt.
         return Assignment(

@@ -9,7 +9,7 @@ from typing import Any
 
 from tenax.engine.assign import receipt
 from tenax.engine.core import Core
-from tenax.engine.late import MAX_LATE_RESULTS, is_same, said_in
+from tenax.engine.late import MAX_LATE_RESULTS, is_same, said_by
 from tenax.engine.settle import settle
 from tenax.engine.wake import announce
 from tenax.errors import NotFound
@@ -141,7 +141,7 @@ async def _late_result(
     earlier = await find_attempt_events(tx, at.execution_id, at.step, at.item, at.attempt)
     if not await _was_there(tx, plan, item, at, earlier):
         raise _nothing_here()
-    said = said_in(outcome)
+    said = await said_by(outcome)
     told = [e for e in earlier if e["type"] in _ENDS or e["type"] == LATE]
     if any(is_same(e, said) for e in told):
         return None

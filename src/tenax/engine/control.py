@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from tenax.engine.core import Core, no_execution
 from tenax.engine.scope import know_inputs
+from tenax.engine.slices import Turns
 from tenax.engine.submit import Start
 from tenax.errors import Conflict
 from tenax.model.changes import ItemAgain, StepRow
@@ -42,7 +43,10 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
         journal = Journal(now)
         data = OperatorData(action="retry_now", actor=actor, reason=reason)
         journal.log(row.id, event(OperatorAction, data=data))
+        turns = Turns()
         for item in items:
+            if turns.over:
+                await turns.give_way()
             compensation = True if item.compensates else UNSET
             moved = RescheduledData(available_at=now, actor=actor, compensation=compensation)
             if item.state == "held":
@@ -82,7 +86,15 @@ async def retry_anew(
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
         plan = await core.plans.one(tx, row.plan_id)
         await know_inputs(tx, [row])
-        done = _kept(plan, await ended_steps(tx, execution_id), undone=row.compensation is not None)
+        ended = await ended_steps(tx, execution_id, core.settings.max_rendered if from_failed else 0)
+        done = await _kept(plan, ended, undone=row.compensation is not None)
+        large = next((step for step in done if step.left_out is not None), None) if from_failed else None
+        if large is not None:
+            raise Conflict(
+                f"step {large.step} has {sum((large.left_out or {}).values()):,} bytes of results, which is more than a new execution can"
+                " take over (`max_rendered`)",
+                remedy="run all of it anew, without `from_failed`",
+            )
         return Start(
             plan=plan,
             plan_id=row.plan_id,
@@ -95,12 +107,15 @@ async def retry_anew(
         )
 
 
-def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
+async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
     """What stays done, in the order of the graph: not what was compensated, and nothing that came after it."""
+    turns = Turns()
     done = {s.step: s for s in ended if s.state in ("completed", "skipped")}
     anew = set(plan.compensated) if undone else set()
     kept: list[StepRow] = []
     for name in topological_order(plan.workflow):
+        if turns.over:
+            await turns.give_way()
         if name not in done or name in anew or anew.intersection(plan.steps[name].step.needs):
             anew.add(name)
         else:

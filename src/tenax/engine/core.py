@@ -18,6 +18,7 @@ from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.bounded import ReportLimits
 from tenax.model.policy import Patch
 from tenax.model.retry_fields import retry_of_settings
+from tenax.policy.meter import Budget
 from tenax.policy.plan import Plan
 from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
@@ -95,6 +96,8 @@ class Core:
         self.database = database
         self.settings = settings
         self.roll = roll
+        self.rendering = Budget(2 * settings.expression_work, settings.max_rendered)
+        """What one rendering may spend: the templates of a step, its `when`, its list, or the outputs of a workflow."""
         share = settings.plan_memory // PLAN_CACHES
         self.named_plans = NamedPlans(self._find_current_workflows, share)
         self.results = ResultCache()
@@ -117,11 +120,6 @@ class Core:
         return ServerRules(
             settings.retries_enabled, settings.poison_after, settings.max_hold, settings.expression_work
         )
-
-    @property
-    def rendering(self) -> tuple[int, int]:
-        """The budget of one rendering: work, and bytes that it gives."""
-        return 2 * self.settings.expression_work, self.settings.max_rendered
 
     @property
     def report_limits(self) -> ReportLimits:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from tenax.engine.scope import know_inputs, load_results, scope_of
+from tenax.engine.slices import Turns
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionCompletedData, ExecutionFailedData, ItemCancelledData
@@ -20,18 +21,21 @@ from tenax.model.events.types import (
 )
 from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
+from tenax.policy.meter import Meter
 from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
 from tenax.store import queue
 from tenax.store.connect import Connection
 from tenax.store.fans import end_unstarted_items
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, OpenItem
+from tenax.store.rows import ExecutionRow, NewItem, OpenItem
 
 if TYPE_CHECKING:
     from tenax.engine.start import Turn
 
 Failure = dict[str, Any]
+FEW = 8
+"""Goals whose results the server itself puts together."""
 
 
 def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failure: Failure) -> None:
@@ -54,14 +58,20 @@ async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[
     if not executions:
         return
     await cancel_items(tx, journal, executions, running_too=False)
+    failed, turns = set(executions), Turns()
+    kept: list[NewItem] = []
     for new in journal.new_items:
-        if new.execution_id in executions:
+        if turns.over:
+            await turns.give_way()
+        if new.execution_id in failed:
             journal.log(new.execution_id, event(ItemCancelled, new.step))
-    journal.new_items = [new for new in journal.new_items if new.execution_id not in executions]
+        else:
+            kept.append(new)
+    journal.new_items = kept
     for explosion in journal.explosions:
-        if explosion.item.execution_id in executions:
+        if explosion.item.execution_id in failed:
             journal.log(explosion.item.execution_id, event(ItemCancelled, explosion.item.step))
-    journal.explosions = [e for e in journal.explosions if e.item.execution_id not in executions]
+    journal.explosions = [e for e in journal.explosions if e.item.execution_id not in failed]
 
 
 async def cancel_items(
@@ -76,12 +86,12 @@ async def cancel_items(
     going = {*journal.ended_items, *_cancel_retries(journal, executions, steps)}
     if not running_too:  # started in this very transaction: it runs elsewhere now, and may finish
         going |= {item.id for item in journal.accepted if item.runs_elsewhere}
-    ended = [
-        item
-        for item in await queue.lock_open_items(tx, executions, running_too=running_too, steps=steps)
-        if item.id not in going
-    ]
+    found = await queue.lock_open_items(tx, executions, running_too=running_too, steps=steps)
+    ended = [item for item in found if item.id not in going]
+    turns = Turns()
     for item in ended:
+        if turns.over:
+            await turns.give_way()
         check("item", item.state, "cancelled")
         journal.ended_items.append(item.id)
         journal.freed_limits += item.limits
@@ -116,27 +126,18 @@ async def _end_unstarted(
     tx: Connection, journal: Journal, executions: Sequence[int], steps: Sequence[str] | None
 ) -> None:
     """Items that never had their turn: they may be many, and one event names them all."""
-    unstarted: dict[tuple[int, str, bool], list[int | None]] = {}
-    for execution_id, step, number, compensates in await end_unstarted_items(tx, executions, steps):
-        unstarted.setdefault((execution_id, step, compensates), []).append(number)
-    for (execution_id, step, compensates), numbers in unstarted.items():
+    unstarted: dict[tuple[int, str, bool], list[tuple[int, int]]] = {}
+    for execution_id, step, compensates, first, last in await end_unstarted_items(tx, executions, steps):
+        items = unstarted.setdefault((execution_id, step, compensates), [])
+        if first is not None and last is not None:
+            items.append((first, last))
+    for (execution_id, step, compensates), items in unstarted.items():
         data = ItemCancelledData(was="waiting")
-        if None not in numbers:
-            items = ranges(n for n in numbers if n is not None)
-            data = ItemCancelledData(was="waiting", count=len(numbers), items=items)
+        if items:
+            count = sum(last - first + 1 for first, last in items)
+            data = ItemCancelledData(was="waiting", count=count, items=items)
         kind = CompensationCancelled if compensates else ItemCancelled
         journal.log(execution_id, event(kind, step, data=data))
-
-
-def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Returns the numbers as ranges, first and last: [(0, 4), (7, 7)]."""
-    found: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return found
 
 
 async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]) -> None:
@@ -148,21 +149,24 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
         for name in (turn.plan.outputs_read if turn.plan.outputs is not None else turn.plan.results)
     ]
     results = await load_results(tx, journal, wanted) if wanted else {}
+    gives_way = Turns()
     await know_inputs(tx, [turn.row for turn in turns if turn.plan.outputs is not None])
     for turn in turns:
-        if _is_gathered(turn.plan):
+        if gives_way.over:
+            await gives_way.give_way()
+        own = {step.step: step for step in turn.ended} if turn.plan.single else results.get(turn.row.id, {})
+        outputs = turn.plan.outputs
+        if _is_gathered(turn.plan) or (outputs is None and any(step.left_out for step in own.values())):
             journal.gathered[turn.row.id] = turn.plan.results
             _complete(journal, turn.row, None)
             continue
-        own = {step.step: step for step in turn.ended} if turn.plan.single else results.get(turn.row.id, {})
-        outputs = turn.plan.outputs
         if outputs is None:
             _complete(
                 journal, turn.row, {name: own[name].result for name in turn.plan.results if name in own}
             )
             continue
         try:
-            rendered = outputs.render(scope_of(turn.row, own.values())).value
+            rendered = outputs.render(scope_of(turn.row, own.values()), Meter(*turn.budget)).value
         except EvaluationError as error:
             message = f"outputs: {error}"
             turn.failure = {"class": "invalid", "reason": "template_error", "message": message}
@@ -171,8 +175,10 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
 
 
 def _is_gathered(plan: Plan) -> bool:
-    """The results of fan-outs may be large: the database puts them together."""
-    return plan.outputs is None and any(plan.steps[name].for_each is not None for name in plan.results)
+    """The results of fan-outs may be large, and so may those of many steps: the database puts them together."""
+    return plan.outputs is None and (
+        len(plan.results) > FEW or any(plan.steps[name].for_each is not None for name in plan.results)
+    )
 
 
 def _complete(

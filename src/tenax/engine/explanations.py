@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tenax.engine.core import Core
+from tenax.engine.slices import Turns
 from tenax.engine.views import event_pages
 from tenax.errors import NotFound
 from tenax.model.execution_views import Event
@@ -48,7 +49,13 @@ async def explain(
         which += [f"step {step}"] if step is not None else []
         raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
     failures = {_attempt_of(e): e.data["failure"] for e in reversed(found) if e.data.get("failure")}
-    return [_explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e))) for e in chosen]
+    explained: list[Explanation] = []
+    turns = Turns()
+    for e in chosen:
+        if turns.over:
+            await turns.give_way()
+        explained.append(_explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e))))
+    return explained
 
 
 def _without_results(e: Event) -> Event:

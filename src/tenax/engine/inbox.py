@@ -81,7 +81,8 @@ async def _apply_endings(
     executions, now = await queue.lock_executions(tx, [message.execution_id for message in messages])
     if now is None:
         return None, ()
-    children = await inbox.ended_children(tx, [message.body["child"] for message in messages])
+    ids = [message.body["child"] for message in messages]
+    children = await inbox.ended_children(tx, ids, core.settings.max_rendered)
     items = {item.id: item for item in await queue.lock_items(tx, [m.body["item"] for m in messages])}
     ended: list[EndedAttempt] = []
     for message in messages:
@@ -104,6 +105,13 @@ async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> Item
 
 def _outcome(child: EndedChild) -> Outcome:
     """A failed child is a failure of its parent's step, with the child's own class and history in the evidence."""
+    if child.state == "completed" and child.result_size is not None:
+        message = (
+            f"the result of child execution {child.id} has {child.result_size:,} bytes, which is more than its parent can take"
+            " (`max_rendered`); let its `outputs` give less"
+        )
+        facts = Facts(failure_class="invalid", reason="result_too_large", message=message)
+        return Outcome("failed", facts=facts)
     if child.state == "completed":
         return Outcome("succeeded", child.result)
     failure = child.failure or {}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 from tenax.engine.core import Core
-from tenax.model.bounded import digest_of, late_data
+from tenax.engine.slices import LARGE, give_way_after
+from tenax.model.bounded import Said, digest_of, in_order, late_data
 from tenax.model.classify import classify
 from tenax.model.events import event
 from tenax.model.events.types import LateResult
@@ -52,7 +54,7 @@ async def answer_late(
     journal = Journal(now)
     answers: dict[tuple[int, str], ReportAnswer] = {}
     for r in late:
-        said = said_in(r.outcome, believed)
+        said = await said_by(r.outcome, believed)
         earlier = known.setdefault(r.token, [])
         same = next((told for told in earlier if is_same(told.event, said)), None)
         if same is not None:
@@ -80,8 +82,8 @@ def _is_worth_recording(late: Report, earlier: Sequence[Told]) -> bool:
     return [told.event["type"] for told in earlier].count("late_result") < MAX_LATE_RESULTS
 
 
-def said_in(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> Event:
-    """Returns what an outcome says, in the form in which events store it: the status, and the result or the failure."""
+async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> Said:
+    """Returns what an outcome says. A large one is worked through in pieces, with turns for others between them."""
     said: dict[str, Any] = {"status": outcome.status}
     if outcome.status == "succeeded" or outcome.result is not None:
         said["result"] = outcome.result
@@ -91,14 +93,19 @@ def said_in(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = No
     if outcome.after is not None:
         said["after"] = outcome.after
     stored: dict[str, Any] = decode(encode(said))
-    return stored
+    text = in_order(stored)
+    if len(text) <= LARGE:
+        return Said(stored, digest_of(text))
+    await give_way_after(len(text))
+    return Said(stored, await asyncio.to_thread(digest_of, text))  # which lets others compute meanwhile
 
 
-def is_same(recorded: Event, said: Event) -> bool:
+def is_same(recorded: Event, late: Said) -> bool:
     """Returns whether this event records exactly what the report, or the callback, says."""
-    data, status = recorded.get("data", {}), said["status"]
+    data, said = recorded.get("data", {}), late.body
     if "digest" in data:
-        return bool(data["digest"] == digest_of(said))
+        return bool(data["digest"] == late.digest)
+    status = said["status"]
     kind = data.get("how", recorded["type"])  # of a compensation's error, `how` says what it was
     known = data.get("status") if kind == "late_result" else _STATUSES.get(kind)
     failure = data.get("failure") or {}
@@ -127,7 +134,7 @@ def _attempt_of(e: Event) -> tuple[Any, ...]:
     return (e.get("step"), e.get("item"), e.get("attempt"))
 
 
-def _late_result(late: Report, said: Event, item: ItemRow | None, limit: int) -> Event:
+def _late_result(late: Report, said: Said, item: ItemRow | None, limit: int) -> Event:
     data = late_data(said, limit)
     if item is not None and item.compensates:
         data["compensation"] = True

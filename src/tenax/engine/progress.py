@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from tenax.engine.endings import Failure, cancel_waiting, fail_execution, failure_of, render_results
 from tenax.engine.scope import load_results, scope_for
+from tenax.engine.slices import Turns, in_slices
 from tenax.engine.start import Turn, start_steps, template_failure
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -15,6 +17,7 @@ from tenax.model.events.data import StepCompletedData, StepFailedData, Unreachab
 from tenax.model.events.types import StepCompleted, StepFailedTerminal, StepUnreachable
 from tenax.policy.advance import Ending, EndState, advance, touched_by
 from tenax.policy.expressions import EvaluationError
+from tenax.policy.meter import Meter
 from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -58,12 +61,13 @@ async def _forgive(tx: Connection, journal: Journal, turn: Turn, step: StepRow) 
     journal.step(step)
     step = (await load_results(tx, journal, [(turn.row.id, step.step)]))[turn.row.id][step.step]
     try:
-        value = planned.value.render(await scope_for(tx, journal, turn.row, planned.value_reads)).value
+        scope = await scope_for(tx, journal, turn.row, planned.value_reads)
+        value = planned.value.render(scope, Meter(*turn.budget)).value
     except EvaluationError as error:
         return _unforgiven(journal, turn, step, f"`on_failure` of step {step.step}: {error}")
     data = StepCompletedData(attempts=step.attempts, result=value, on_failure="value")
     journal.log(turn.row.id, event(StepCompleted, step.step, data=data))
-    return replace(step, state="completed", result=value)
+    return replace(_with_result(step, value), state="completed")
 
 
 def _unforgiven(journal: Journal, turn: Turn, step: StepRow, message: str) -> StepRow:
@@ -83,26 +87,31 @@ async def _advance_graph(tx: Connection, journal: Journal, turn: Turn, states: d
     ended = {step.step: step for step in turn.ended}
     # What is carried over ends together with what it needs: that must not start it.
     closed = {step for step, stored in states.items() if stored.state != "pending"} | ended.keys()
+    turns = Turns()
     while fresh:
         for step in fresh:
+            if turns.over:
+                await turns.give_way()
             journal.step(step)
             if _end_state(turn, step) == "failed" and step.step in plan.goals and turn.failure is None:
                 turn.failure = failure_of(step)
         await _lend_results(tx, journal, turn, fresh)
-        progress = advance(
-            plan, [Ending(s.step, _end_state(turn, s)) for s in fresh], waiting, frozenset(closed)
-        )
+        progress = await in_slices(advance(plan, _endings(turn, fresh), waiting, closed))
         for name in progress.ready:
             check("step", _state_of(name, states, ended), "queued")
         for name in progress.unreachable:
             check("step", _state_of(name, states, ended), "unreachable")
+        if turns.over:
+            await turns.give_way()
         waiting |= progress.waiting
         closed |= progress.unreachable.keys()
         row.open_steps -= len(fresh) + len(progress.unreachable)
-        _cut_off(journal, turn, progress.unreachable, ended)
+        await _cut_off(journal, turn, progress.unreachable, ended)
         for name, left in progress.waiting.items():
             if left > 0 and name not in closed:
                 journal.step(StepRow(row.id, name, "pending", left))
+        if turns.over:
+            await turns.give_way()
         started = await start_steps(tx, journal, turn, progress.ready) if turn.failure is None else []
         fresh = [await _forgive(tx, journal, turn, step) for step in started]
         turn.ended.extend(fresh)
@@ -121,12 +130,11 @@ def _state_of(name: str, states: dict[str, StepRow], ended: dict[str, StepRow]) 
 
 async def _stored_states(tx: Connection, graphs: Sequence[Turn]) -> dict[int, dict[str, StepRow]]:
     """By execution, the stored states of the steps that what has ended may touch."""
-    keys = {
+    keys = [
         (turn.row.id, name)
         for turn in graphs
-        for step in turn.ended
-        for name in touched_by(turn.plan, Ending(step.step, _end_state(turn, step)))
-    }
+        for name in await in_slices(touched_by(turn.plan, _endings(turn, turn.ended)))
+    ]
     found: dict[int, dict[str, StepRow]] = {}
     for (execution_id, name), row in (await load_steps(tx, sorted(keys)) if keys else {}).items():
         found.setdefault(execution_id, {})[name] = row
@@ -137,10 +145,11 @@ async def _load_missing(
     tx: Connection, turn: Turn, fresh: Sequence[StepRow], waiting: dict[str, int], closed: set[str]
 ) -> None:
     """The counters behind steps that were skipped just now."""
+    if not fresh:
+        return
     keys = [
         (turn.row.id, name)
-        for step in fresh
-        for name in touched_by(turn.plan, Ending(step.step, _end_state(turn, step)))
+        for name in await in_slices(touched_by(turn.plan, _endings(turn, fresh)))
         if name not in waiting and name not in closed
     ]
     for (_, name), stored in (await load_steps(tx, keys) if keys else {}).items():
@@ -151,21 +160,52 @@ async def _load_missing(
 
 async def _lend_results(tx: Connection, journal: Journal, turn: Turn, fresh: Sequence[StepRow]) -> None:
     """What a fallback gives is also the result of the step that it stands in for."""
+    turns = Turns()
     for step in fresh:
+        if turns.over:
+            await turns.give_way()
         failed = turn.plan.steps[step.step].fallback_of
         while failed is not None and step.state == "completed":
             rows = await load_results(tx, journal, [(turn.row.id, step.step), (turn.row.id, failed)])
             own = rows[turn.row.id]
-            journal.step(replace(own[failed], result=own[step.step].result, stored=False))
+            _lend(journal, own[step.step], own[failed])
             failed = turn.plan.steps[failed].fallback_of
 
 
-def _cut_off(journal: Journal, turn: Turn, unreachable: dict[str, str], ended: dict[str, StepRow]) -> None:
+def _lend(journal: Journal, lender: StepRow, failed: StepRow) -> None:
+    """Gives a result to the step that has failed. One that is too large to be read is copied in the table."""
+    size = (lender.left_out or {}).get("result")
+    lent = replace(_with_result(failed, lender.result), stored=False)
+    if size is None:
+        journal.step(lent)
+        return
+    key = (failed.execution_id, failed.step)
+    lent.left_out = {**(lent.left_out or {}), "result": size}
+    (journal.steps if key in journal.steps else journal.read_results)[key] = lent
+    journal.lent.append((failed.execution_id, lender.step, failed.step))
+
+
+def _with_result(step: StepRow, result: Any) -> StepRow:
+    """Returns the step with another result: that its own was too large means nothing any more."""
+    left_out = {name: size for name, size in (step.left_out or {}).items() if name != "result"}
+    return replace(step, result=result, left_out=left_out or None)
+
+
+async def _cut_off(
+    journal: Journal, turn: Turn, unreachable: dict[str, str], ended: dict[str, StepRow]
+) -> None:
+    turns = Turns()
     for name, cause in unreachable.items():
+        if turns.over:
+            await turns.give_way()
         journal.log(turn.row.id, event(StepUnreachable, name, data=UnreachableData(cause=cause)))
         journal.step(StepRow(turn.row.id, name, "unreachable", failure={"cause": cause}))
         if name in turn.plan.goals and turn.failure is None:
             turn.failure = failure_of(ended[cause])
+
+
+def _endings(turn: Turn, steps: Sequence[StepRow]) -> list[Ending]:
+    return [Ending(step.step, _end_state(turn, step)) for step in steps]
 
 
 def _end_state(turn: Turn, step: StepRow) -> EndState:

@@ -111,7 +111,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
         plan = await core.plans.one(tx, row.plan_id)
         if not _is_missing_something(plan, seen):
             return False
-        journal = Journal(now)
+        journal = Journal(now, most_read=core.settings.max_rendered)
         if row.failing:
             journal.failing[row.id] = row
             await write(tx, core, journal)
@@ -124,7 +124,7 @@ async def _repair(core: Core, execution_id: int) -> bool:
         _log.warning(
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )
-        await _rebuild(tx, journal, Turn(row, plan), state, seen.live, core.settings)
+        await _rebuild(tx, journal, Turn(row, plan, core.rendering), state, seen.live, core.settings)
         await write(tx, core, journal)
     return True
 
@@ -143,7 +143,7 @@ async def _rebuild(
     """
     row, plan = turn.row, turn.plan
     over = {name: _ended(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
-    stored = {step.step for step in await ended_steps(tx, row.id)}
+    stored = {step.step for step in await ended_steps(tx, row.id, most=0)}
     for ended in over.values():
         if not plan.single and ended.step not in stored:
             journal.step(ended)

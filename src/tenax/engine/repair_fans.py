@@ -68,9 +68,9 @@ async def _repair(core: Core, key: StepKey) -> bool:
         rows, now = await queue.lock_executions(tx, [key[0]])
         if now is None or not rows[key[0]].open or key not in await find_broken_fans(tx):
             return False
-        row, journal = rows[key[0]], Journal(now)
+        row, journal = rows[key[0]], Journal(now, most_read=core.settings.max_rendered)
         plan = await core.plans.one(tx, row.plan_id)
-        turn, fan = Turn(row, plan), (await load_fans(tx, [key]))[key]
+        turn, fan = Turn(row, plan, core.rendering), (await load_fans(tx, [key]))[key]
         await _mend(tx, journal, turn, fan, core.settings, "the items of a fan-out did not fit its counters")
         await close_fans(tx, journal, lambda _: turn, [fan])
         if turn.ended:
@@ -121,7 +121,7 @@ async def _restore(
     if not missing:
         return 0
     planned = turn.plan.steps[fan.step]
-    elements = await list_of(tx, journal, turn.row, planned)
+    elements = await list_of(tx, journal, turn, planned)
     step = fold(await get_events(tx, turn.row.id), list(turn.plan.steps)).steps[fan.step]
     created_at = moment(step.enqueued_at) or journal.now
     keeps = planned.compensation is not None

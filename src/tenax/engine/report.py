@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from msgspec import Raw
+from msgspec.structs import replace
+
 from tenax.engine.core import Core
 from tenax.engine.late import answer_late
 from tenax.engine.settle import settle
-from tenax.engine.slices import Turns
+from tenax.engine.slices import LARGE, Turns
 from tenax.engine.wake import Settled, announce
 from tenax.model.belief import believed_reports
 from tenax.model.changes import ItemAgain, Run, StepRow
@@ -230,11 +233,13 @@ def _retried(made: Transition, again: ItemAgain) -> Change:
 def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
     """The step has completed: the one step behind it is queued, or the execution is complete."""
     item, follower, result = made.item, plan.strides[step.step].next, step.result
-    kept = None if plan.single or result is None else encode(result)
+    told = None if result is None else encode(result)
+    if told is not None and len(told) > LARGE:  # to encode it again for its event would take as long
+        made.events[0]["data"] = replace(made.events[0]["data"], result=Raw(told.encode()))
     if follower is None:
         check("execution", "running", "completed")
         expects: Expects = "last_step"
-        whole, then, queued = encode({step.step: result}), EXECUTION_COMPLETED, None
+        whole, then, queued = f"{{{encode(step.step)}:{told or 'null'}}}", EXECUTION_COMPLETED, None
     else:
         expects, whole, then, queued = (
             "more_steps",
@@ -244,7 +249,7 @@ def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
         )
     return Change(
         item.id, item.lease_token, item.execution_id, expects, None, None, None, None, None, None, None, None, None,
-        None, not plan.single, kept, whole, encode([*made.events, then]), queued,
+        None, not plan.single, None if plan.single else told, whole, encode([*made.events, then]), queued,
     )  # fmt: skip
 
 

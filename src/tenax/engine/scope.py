@@ -7,6 +7,7 @@ from typing import Any
 
 from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
+from tenax.policy.values import LeftOut
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.queue import load_inputs
@@ -41,7 +42,9 @@ async def load_results(
     unread = [key for key in keys if key not in journal.steps and key not in known]
     if unread:
         known |= {
-            key: row for key, row in (await load_step_results(tx, unread)).items() if row.state != "pending"
+            key: row
+            for key, row in (await load_step_results(tx, unread, journal.most_read)).items()
+            if row.state != "pending"
         }
     for key in keys:
         row = journal.steps.get(key) or known.get(key)
@@ -60,10 +63,22 @@ def scope_of(row: ExecutionRow, steps: Iterable[StepRow]) -> dict[str, Any]:
 
 def step_scope(step: StepRow) -> dict[str, Any]:
     """What templates see of a step that has ended."""
-    return {
+    seen = {
         "status": step.state,
         "result": step.result,
         "failure": step.failure,
         "failures": step.failures or [],
         "attempts": step.attempts,
     }
+    if step.left_out is not None:
+        seen |= {name: LeftOut(name, too_large(step, name)) for name in step.left_out}
+    return seen
+
+
+def too_large(step: StepRow, name: str = "result") -> str:
+    """Says that a result, or a list of failures, is too large for a template."""
+    size = (step.left_out or {})[name]
+    return (
+        f"`steps.{step.step}.{name}` has {size:,} bytes, which is more than a template may read (`max_rendered`); "
+        "let the items of a fan-out return references to large data"
+    )

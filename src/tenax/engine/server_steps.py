@@ -105,12 +105,12 @@ async def _start_batch(core: Core, found: Sequence[Found], *, patient: bool) -> 
         if now is None:
             return 0, []
         items = await queue.lock_server_items(tx, [item_id for item_id, _ in found])
-        batch = _Batch(tx, core, Journal(now), executions, patient)
+        journal = Journal(now, most_read=core.settings.max_rendered)
+        batch = _Batch(tx, core, journal, executions, patient)
         await batch.prepare(items)
         for item in items:
             await batch.start(item)
         await settle(tx, core, batch.journal, executions, batch.ended)
-    journal = batch.journal
     core.hub.announce(
         ready=journal.ready or batch.children,
         server_steps=journal.server_ready or batch.children,

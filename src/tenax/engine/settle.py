@@ -37,6 +37,7 @@ async def settle(
     ended: Sequence[EndedAttempt],
 ) -> list[Decision]:
     """Decides on each ended attempt and writes all that follows. The executions are locked, and so are the items."""
+    journal.most_read = core.settings.max_rendered
     plans = await core.plans.load(tx, {attempt.item.plan_id for attempt in ended})
     keys = {fan_key(attempt.item) for attempt in ended if attempt.item.item_no is not None}
     fans = await load_fans(tx, sorted(keys)) if keys else {}
@@ -67,7 +68,7 @@ class _Settling:
 
     def turn(self, execution_id: int) -> Turn:
         row = self.executions[execution_id]
-        return self.turns.setdefault(execution_id, Turn(row, self.plans[row.plan_id]))
+        return self.turns.setdefault(execution_id, Turn(row, self.plans[row.plan_id], self.core.rendering))
 
     def settle(self, ended: EndedAttempt) -> Decision:
         item = ended.item

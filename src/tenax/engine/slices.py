@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Generator
-from time import perf_counter
 from typing import TypeVar
 
-SLICE = 0.01
-"""Seconds of work after which the loop is given back."""
+from tenax.store.turns import SLICE, Turns, give_way
+
+__all__ = ["LARGE", "SLICE", "Turns", "give_way_after", "in_slices"]
+
+LARGE = 1_000_000
+"""Bytes whose handling (to copy, search or encode them once) takes a good part of a slice."""
 
 T = TypeVar("T")
 
 
-class Turns:
-    """Gives the loop back where this work has held it for a slice. For loops over what others have sent."""
-
-    __slots__ = ("_until",)
-
-    def __init__(self) -> None:
-        self._until = perf_counter() + SLICE
-
-    @property
-    def over(self) -> bool:
-        return perf_counter() > self._until
-
-    async def give_way(self) -> None:
-        await asyncio.sleep(0)
-        self._until = perf_counter() + SLICE
+async def give_way_after(size: int) -> None:
+    """Gives the loop back between two passes over so many bytes, if these are many."""
+    if size > LARGE:
+        await give_way()
 
 
 async def in_slices(work: Generator[None, None, T]) -> T:

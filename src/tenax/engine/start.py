@@ -20,6 +20,7 @@ from tenax.model.events.parts import ItemCounts
 from tenax.model.events.types import StepCompleted, StepEnqueued, StepFailedTerminal, StepSkipped
 from tenax.model.json_text import encode
 from tenax.policy.expressions import EvaluationError
+from tenax.policy.meter import Budget, Meter
 from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_limit_name
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.policy.values import as_text, truth
@@ -31,6 +32,8 @@ MOST_ITEMS = 1_000_000
 """In one fan-out."""
 KEY_SHOWN = 200
 """Characters of a key of `concurrency`."""
+WORK_PER_KEY = 1_000
+"""Units of work that each item of a fan-out adds to what all their keys may take. `{{ item.customer }}` takes 16 and its length."""
 CROWD_ITEMS = 10
 CROWD_STEPS = 50
 """A fan-out of more items, or a graph of more steps, is a crowd: its items take turns with those of others."""
@@ -42,6 +45,8 @@ class Turn:
 
     row: ExecutionRow
     plan: Plan
+    budget: Budget
+    """What each of its renderings may spend."""
     ended: list[StepRow] = field(default_factory=list)
     failure: Failure | None = None
     """Why the execution fails, once it does."""
@@ -87,7 +92,7 @@ async def _start(tx: Connection, journal: Journal, turn: Turn, planned: PlannedS
     if planned.when is not None:
         scope = await scope_for(tx, journal, row, planned.when_reads)
         with _blamed_on(f"`when` of step {name}"):
-            wanted = truth(planned.when.evaluate(scope))
+            wanted = truth(planned.when.evaluate(scope, Meter(*turn.budget)))
         if not wanted:
             return _skip(journal, row, name, SkippedData(when=planned.step.when or UNSET))
     if planned.for_each is not None:
@@ -131,19 +136,25 @@ async def keys_of(
     scope = await scope_for(tx, journal, turn.row, planned.concurrency_reads)
     name = action_limit_name(turn.plan.workflow.name, planned.step)
     keys: list[str] = []
+    most = left = turn.budget.work + WORK_PER_KEY * (len(elements) - 1)
     turns = Turns()
     with _blamed_on(f"the `key` of `concurrency` of step {planned.step.name}"):
         for index, element in elements:
             if turns.over:
                 await turns.give_way()
-            value = template.render({**scope, "item": element, "index": index}).value
-            keys.append(f"{name}:{_key_text(value)}")
+            meter = Meter(*turn.budget)
+            text = as_text(template.render({**scope, "item": element, "index": index}, meter).value)
+            left -= meter.work_limit - meter.work + len(text)
+            if left < 0:
+                raise EvaluationError(
+                    f"for {len(elements):,} items it takes more than {most:,} units of work (`expression_work`)"
+                )
+            keys.append(f"{name}:{_key_text(text)}")
     return keys
 
 
-def _key_text(value: Any) -> str:
+def _key_text(text: str) -> str:
     """Long keys are known by their hash: they are in indexes."""
-    text = as_text(value)
     return text if len(text) <= KEY_SHOWN else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
@@ -165,7 +176,7 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
 async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:
     """One item for each element of the list. An empty list is complete at once."""
     row, step = turn.row, planned.step
-    elements = await list_of(tx, journal, row, planned)
+    elements = await list_of(tx, journal, turn, planned)
     if not elements:
         data = StepCompletedData(attempts=0, result=[], items=ItemCounts(total=0, succeeded=0, failed=0))
         journal.log(row.id, event(StepCompleted, step.name, data=data))
@@ -175,7 +186,8 @@ async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: Planned
     tolerated = step.tolerate.allowed(total) if step.tolerate is not None else 0
     item = spread_item(turn, planned, total)
     keys = await keys_of(tx, journal, turn, planned, list(enumerate(elements)))
-    journal.explosions.append(Explosion(item, encode(elements), at_once, tolerated, keys))
+    key_list = None if keys is None else encode(keys)
+    journal.explosions.append(Explosion(item, encode(elements), at_once, tolerated, key_list))
     enqueued = EnqueuedData(items=total, parallelism=step.parallelism)
     journal.log(row.id, event(StepEnqueued, step.name, data=enqueued))
     return None
@@ -192,12 +204,12 @@ def spread_item(turn: Turn, planned: PlannedStep, total: int) -> NewItem:
     return item
 
 
-async def list_of(tx: Connection, journal: Journal, row: ExecutionRow, planned: PlannedStep) -> list[Any]:
+async def list_of(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> list[Any]:
     """The elements of a fan-out: found once, when the step starts."""
     assert planned.for_each is not None
-    scope = await scope_for(tx, journal, row, planned.for_each_reads)
+    scope = await scope_for(tx, journal, turn.row, planned.for_each_reads)
     with _blamed_on(f"`for_each` of step {planned.step.name}"):
-        elements = planned.for_each.render(scope).value
+        elements = planned.for_each.render(scope, Meter(*turn.budget)).value
         if not isinstance(elements, list):
             raise EvaluationError(f"it must give a list, not {_kind(elements)}")
         if len(elements) > MOST_ITEMS:

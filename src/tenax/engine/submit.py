@@ -16,6 +16,7 @@ from tenax.engine.compensation import write
 from tenax.engine.core import Core
 from tenax.engine.lease import Dispatcher, Parked
 from tenax.engine.progress import advance_executions
+from tenax.engine.slices import Turns
 from tenax.engine.start import CROWD_STEPS, Turn, start_steps
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -30,6 +31,7 @@ from tenax.model.events.types import (
 )
 from tenax.model.json_text import decode, encode
 from tenax.model.wire import LeaseRequest, Submitted
+from tenax.policy.meter import Budget
 from tenax.policy.offers import Candidate
 from tenax.policy.plan import Plan
 from tenax.store.claims import new_tokens
@@ -180,7 +182,7 @@ async def _insert(
 
     `parked`: the request that the only item goes to.
     """
-    journal = Journal(now)
+    journal = Journal(now, most_read=core.settings.max_rendered)
     rows: list[NewExecution] = []
     for number, start in new:
         parent = start.parent
@@ -189,7 +191,7 @@ async def _insert(
             start.original_execution, now, None, parent.execution_id if parent is not None else None,
             lane=parent.lane if parent is not None else 0, input=start.input,
         )  # fmt: skip
-        await _begin(tx, journal, row, start)
+        await _begin(tx, journal, row, start, core.rendering)
         rows.append(_new_execution(row, start))
     if parked is not None:
         _lease_at_once(journal, parked.request)
@@ -244,14 +246,17 @@ def _started(start: Start) -> ExecutionStartedData:
     )  # fmt: skip
 
 
-async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start) -> None:
+async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Budget) -> None:
     """The first events, and the first items: the steps that wait for nothing, or only for what is carried over."""
     plan = start.plan
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))
     if start.operator is not None:
         journal.log(row.id, event(OperatorAction, data=start.operator))
-    turn = Turn(row, plan)
+    turn = Turn(row, plan, budget)
+    turns = Turns()
     for step in start.carried:
+        if turns.over:
+            await turns.give_way()
         kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
         if step.state == "completed":
             kept["result"] = step.result

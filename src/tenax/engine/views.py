@@ -13,12 +13,15 @@ from msgspec import structs
 
 from tenax.engine.core import Core, no_execution
 from tenax.engine.nets import DECIDES_HOLDS, held_steps
+from tenax.engine.slices import Turns
 from tenax.engine.waiting_at import NOTHING, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
+from tenax.model.changes import StepRow
 from tenax.model.events import timestamp
-from tenax.model.execution_views import Child, Event, Execution, News, Parent, StandIn, Step
+from tenax.model.execution_views import Child, Event, Execution, News, Parent, StandIn, Step, left_out
 from tenax.model.fan_out_state import fan_out_status
 from tenax.model.findings import suggest
+from tenax.model.json_text import encode
 from tenax.model.state import ExecutionState, apply, fold
 from tenax.model.views import ExecutionSummary, ItemInfo, Standing, Tree
 from tenax.policy.plan import Plan, PlannedStep
@@ -27,38 +30,39 @@ from tenax.store.connect import Connection
 from tenax.store.events import find_log_place, get_events_page, get_new_events, get_step_level_events
 from tenax.store.executions import Relative, StoredExecution
 from tenax.store.fans import ItemsOfFan, count_items, list_items
-from tenax.store.steps import load_step_results
+from tenax.store.steps import load_within
 
 ITEMS_FOLDED = 1000
 """Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
+SMALL = 1000
+"""Bytes of a result that is shown whatever else there is."""
+IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
 CHILDREN_SHOWN = 100
 NODES_SHOWN = 500
 
 
 async def get(core: Core, execution_id: int) -> Execution:
     """One execution with its steps, folded from its events."""
+    most = core.settings.max_rendered
     async with core.transaction() as tx:
-        row = await _known(tx, execution_id)
+        row = await _known(tx, execution_id, most)
         plan = await core.plans.one(tx, row.plan_id)
         fans = await count_items(tx, execution_id) if not plan.single else {}
         many = sum(fan.total for fan in fans.values()) > ITEMS_FOLDED
-        told = await _fold(tx, execution_id, plan, with_items=not many)
-        keys = [(execution_id, step) for step, fan in fans.items() if fan.total <= ITEMS_FOLDED]
-        # What a fallback has lent to the step that failed is in no event of that step.
-        keys += [
-            (execution_id, name)
-            for name, step in plan.steps.items()
-            if not step.is_final and name not in fans
-        ]
-        results = await load_step_results(tx, keys) if keys else {}
+        told = await _fold(tx, execution_id, plan, most, with_items=not many)
+        results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fans)], most)
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
         waiting_at = await steps_waiting_at(tx, core, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, told.holds.values()) if row.open else {}
     steps: dict[str, Step] = {}
+    family = _by_step(children)
+    turns = Turns()
     for name, planned in plan.steps.items():
+        if turns.over:
+            await turns.give_way()
         shown = told.state.steps[name].shown()
         if (ended := results.get((execution_id, name))) is not None:
-            shown |= {"result": ended.result, "failures": ended.failures}
+            shown |= {"result": ended.result, "failures": ended.failures, **_left_out(ended)}
         if many and name in fans:
             shown |= _counted(fans[name], shown["status"], is_open=row.open)
         if shown["max_attempts"] is None:
@@ -67,7 +71,7 @@ async def get(core: Core, execution_id: int) -> Execution:
         steps[name] = Step(
             **shown,
             **_of_plan(plan, planned),
-            children=[_child(child) for child in children if child.parent_step == name],
+            children=[_child(child) for child in family.get(name, ())],
             unserved=at.unserved,
             limited=at.limited,
             held=held.get(name),
@@ -78,7 +82,7 @@ async def get(core: Core, execution_id: int) -> Execution:
         workflow=row.workflow,
         version=row.version,
         input=row.input or {},
-        result=row.result,
+        result=row.result if row.result_size is None else left_out(row.result_size, IN_PARTS),
         failure=row.failure,
         key=row.submit_key,
         retry_of=row.retry_of,
@@ -94,8 +98,28 @@ async def get(core: Core, execution_id: int) -> Execution:
     )
 
 
-async def _known(tx: Connection, execution_id: int) -> StoredExecution:
-    row = await executions.get_execution(tx, execution_id)
+def _in_tables(plan: Plan, fans: Mapping[str, ItemsOfFan]) -> list[str]:
+    """Finds the steps whose results are in the tables: what a fallback has lent to the step that failed is in no event of that step."""
+    small = [step for step, fan in fans.items() if fan.total <= ITEMS_FOLDED]
+    return small + [name for name, step in plan.steps.items() if not step.is_final and name not in fans]
+
+
+def _by_step(children: Sequence[Relative]) -> dict[str | None, list[Relative]]:
+    found: dict[str | None, list[Relative]] = {}
+    for child in children:
+        found.setdefault(child.parent_step, []).append(child)
+    return found
+
+
+def _left_out(step: StepRow) -> dict[str, Any]:
+    """Returns what is shown in the places of a step's values that are too large."""
+    where = f"the items have it: `tenax items {step.execution_id} {step.step}`, GET /v1/executions/{step.execution_id}/steps/{step.step}/items"
+    return {name: left_out(size, where) for name, size in (step.left_out or {}).items()}
+
+
+async def _known(tx: Connection, execution_id: int, most: int = 0) -> StoredExecution:
+    """Finds an execution. A result of more than `most` bytes is left out."""
+    row = await executions.get_execution(tx, execution_id, most)
     if row is None:
         raise no_execution(execution_id)
     return row
@@ -110,26 +134,40 @@ class _Folded:
     holds: dict[str | None, Event] = field(default_factory=dict)
     """The last event of each step that decided to hold something."""
 
-    def add(self, events: Iterable[Event]) -> None:
+    async def add(self, events: Iterable[Event], room: int | None = None) -> None:
+        """Adds events, of which the large results may have so many bytes together. None: they are known to be few."""
+        turns = Turns()
         for event in events:
+            if turns.over:
+                await turns.give_way()
+            if room is not None and (size := len(encode(event.data.get("result")))) > SMALL:
+                if size <= room:
+                    room -= size
+                else:
+                    event.data["result"] = left_out(size)
             apply(self.state, event)
             self.last_seq = event.seq
             if event.type in DECIDES_HOLDS:
                 self.holds[event.step] = event
 
 
-async def _fold(tx: Connection, execution_id: int, plan: Plan, *, with_items: bool) -> _Folded:
-    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted."""
+async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
+    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted.
+
+    Once `most` bytes have been read, so are further large results.
+    """
     folded = _Folded(fold((), list(plan.steps)))
     if not with_items:
-        folded.add(await get_step_level_events(tx, execution_id))
+        await folded.add(await get_step_level_events(tx, execution_id, most))
         return folded
     place = await find_log_place(tx, execution_id)
+    before = 0
     while True:
         page, place = await get_events_page(tx, execution_id, place)
         if not page:
             return folded
-        folded.add(page)
+        await folded.add(page, None if place.size <= most else max(0, most - before))
+        before = place.size
 
 
 def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
@@ -191,10 +229,11 @@ async def items(
             raise NotFound(f"execution {execution_id} has no step {step!r}{suggest(step, plan.steps)}")
         if plan.steps[step].for_each is None:
             raise Conflict(f"step {step} has no `for_each`: it is one item, and `tenax show` has it all")
-        most = plan.steps[step].policy.policy.max_attempts
+        attempts = plan.steps[step].policy.policy.max_attempts
         return await list_items(
-            tx, execution_id, step, states=states, after=after, limit=limit, max_attempts=most
-        )
+            tx, execution_id, step, states=states, after=after, limit=limit, max_attempts=attempts,
+            most=core.settings.max_rendered,
+        )  # fmt: skip
 
 
 async def tree(core: Core, execution_id: int) -> Tree:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from tenax.model.definition import Step
 from tenax.model.json_text import encode
 from tenax.policy.plan import Plan
 
@@ -67,8 +68,15 @@ class Weighted(Generic[K, V]):
             self.weight -= self._kept.pop(key)[1]
 
 
+def _texts_of(step: Step) -> tuple[Any, ...]:
+    """Returns the parts of a step that may be as large as its author likes."""
+    return step.spec, step.when, step.for_each, step.retry, step.on_failure, step.labels
+
+
 def weight_of_plan(plan: Plan) -> int:
     """Returns about how many bytes a plan takes in memory."""
-    actions = plan.actions.values()
-    values = sum(len(encode(action.step.spec)) for action in actions)
+    actions, workflow = plan.actions.values(), plan.workflow
+    declared = [(one.schema, one.default) for one in workflow.inputs.values()]
+    values = len(encode((declared, workflow.outputs, workflow.description)))
+    values += sum(len(encode(_texts_of(action.step))) for action in actions)
     return BYTES_OF_PLAN + BYTES_OF_STEP * len(actions) + BYTES_OF_VALUE * values

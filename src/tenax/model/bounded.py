@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,8 @@ LONGEST_NAME = 200
 MOST_BASES = 50
 """Base classes of an exception."""
 
-_sorted = msgspec.json.Encoder(order="sorted").encode
+in_order = msgspec.json.Encoder(order="sorted").encode
+"""Encodes a value so that the same value is always the same text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +114,22 @@ def _child(child: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
     return None if child is None or len(encode(child)) > limit else child
 
 
-def digest_of(said: Mapping[str, Any]) -> str:
-    """Returns the SHA-256 of what a report or callback says, by which the same one is known again."""
-    return hashlib.sha256(_sorted(said)).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a report or a callback says, in the form in which events store it: the status, and the result or the failure."""
+
+    body: dict[str, Any]
+    digest: str
+    """By which the same one is known again."""
 
 
-def late_data(said: Mapping[str, Any], limit: int) -> dict[str, Any]:
+def digest_of(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def late_data(late: Said, limit: int) -> dict[str, Any]:
     """Returns what is recorded of a late report: all of it with its digest, or its beginning if it is longer than the limit."""
-    digest = {"digest": digest_of(said)}
+    said, digest = late.body, {"digest": late.digest}
     text = encode({name: said[name] for name in ("result", "failure") if name in said})
     if len(text) <= limit:
         return {**said, **digest}

@@ -89,3 +89,5 @@ class StepRow(msgspec.Struct, gc=False):
     """Of a fan-out: what its failed items failed with."""
     stored: bool = False
     """It is in its table already: the result of a fan-out is put together there."""
+    left_out: dict[str, int] | None = None
+    """What is too large to be read (`result`, `failures`), and its bytes: it is only in its table."""

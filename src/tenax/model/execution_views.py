@@ -128,6 +128,16 @@ class Step(Work):
     held: HeldWork | None
 
 
+LEFT_OUT = "tenax:left_out"
+
+
+def left_out(
+    size: int, where: str = "`tenax events` and GET /v1/executions/ID/events have it"
+) -> dict[str, str]:
+    """Returns what a view has in the place of a result that is too large for it. `where`: how to get it."""
+    return {LEFT_OUT: f"{size:,} bytes, more than a view shows (`max_rendered`); {where}"}
+
+
 class Execution(View):
     """An execution as it stands, with its steps folded from its events."""
 

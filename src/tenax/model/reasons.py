@@ -41,7 +41,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "invalid_parameters": "the parameters do not fit what the handler takes",
         "invalid_result": "it says it succeeded, but its result cannot be read",
         "no_callback_url": "the server does not know the address at which others reach it, so no callee could call back",
-        "result_too_large": "the results of a fan-out are too large to be put together in one list",
+        "result_too_large": "the results of a fan-out are too large to be put together in one list, or that of a child is too large for its parent",
         "template_error": "a template of the step could not be rendered",
         "permission_denied": "the operating system or the callee denied access",
         "address_refused": "the host of an `http` step has no public address, and the worker connects to no other (`http_addresses`)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -30,21 +30,37 @@ class Progress:
     """How many steps each touched join still waits for."""
 
 
-def touched_by(plan: Plan, ending: Ending) -> Iterable[str]:
-    """The steps whose stored counters or states `advance` must see: joins behind it, or all that it cuts off."""
-    if ending.state == "failed":
-        return _descendants(plan, ending.step, frozenset())
-    return (d for d in plan.steps[ending.step].dependents if len(plan.steps[d].step.needs) > 1)
+def touched_by(plan: Plan, endings: Iterable[Ending]) -> Generator[None, None, set[str]]:
+    """Finds the steps whose stored counters or states `advance` must see: joins behind these, or all that they cut off.
+
+    It rests after each.
+    """
+    found: set[str] = set()
+    cut_off: set[str] = set()
+    for ending in endings:
+        if ending.state == "failed":
+            _descendants(plan, ending.step, cut_off)
+        else:
+            found.update(
+                name for name in plan.steps[ending.step].dependents if len(plan.steps[name].step.needs) > 1
+            )
+        yield
+    return found | cut_off
 
 
 def advance(
-    plan: Plan, endings: Iterable[Ending], waiting: Mapping[str, int], closed: frozenset[str]
-) -> Progress:
-    """`waiting`: the counters stored so far (a join not in it is untouched). `closed`: steps already cut off."""
+    plan: Plan, endings: Iterable[Ending], waiting: Mapping[str, int], closed: Iterable[str]
+) -> Generator[None, None, Progress]:
+    """Finds what follows from these endings, and rests after each.
+
+    `waiting`: the counters stored so far (a join not in it is untouched). `closed`: steps already cut off.
+    """
     progress = Progress()
+    closed = frozenset(closed)
+    shut = set(closed)
     for ending in endings:
+        yield
         if ending.state == "failed":
-            shut = closed | progress.unreachable.keys()
             for name in _descendants(plan, ending.step, shut):
                 progress.unreachable[name] = ending.step
             continue
@@ -58,8 +74,8 @@ def advance(
     return progress
 
 
-def _descendants(plan: Plan, start: str, closed: Iterable[str]) -> list[str]:
-    seen = set(closed)
+def _descendants(plan: Plan, start: str, seen: set[str]) -> list[str]:
+    """Finds the steps behind one, but those that were seen before and what only they lead to. Notes them as seen."""
     found: list[str] = []
     frontier = [start]
     while frontier:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tenax.policy.values import EvaluationError, Missing, concatenate, lookup
+from tenax.policy.values import EvaluationError, LeftOut, Missing, concatenate, lookup
 
 Scope = Mapping[str, Any]
 Compute = Callable[[Scope], Any]
@@ -24,6 +24,8 @@ def path(start: Compute, keys: list[str | int], shown: str) -> Compute:
             else:
                 value = lookup(value, key, shown)
             if value is missing or isinstance(value, Missing):
+                if isinstance(value, LeftOut):
+                    raise EvaluationError(value.why)
                 return missing
         return value
 

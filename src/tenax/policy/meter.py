@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tenax.model.decision import CONDITION_WORK
 from tenax.model.json_text import encode
@@ -23,6 +23,13 @@ VISIT = 16
 
 class EvaluationError(ValueError):
     """An expression that was accepted but cannot be computed from these values."""
+
+
+class Budget(NamedTuple):
+    """What one rendering may spend. The server's settings say how much that is."""
+
+    work: int = WORK_LIMIT
+    output: int = OUTPUT_LIMIT
 
 
 class Meter:

@@ -206,6 +206,7 @@ def planning(
     stands_in_for = {fallback: step for step, fallback in fallbacks_of(workflow).items()}
     known: Known = {}
     steps: dict[str, PlannedStep] = {}
+    yield
     for step in workflow.steps:
         behind, instead_of = tuple(dependents[step.name]), stands_in_for.get(step.name)
         steps[step.name] = yield from _planned(step, policies, behind, instead_of, known)
@@ -214,25 +215,30 @@ def planning(
     identity: list[Any] = [content, {name: action.policy_hash for name, action in _actions(steps).items()}]
     if children:
         identity.append({step: [child.hash, child.folder] for step, child in children.items()})
-    goals = goals_of(workflow)
+    identity_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    yield
+    goals = frozenset(goals_of(workflow))
     outputs = (
         compile_template(workflow.outputs, variables=TEMPLATE_VARIABLES)
         if workflow.outputs is not None
         else None
     )
+    yield
+    strides = strides_of(workflow, dependents, goals)
+    yield
     return Plan(
         workflow=workflow,
         workflow_hash=content,
-        hash=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
+        hash=identity_hash,
         steps=steps,
         roots=tuple(step.name for step in workflow.steps if not step.needs),
-        goals=frozenset(goals),
+        goals=goals,
         results=tuple(sorted(name for name in goals if stands_in_for.get(name) not in goals)),
         outputs=outputs,
         outputs_read=_steps_read(outputs.reads) if outputs is not None else (),
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
-        strides=strides_of(workflow, dependents, frozenset(goals)),
+        strides=strides,
         begins_plainly=all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
         has_fans=any(step.for_each is not None for step in workflow.steps),

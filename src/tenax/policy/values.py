@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -37,6 +37,20 @@ class Missing:
         self.path = path
 
 
+class LeftOut(Missing):
+    """Stands for a value that is too large to be had. Whoever needs it fails, and `why` says so."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(path)
+        self.why = why
+
+    def __str__(self) -> str:
+        """Is called where what it is part of is written out."""
+        raise EvaluationError(self.why)
+
+
 def is_missing(value: Any) -> bool:
     return value is None or isinstance(value, Missing)
 
@@ -53,7 +67,10 @@ def lookup(container: Any, key: Any, path: str) -> Any:
     """A mapping's key or a list's element; `Missing` where there is none."""
     if isinstance(container, Mapping):
         if isinstance(key, str) and key in container:
-            return container[key]
+            found = container[key]
+            if isinstance(found, LeftOut):
+                raise EvaluationError(found.why)
+            return found
     elif (
         isinstance(container, list | tuple)
         and isinstance(key, int)
@@ -85,9 +102,18 @@ def as_text(value: Any) -> str:
 def to_json(value: Any) -> str:
     check_size(value)
     try:
-        return bounded(json.dumps(value, ensure_ascii=False, separators=(", ", ": "), allow_nan=False))
+        return bounded(
+            json.dumps(value, ensure_ascii=False, separators=(", ", ": "), allow_nan=False, default=_refuse)
+        )
     except TypeError as error:
         raise EvaluationError(f"not a JSON value: {error}") from None
+
+
+def _refuse(value: Any) -> Any:
+    """Says why a value cannot be written out."""
+    if isinstance(value, LeftOut):
+        raise EvaluationError(value.why)
+    raise TypeError(f"a value of the type {type(value).__name__}")
 
 
 def check_size(value: Any) -> None:
@@ -103,6 +129,12 @@ def bounded(text: str) -> str:
 
 
 def concatenate(parts: list[Any]) -> str:
+    spend(VISIT * len(parts))
+    return _concatenate(parts)
+
+
+def _concatenate(parts: Iterable[Any]) -> str:
+    """The same of parts that are charged for already, each as a value that is looked at."""
     texts = []
     left = TEXT_LIMIT
     for part in parts:
@@ -111,7 +143,7 @@ def concatenate(parts: list[Any]) -> str:
         if left < 0:
             raise EvaluationError(f"the text is longer than {TEXT_LIMIT:,} characters")
         texts.append(text)
-    spend(TEXT_LIMIT - left + VISIT * len(texts))
+    spend(TEXT_LIMIT - left)
     return "".join(texts)
 
 
@@ -133,17 +165,22 @@ def arithmetic(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any
             raise EvaluationError(f"the result of {symbol} is too large") from None
         if isinstance(result, float) and not math.isfinite(result):
             raise EvaluationError(f"the result of {symbol} is too large")
-        if isinstance(result, int) and not SMALLEST_INTEGER <= result <= LARGEST_INTEGER:
-            raise EvaluationError(f"the result of {symbol} is beyond 64 bits")
-        return result
+        return _within_64_bits(result, f"the result of {symbol}")
 
     return computed
+
+
+def _within_64_bits(number: Any, what: str) -> Any:
+    """Refuses an integer that JSON, as it is stored, cannot hold."""
+    if isinstance(number, int) and not SMALLEST_INTEGER <= number <= LARGEST_INTEGER:
+        raise EvaluationError(f"{what} is beyond 64 bits")
+    return number
 
 
 def negate(value: Any) -> Any:
     if not isinstance(value, int | float):
         raise EvaluationError(f"cannot negate {kind(value)}")
-    return -value
+    return _within_64_bits(-value, "the negated number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +247,13 @@ def _as_int(value: Any, default: Any = 0) -> Any:
     if isinstance(value, str) and len(value) > _CONVERTIBLE:
         return default
     try:
-        return int(value)
+        whole = int(value)
     except (TypeError, ValueError, OverflowError):
-        pass
-    number = _as_float(value, None)
-    return default if number is None else int(number)
+        number = _as_float(value, None)
+        if number is None:
+            return default
+        whole = int(number)
+    return _within_64_bits(whole, "the whole number")
 
 
 def _as_float(value: Any, default: Any = 0.0) -> Any:
@@ -265,10 +304,9 @@ def _joined(value: Any, separator: Any = "") -> str:
         raise EvaluationError(f"cannot join {kind(value)}; join takes a list")
     check_size(value)
     between = as_text(separator)
-    parts: list[Any] = []
-    for item in value:
-        parts += [between, item] if parts else [item]
-    return concatenate(parts)
+    count = 2 * len(value) - 1 if value else 0
+    spend(VISIT * count)  # before anything is made of it: each character of a text is a part
+    return _concatenate(between if n % 2 else value[n // 2] for n in range(count))
 
 
 FILTERS: Final[Mapping[str, Function]] = MappingProxyType(

@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 import msgspec
 import orjson
+from msgspec import structs
 from pydantic import TypeAdapter
 from starlette.responses import Response, StreamingResponse
 
+from tenax.engine.slices import Turns
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.views import (
     ApprovalAnswer,
@@ -36,6 +38,10 @@ from tenax.model.wire import (
 from tenax.server.view_types import list_adapter, view_adapter
 from tenax.store.tokens import Role
 
+VIEWS_AT_ONCE = 100
+"""Entries of a list that are written without a break."""
+STEPS_AT_ONCE = 200
+"""Steps of an execution that are written without a break."""
 _encode_view = msgspec.json.Encoder().encode
 
 
@@ -188,6 +194,24 @@ async def _joined(
     yield b"]"
 
 
+def answer_many(views: list[Any]) -> Response:
+    """Answers with a list that may be long: it is written part by part, as it is asked for. The list is used up."""
+    if len(views) <= VIEWS_AT_ONCE:
+        return answer_view(views)
+    return StreamingResponse(_in_parts(views), media_type="application/json")
+
+
+async def _in_parts(views: list[Any]) -> AsyncIterator[bytes]:
+    opening, turns = b"[", Turns()
+    while views:
+        if turns.over:
+            await turns.give_way()
+        yield opening + _entries(views[:VIEWS_AT_ONCE])
+        del views[:VIEWS_AT_ONCE]
+        opening = b","
+    yield b"]"
+
+
 def _entries(page: Sequence[View]) -> bytes:
     """Writes the entries of a page, which is not empty, without the brackets around them."""
     return _encode_view(page)[1:-1]
@@ -195,6 +219,23 @@ def _entries(page: Sequence[View]) -> bytes:
 
 def answer_view(view: View | Sequence[View], status: int = 200) -> Response:
     return Response(_encode_view(view), status, media_type="application/json")
+
+
+async def answer_execution(view: Execution) -> Response:
+    """Answers with an execution. The steps of a large one are written in several turns."""
+    if len(view.steps) <= STEPS_AT_ONCE:
+        return answer_view(view)
+    head = _encode_view(structs.replace(view, steps={}))
+    assert head.endswith(b'"steps":{}}'), "the steps are the last field"
+    pieces = [head[: -len("}}")]]
+    names, turns = list(view.steps), Turns()
+    for start in range(0, len(names), STEPS_AT_ONCE):
+        if turns.over:
+            await turns.give_way()
+        part = {name: view.steps[name] for name in names[start : start + STEPS_AT_ONCE]}
+        pieces += (b"," if start else b"", _encode_view(part)[1:-1])
+    pieces.append(b"}}")
+    return answer_bytes(b"".join(pieces))
 
 
 def answer_bytes(body: bytes) -> Response:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tenax.model.execution_views import News
 from tenax.model.views import Compensation, ExecutionStatus
 from tenax.server import answers, bodies
-from tenax.server.answers import answer, answer_list, answer_view
+from tenax.server.answers import answer, answer_execution, answer_list, answer_many, answer_view
 from tenax.server.bodies import LARGEST_ATTEMPT
 from tenax.server.describe import described
 from tenax.server.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
@@ -75,7 +75,7 @@ async def list_executions(
 @router.get("/{execution_id}", **described(answers.EXECUTION))
 async def get(request: Request, execution_id: ExecutionId) -> Response:
     """One execution with its steps and attempts."""
-    return answer_view(await engine(request).get(execution_id))
+    return await answer_execution(await engine(request).get(execution_id))
 
 
 @router.get("/{execution_id}/events", **described(answers.EVENTS))
@@ -113,7 +113,7 @@ async def explain(
 ) -> Response:
     """Why it was retried, or not: every decision, of one step, item or attempt where they are named."""
     found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
-    return answer_view(found)
+    return answer_many(list(found))
 
 
 @router.post("/{execution_id}/cancel", **described(answers.CANCELLED, body=bodies.REASON, optional=True))

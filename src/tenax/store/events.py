@@ -10,10 +10,11 @@ import asyncpg
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
-from tenax.model.execution_views import Event, News
+from tenax.model.execution_views import Event, News, left_out
 from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
+from tenax.store.turns import Turns
 
 
 class Told(NamedTuple):
@@ -75,8 +76,7 @@ async def find_attempt_events(
 
 async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[Event]:
     """The events of an execution as section 13 of the contract has them, after this sequence number."""
-    rows = await tx.fetch(sql("get_events"), execution_id, after)
-    return [_event(row) for row in rows]
+    return await _events(await tx.fetch(sql("get_events"), execution_id, after))
 
 
 class LogPlace(NamedTuple):
@@ -88,6 +88,8 @@ class LogPlace(NamedTuple):
     seq: int
     at: datetime | None
     snapshot: str
+    size: int = 0
+    """Bytes that have been read."""
 
 
 async def find_log_place(tx: Connection, execution_id: int, after: int = 0) -> LogPlace:
@@ -101,15 +103,19 @@ async def get_events_page(tx: Connection, execution_id: int, place: LogPlace) ->
     An empty page is the end of the log.
     """
     found: list[Event] = []
-    last, seq, at, snapshot = place
+    last, seq, at, snapshot, size = place
     arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS, at)
-    for row in await tx.fetch(sql("get_log_page"), *arguments):
-        at, last = row["at"], row["id"]
+    rows = await tx.fetch(sql("get_log_page"), *arguments)
+    turns = Turns()
+    for row in rows:
+        if turns.over:
+            await turns.give_way()
+        at, last, size = row["at"], row["id"], size + len(row["events"])
         shown = timestamp(at)
         for number, e in enumerate(decode(row["events"])):
             seq += 1
             found.append(_event_of(e, last + number, seq, shown))
-    return found, LogPlace(last, seq, at, snapshot)
+    return found, LogPlace(last, seq, at, snapshot, size)
 
 
 def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
@@ -125,9 +131,14 @@ def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
     )
 
 
-async def get_step_level_events(tx: Connection, execution_id: int) -> list[Event]:
-    """All but those of single items of fan-outs."""
-    return [_event(row) for row in await tx.fetch(sql("get_step_level_events"), execution_id)]
+async def get_step_level_events(tx: Connection, execution_id: int, most: int) -> list[Event]:
+    """All but those of single items of fan-outs. Beyond `most` bytes, large results are left out, and `left_out` is put in their places."""
+    rows = await tx.fetch(sql("get_step_level_events"), execution_id, most)
+    found = await _events(rows)
+    for event, row in zip(found, rows, strict=True):
+        if row["result_size"] is not None:
+            event.data["result"] = left_out(row["result_size"])
+    return found
 
 
 async def get_new_events(tx: Connection, execution_id: int, cursor: str | None) -> News:
@@ -144,7 +155,17 @@ async def get_new_events(tx: Connection, execution_id: int, cursor: str | None) 
     except (asyncpg.DataError, ValueError) as error:
         raise UsageError(f"{cursor!r} is not a cursor that an earlier answer gave") from error
     following = f"{since};{rows[-1]['cursor']};{rows[-1]['row']}" if rows[-1]["more"] else rows[0]["cursor"]
-    return News(events=[_event(row) for row in rows if row["id"] is not None], cursor=following)
+    return News(events=await _events([row for row in rows if row["id"] is not None]), cursor=following)
+
+
+async def _events(rows: Sequence[Any]) -> list[Event]:
+    found: list[Event] = []
+    turns = Turns()
+    for row in rows:
+        if turns.over:
+            await turns.give_way()
+        found.append(_event(row))
+    return found
 
 
 def _event(row: Any) -> Event:

@@ -58,6 +58,8 @@ class StoredExecution(Relative):
     version: str | None
     input: dict[str, Any] | None
     result: Any
+    result_size: int | None
+    """Bytes of a result that was left out."""
     submit_key: str | None
     retry_of: int | None
     original_execution: int | None
@@ -70,8 +72,9 @@ class StoredExecution(Relative):
         return self.state in ("running", "paused")
 
 
-async def get_execution(tx: Connection, execution_id: int) -> StoredExecution | None:
-    row = await tx.fetchrow(sql("get_execution"), execution_id)
+async def get_execution(tx: Connection, execution_id: int, most: int = 0) -> StoredExecution | None:
+    """Returns an execution, without its result where that has more than `most` bytes."""
+    row = await tx.fetchrow(sql("get_execution"), execution_id, most)
     return None if row is None else StoredExecution(**_plain(row))
 
 

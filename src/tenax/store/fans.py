@@ -11,6 +11,7 @@ import asyncpg
 
 from tenax.errors import TooLarge
 from tenax.model.events import timestamp
+from tenax.model.execution_views import left_out
 from tenax.model.json_text import decode, encode
 from tenax.model.views import ItemInfo
 from tenax.store.connect import Connection
@@ -19,6 +20,7 @@ from tenax.store.journal import encoded, new_item_values
 from tenax.store.rows import FanRow, NewItem
 from tenax.store.statements import named, sql
 from tenax.store.steps import StepKey
+from tenax.store.turns import Turns
 
 
 async def load_fans(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanRow]:
@@ -62,8 +64,10 @@ async def copy_item_results(tx: Connection, execution_id: int, source: int, step
 
 async def end_unstarted_items(
     tx: Connection, executions: Sequence[int], steps: Sequence[str] | None = None
-) -> list[tuple[int, str, int | None, bool]]:
-    """Ends what waits for a place. Gives the execution, step and place of each, and whether it is a compensation."""
+) -> list[tuple[int, str, bool, int | None, int | None]]:
+    """Ends what waits for a place. Gives the execution and the step, whether it is a compensation, and the first and last of each run of
+    items that follow each other; None for what is no item of a fan-out.
+    """
     return [tuple(row) for row in await tx.fetch(sql("end_unstarted_items"), executions, steps)]
 
 
@@ -99,25 +103,39 @@ async def list_items(
     after: int,
     limit: int,
     max_attempts: int | None,
+    most: int,
 ) -> list[ItemInfo]:
-    """Returns the items of a fan-out, live and ended. `max_attempts` is the limit of the step, for items that have none yet."""
+    """Returns the items of a fan-out, live and ended. `max_attempts` is the limit of the step, for items that have none yet.
+
+    Once their results have `most` bytes together, `left_out` is in the places of further large ones, but never of the first.
+    """
     stored = None if states is None else ["leased" if name == "running" else name for name in states]
-    return [
-        ItemInfo(
-            item=row["item_no"],
-            status="running" if row["state"] == "leased" else row["state"],
-            attempt=row["attempt"],
-            max_attempts=row["max_attempts"] or max_attempts,
-            result=decode(row["result"]),
-            failure=decode(row["failure"]),
-            available_at=timestamp(row["available_at"]),
-            last_error=row["last_error"],
-            lost_by=decode(row["lost_by"]),
-            worker=row["worker"],
-            waiting=awaited(row["awaiting"], row["child"], timestamp(row["until"])),
-        )
-        for row in await tx.fetch(sql("list_items"), execution_id, step, after, stored, limit)
-    ]
+    rows = await tx.fetch(sql("list_items"), execution_id, step, after, stored, limit, most)
+    found: list[ItemInfo] = []
+    turns = Turns()
+    for row in rows:
+        if turns.over:
+            await turns.give_way()
+        found.append(_item(row, max_attempts))
+    return found
+
+
+def _item(row: Any, max_attempts: int | None) -> ItemInfo:
+    number, size = row["item_no"], row["result_size"]
+    alone = f"ask for it alone: GET .../items?after={number - 1}&limit=1"
+    return ItemInfo(
+        item=number,
+        status="running" if row["state"] == "leased" else row["state"],
+        attempt=row["attempt"],
+        max_attempts=row["max_attempts"] or max_attempts,
+        result=decode(row["result"]) if size is None else left_out(size, alone),
+        failure=decode(row["failure"]),
+        available_at=timestamp(row["available_at"]),
+        last_error=row["last_error"],
+        lost_by=decode(row["lost_by"]),
+        worker=row["worker"],
+        waiting=awaited(row["awaiting"], row["child"], timestamp(row["until"])),
+    )
 
 
 @dataclass(frozen=True, slots=True)

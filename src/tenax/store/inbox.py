@@ -28,6 +28,8 @@ class EndedChild:
     failure: dict[str, Any] | None
     parent_step: str
     parent_item_no: int | None
+    result_size: int | None = None
+    """Bytes of a result that is too large to be read."""
 
 
 async def take(tx: Connection, limit: int, but: Sequence[int]) -> list[Message]:
@@ -40,11 +42,12 @@ async def drop(tx: Connection, messages: Sequence[int]) -> None:
     await tx.execute(sql("drop_inbox"), messages)
 
 
-async def ended_children(tx: Connection, ids: Sequence[int]) -> dict[int, EndedChild]:
-    rows = await tx.fetch(sql("load_ended_children"), ids)
+async def ended_children(tx: Connection, ids: Sequence[int], most: int) -> dict[int, EndedChild]:
+    """Returns those of these children that have ended. A result of more than `most` bytes is left out."""
+    rows = await tx.fetch(sql("load_ended_children"), ids, most)
     return {
-        id_: EndedChild(id_, state, decode(result), decode(failure), step, item_no)
-        for id_, state, result, failure, step, item_no in rows
+        id_: EndedChild(id_, state, decode(result), decode(failure), step, item_no, size)
+        for id_, state, result, failure, step, item_no, size in rows
     }
 
 

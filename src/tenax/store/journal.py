@@ -13,6 +13,7 @@ import structlog
 
 from tenax.model.changes import ItemAgain, ItemResult, Loss, Run, StepRow
 from tenax.model.json_text import encode
+from tenax.policy.meter import OUTPUT_LIMIT
 from tenax.policy.queued_action import SERVER_QUEUE, QueuedAction
 from tenax.policy.transition import Transition
 from tenax.store.arrays import column, columns
@@ -26,6 +27,7 @@ from tenax.store.rows import (
     NewItem,
 )
 from tenax.store.statements import named, sql
+from tenax.store.turns import Turns
 
 _log = structlog.get_logger("tenax.journal")
 NO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -91,6 +93,10 @@ class Journal:
     """Items that run beside no other such item."""
     special: bool = False
     """Something goes back to the queue that not just any able worker may have."""
+    most_read: int = OUTPUT_LIMIT
+    """Bytes of the largest result of a step that is read for what is decided here."""
+    lent: list[tuple[int, str, str]] = field(default_factory=list)
+    """Results that are too large to be read, and are copied in their table: the execution, the step that has it, the one that gets it."""
     guarded_now: datetime | None = None
     """The time by which the guarded transitions were decided on, where `now` is a later one."""
     guarded: list[Change] = field(default_factory=list)
@@ -138,12 +144,14 @@ class Journal:
             row.parent_id is not None and not row.open for row, _, _ in self.executions.values()
         )
 
-    def rows(self) -> tuple[list[int], list[str]]:
+    async def rows(self, turns: Turns) -> tuple[list[int], list[str]]:
         """The events as rows of the log: those of one execution share a row."""
         ids: list[int] = []
         texts: list[str] = []
         for execution_id, events in self.events.items():
             for start, end in _parts(events):
+                if turns.over:
+                    await turns.give_way()
                 ids.append(execution_id)
                 texts.append(encode(events[start:end]))
         return ids, texts
@@ -175,7 +183,7 @@ class Journal:
         """Writes everything. Returns the items of the guarded changes that were applied: the others are untouched."""
         await self.write_item_results(tx)
         statement = named("apply_transitions")
-        applied = await tx.fetchval(statement.text, *statement.arguments(self._parameters()))
+        applied = await tx.fetchval(statement.text, *statement.arguments(await self._parameters()))
         children = [row.id for row, _, _ in self.executions.values() if row.parent_id is not None]
         await self.write_the_rest(tx, children)
         if not self.guarded:
@@ -185,10 +193,17 @@ class Journal:
             self.guarded = [change for change in self.guarded if change.item_id in done]
         return done
 
-    def _parameters(self) -> dict[str, Any]:
-        """The parameters of `apply_transitions`."""
+    async def _parameters(self) -> dict[str, Any]:
+        """The parameters of `apply_transitions`. Of a large graph they take several turns."""
+        turns = Turns()
         executions = list(self.executions.values())
-        log_execution, log_events = self.rows()
+        log_execution, log_events = await self.rows(turns)
+        new_items = new_item_parameters("new", self.new_items)
+        if turns.over:
+            await turns.give_way()
+        steps = step_parameters(self.steps.values())
+        if turns.over:
+            await turns.give_way()
         actions = {action: n for n, action in enumerate({c.next: None for c in self.guarded if c.next}, 1)}
         return {
             "now": self.now,
@@ -196,8 +211,8 @@ class Journal:
             "ended_items": self.ended_items,
             **change_parameters([*self.guarded, *map(locked_change, self.items_again)], actions),
             **parameters("action", QueuedAction._fields, zip(*actions, strict=True)),
-            **new_item_parameters("new", self.new_items),
-            **step_parameters(self.steps.values()),
+            **new_items,
+            **steps,
             "execution_id": column([row.id for row, _, _ in executions]),
             "execution_state": column([row.state for row, _, _ in executions]),
             "execution_open_steps": column([row.open_steps for row, _, _ in executions]),
@@ -237,6 +252,8 @@ class Journal:
                 [item.until for item in self.accepted],
                 self.now,
             )
+        for execution_id, lender, borrower in self.lent:
+            await tx.execute(sql("lend_result"), execution_id, lender, borrower)
         for execution_id, steps in self.gathered.items():
             await _gather(tx, execution_id, steps)
         if self.fans:

@@ -20,6 +20,7 @@ from tenax.store.journal import (
 )
 from tenax.store.rows import LeasedItem, NewExecution, NewItem, NewLease
 from tenax.store.statements import named
+from tenax.store.turns import Turns
 
 
 class Inserted(NamedTuple):
@@ -68,7 +69,7 @@ async def insert_executions(
 ) -> dict[int, Inserted]:
     """Writes new executions with all that belongs to them. Returns those that went in by their numbers: a key may be taken."""
     statement = named("insert_executions")
-    rows = await tx.fetch(statement.text, *statement.arguments(_values(journal, executions, terms)))
+    rows = await tx.fetch(statement.text, *statement.arguments(await _values(journal, executions, terms)))
     leases = {item.execution_id: item for item in journal.new_items if item.lease is not None}
     there = {row["number"]: _inserted(row, leases.get(row["number"])) for row in rows}
     journal.explosions = [e for e in journal.explosions if e.item.execution_id in there]
@@ -77,11 +78,19 @@ async def insert_executions(
     return there
 
 
-def _values(journal: Journal, executions: Sequence[NewExecution], terms: Terms) -> dict[str, Any]:
+async def _values(journal: Journal, executions: Sequence[NewExecution], terms: Terms) -> dict[str, Any]:
+    """The parameters of `insert_executions`. Of a large graph they take several turns."""
+    turns = Turns()
     states = [journal.executions.get(e.number) for e in executions]
     leases = [item.lease or (None, None, None) for item in journal.new_items]
-    log_execution, log_events = journal.rows()
+    log_execution, log_events = await journal.rows(turns)
+    items = new_item_parameters("item", journal.new_items)
+    if turns.over:
+        await turns.give_way()
     steps = list(journal.steps.values())
+    step_values = step_parameters(steps)
+    if turns.over:
+        await turns.give_way()
     return {
         "now": None if journal.now is NO_TIME else journal.now,
         "lease_seconds": terms.lease,
@@ -99,9 +108,9 @@ def _values(journal: Journal, executions: Sequence[NewExecution], terms: Terms) 
         "execution_result": column([None if state is None else encoded(state[1]) for state in states]),
         "execution_failure": column([None if state is None else encoded(state[2]) for state in states]),
         "execution_parent": column([e.parent and encode(asdict(e.parent)) for e in executions]),
-        **new_item_parameters("item", journal.new_items),
+        **items,
         **parameters("item", NewLease._fields, zip(*leases, strict=True)),
-        **step_parameters(steps),
+        **step_values,
         "step_failures": column([encoded(row.failures) for row in steps]),
         "log_execution": column(log_execution),
         "log_events": column(log_events),

@@ -22,6 +22,7 @@ from tenax.store.rows import (
     ServerItem,
 )
 from tenax.store.statements import named, sql
+from tenax.store.turns import Turns
 
 _log = structlog.get_logger("tenax.service")
 
@@ -55,7 +56,14 @@ async def lock_open_items(
     tx: Connection, executions: Sequence[int], *, running_too: bool, steps: Sequence[str] | None = None
 ) -> list[OpenItem]:
     """Started items: those that only wait, or also those that run. Of some steps, where they are named."""
-    return [OpenItem(*row) for row in await tx.fetch(sql("lock_open_items"), executions, running_too, steps)]
+    rows = await tx.fetch(sql("lock_open_items"), executions, running_too, steps)
+    found: list[OpenItem] = []
+    turns = Turns()
+    for row in rows:
+        if turns.over:
+            await turns.give_way()
+        found.append(OpenItem(*row))
+    return found
 
 
 async def lock_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:

@@ -251,8 +251,8 @@ class Explosion:
     elements: str
     parallelism: int | None
     tolerated: int
-    keys: list[str] | None = None
-    """Of each element, where how many of a key may run at once is limited."""
+    keys: str | None = None
+    """The list of the keys of all elements, where how many of a key may run at once is limited."""
 
 
 @dataclass(slots=True)

@@ -9,8 +9,11 @@ from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
+from tenax.store.turns import Turns
 
 StepKey = tuple[int, str]
+READ_TOGETHER = 16
+"""Steps whose results are read at once where all of them together are limited."""
 
 
 async def load_steps(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, StepRow]:
@@ -19,17 +22,36 @@ async def load_steps(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, S
     return {(row["execution_id"], row["step"]): StepRow(*row) for row in rows}
 
 
-async def load_step_results(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, StepRow]:
-    return {key: row for key, (row, _) in (await _load(tx, keys)).items()}
+async def load_step_results(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, StepRow]:
+    """Returns the steps with their results. A result of more than `most` bytes is left out, which the row says."""
+    return {key: row for key, (row, _) in (await _load(tx, keys, most)).items()}
 
 
-async def _load(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, tuple[StepRow, int]]:
+async def _load(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, tuple[StepRow, int]]:
     """With the length of each result's text."""
-    rows = await tx.fetch(sql("load_step_results"), [key[0] for key in keys], [key[1] for key in keys])
-    return {
-        (row["execution_id"], row["step"]): (_ended(row["execution_id"], *row[1:]), len(row["result"] or ""))
-        for row in rows
-    }
+    arguments = [key[0] for key in keys], [key[1] for key in keys], most
+    found: dict[StepKey, tuple[StepRow, int]] = {}
+    rows = await tx.fetch(sql("load_step_results"), *arguments)
+    turns = Turns()
+    for row in rows:
+        if turns.over:
+            await turns.give_way()
+        size = row["result_size"] or len(row["result"] or "")
+        found[row["execution_id"], row["step"]] = _ended(*row), size
+    return found
+
+
+async def load_within(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, StepRow]:
+    """Returns the steps with their results, as many as have `most` bytes together. The others are left out, which their rows say."""
+    found: dict[StepKey, StepRow] = {}
+    for start in range(0, len(keys), READ_TOGETHER):
+        for key, (row, size) in (await _load(tx, keys[start : start + READ_TOGETHER], most)).items():
+            if size > most:
+                row.result, row.left_out = None, {**(row.left_out or {}), "result": size}
+            else:
+                most -= size
+            found[key] = row
+    return found
 
 
 class ResultCache:
@@ -41,11 +63,11 @@ class ResultCache:
     def __init__(self) -> None:
         self._kept: OrderedDict[StepKey, StepRow] = OrderedDict()
 
-    async def load(self, tx: Connection, keys: Mapping[StepKey, bool]) -> dict[StepKey, StepRow]:
-        """True with a key: its step has ended for good, and what is read now will be the same later."""
+    async def load(self, tx: Connection, keys: Mapping[StepKey, bool], most: int) -> dict[StepKey, StepRow]:
+        """True with a key: its step has ended for good, and what is read now will be the same later. `most`: see `load_step_results`."""
         found = {key: self._kept[key] for key in keys if key in self._kept}
         missing = sorted(key for key in keys if key not in found)
-        for key, (row, size) in (await _load(tx, missing) if missing else {}).items():
+        for key, (row, size) in (await _load(tx, missing, most) if missing else {}).items():
             found[key] = row
             if keys[key] and size >= self.LARGE and row.state in ("completed", "failed"):
                 self._kept[key] = row
@@ -60,8 +82,16 @@ async def count_attempts(tx: Connection, execution_id: int, step: str, item: int
     return number
 
 
-async def ended_steps(tx: Connection, execution_id: int) -> list[StepRow]:
-    return [_ended(execution_id, *row) for row in await tx.fetch(sql("get_step_results"), execution_id)]
+async def ended_steps(tx: Connection, execution_id: int, most: int) -> list[StepRow]:
+    """Returns the ended steps of an execution. `most`: see `load_step_results`."""
+    found: list[StepRow] = []
+    rows = await tx.fetch(sql("get_step_results"), execution_id, most)
+    turns = Turns()
+    for row in rows:
+        if turns.over:
+            await turns.give_way()
+        found.append(_ended(execution_id, *row))
+    return found
 
 
 def _ended(
@@ -72,5 +102,11 @@ def _ended(
     result: str | None,
     failure: str | None,
     failures: str | None,
+    result_size: int | None,
+    failures_size: int | None,
 ) -> StepRow:
-    return StepRow(execution_id, step, state, 0, attempts, decode(result), decode(failure), decode(failures))
+    row = StepRow(execution_id, step, state, 0, attempts, decode(result), decode(failure), decode(failures))
+    if result_size is not None or failures_size is not None:
+        sizes = {"result": result_size, "failures": failures_size}
+        row.left_out = {name: size for name, size in sizes.items() if size is not None}
+    return row

@@ -11,9 +11,9 @@ select :execution, :plan::bigint, :step, e.n - 1, e.element, case when s.has_slo
        case when not s.has_slot then 'slot' when :paused::boolean then 'pause' end,
        :queue::text, :runtime::text, :priority::smallint, :labels::jsonb, :lane::bigint,
        case when :limits::jsonb is not null
-            then jsonb_populate_record(row(null, null, (:keys::text[])[e.n], null)::tenax.limits, :limits) end,
+            then jsonb_populate_record(row(null, null, e.key, null)::tenax.limits, :limits) end,
        :now::timestamptz, case when s.has_slot and not :paused then :now + make_interval(secs => :queue_ttl) end,
        :now, :max_attempts::integer, :timeout::double precision, :vary::jsonb, :base_dir::text
-  from jsonb_array_elements(:elements) with ordinality as e (element, n)
+  from rows from (jsonb_array_elements(:elements), jsonb_array_elements_text(:keys::jsonb)) with ordinality as e (element, key, n)
  cross join lateral (select :parallelism is null or e.n <= :parallelism as has_slot) as s
  order by e.n

@@ -1,5 +1,14 @@
--- As get_events, without those of single items of a fan-out.
-select id, seq, type, at, step, item, attempt, data
-  from tenax.event
- where execution_id = $1::bigint and item is null
- order by seq
+-- As get_events, without those of single items of a fan-out. Once there are $2 bytes of data, further large results are left out: only
+-- their sizes are told.
+select e.id, e.seq, e.type, e.at, e.step, e.item, e.attempt,
+       case when e.is_shown then e.data else e.data - 'result' end as data,
+       case when not e.is_shown then octet_length((e.data -> 'result')::text) end as result_size
+  from (
+    select e.*, not e.data ? 'result' or e.size <= 1000 or sum(e.size) over (order by e.seq) <= $2::bigint as is_shown
+      from (
+        select e.id, e.seq, e.type, e.at, e.step, e.item, e.attempt, e.data, octet_length(e.data::text) as size
+          from tenax.event e
+         where e.execution_id = $1::bigint and e.item is null
+      ) as e
+  ) as e
+ order by e.seq
