@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import random
 import signal
@@ -16,7 +14,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 from processes import Household, free_port
 from waiting import eventually
 
@@ -181,24 +178,6 @@ class Chaos(Household):
         for number, worker in enumerate(self.workers):
             if worker.poll() is not None:
                 self.workers[number] = self._work(number)
-
-    def count(self, query: str) -> int:
-        """What a statement counts in the database itself."""
-
-        async def ask() -> int:
-            connection = await asyncpg.connect(self.run("db", "url").stdout.strip())
-            try:
-                return int(await connection.fetchval(query))
-            finally:
-                await connection.close()
-
-        return asyncio.run(ask())
-
-    def verify(self) -> dict[str, Any] | None:
-        """The report of `tenax verify`, from the database itself. None: it could not be reached."""
-        ended = self.run("verify", "--json", TENAX_SERVER="")
-        assert ended.returncode in (0, 1, 3), ended.stderr
-        return None if ended.returncode == 3 else json.loads(ended.stdout)
 
 
 class Feeders:

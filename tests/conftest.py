@@ -37,6 +37,9 @@ from logged import log_faults
 
 _RUN = "TENAX_TEST_RUN"
 _TEMPLATE = "template_for_tests"
+_IN_MEMORY = Path("/dev/shm")
+_ROOM = 4 * 2**30
+"""Bytes that must be free in memory before databases are put there."""
 # Nothing here outlives the run, so nothing needs to survive a power cut.
 _NOT_DURABLE = {
     "fsync": "off",
@@ -51,7 +54,8 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The processes of pytest-xdist inherit it, and so share the servers.
-    os.environ.setdefault(_RUN, f"{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    name = f"tenax-tests-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    os.environ.setdefault(_RUN, str(_place_for_databases() / name))
     # No client of a test shows the token of whoever runs the tests.
     os.environ["TENAX_HOME"] = str(_run_folder() / "nobodys-home")
 
@@ -84,7 +88,14 @@ async def _run_test(test: Callable[..., Awaitable[None]], given: dict[str, Any],
 
 
 def _run_folder() -> Path:
-    return Path(tempfile.gettempdir()) / f"tenax-tests-{os.environ[_RUN]}"
+    return Path(os.environ[_RUN])
+
+
+def _place_for_databases() -> Path:
+    """Returns the folder for files that do not outlive the run. In memory, where there is room: hundreds of databases are made and dropped."""
+    if os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > _ROOM:
+        return _IN_MEMORY
+    return Path(tempfile.gettempdir())
 
 
 def _make_open(folder: Path) -> Path:

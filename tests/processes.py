@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import re
 import signal
@@ -9,8 +11,9 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+import asyncpg
 from waiting import eventually
 
 from tenax.errors import TenaxError
@@ -123,6 +126,24 @@ class Household:
             text=True,
             timeout=60,
         )
+
+    def query(self, statement: str, *values: Any) -> list[Any]:
+        """Returns the first column of what a statement finds in the database itself."""
+
+        async def ask() -> list[Any]:
+            connection = await asyncpg.connect(self.run("db", "url").stdout.strip())
+            try:
+                return [row[0] for row in await connection.fetch(statement, *values)]
+            finally:
+                await connection.close()
+
+        return asyncio.run(ask())
+
+    def verify(self) -> dict[str, Any] | None:
+        """Returns the report of `tenax verify`, from the database itself. None: it could not be reached."""
+        ended = self.run("verify", "--json", TENAX_SERVER="")
+        assert ended.returncode in (0, 1, 3), ended.stderr
+        return None if ended.returncode == 3 else json.loads(ended.stdout)
 
     def postmaster(self) -> int:
         pid = EmbeddedPostgres(self.home).status().pid

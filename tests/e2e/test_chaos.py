@@ -38,6 +38,6 @@ def test_no_law_is_broken_whatever_is_killed(tmp_path: Path, open_folder: Path, 
         print(f"blows: {dict(house.done)}; checked: {report['checked']}")
         # Nothing lost: every key has its execution, and it has ended. Nothing twice: one execution for each key.
         assert len(ended) == len(feeders.submitted) == len(set(feeders.submitted.values()))
-        assert house.count("select count(*) from tenax.execution where parent_id is null") == len(ended)
-        assert house.count("select count(*) from tenax.execution where finished_at is null") == 0
+        assert house.query("select count(*) from tenax.execution where parent_id is null") == [len(ended)]
+        assert house.query("select count(*) from tenax.execution where finished_at is null") == [0]
         assert set(ended.values()) == {"completed", "failed"}

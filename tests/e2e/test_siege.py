@@ -1,0 +1,76 @@
+"""Attacks on a real server: each is refused or harmless, holds nobody up, and costs little memory.
+
+`make siege` besieges it for longer, and prints what each attack cost: TENAX_SIEGE_SECONDS.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attacks import ATTACKS, Attack
+from loop_holds import LIMIT, MARGIN
+from siege import Cost, Siege, percentile, table
+
+SECONDS = float(os.environ.get("TENAX_SIEGE_SECONDS", "5"))
+MOST_MEMORY = 400.0
+"""Megabytes above what the server had before, for one attack: several bodies of the largest size, read and stored."""
+GROWTH = 200.0
+"""Megabytes by which the memory of a besieged server may differ between two moments: it must not grow with time."""
+
+
+@pytest.fixture(scope="module")
+def siege(tmp_path_factory: pytest.TempPathFactory, open_folder_of_module: Path) -> Iterator[Siege]:
+    with Siege(tmp_path_factory.mktemp("siege"), open_folder_of_module) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def costs() -> Iterator[list[Cost]]:
+    made: list[Cost] = []
+    yield made
+    print("\n" + table(made))
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: f"{one.kind}: {one.name}")
+def test_an_attack_is_harmless(siege: Siege, costs: list[Cost], attack: Attack) -> None:
+    cost = siege.cost_of(attack)
+    costs.append(cost)
+    assert cost.harmless, cost.outcome
+    assert cost.held <= LIMIT * MARGIN, "it held the event loop"
+    assert cost.megabytes <= MOST_MEMORY
+    assert siege.process.poll() is None
+    assert siege.target.strange.get("/readyz").status_code == 200
+
+
+def test_honest_work_goes_on_under_siege(siege: Siege) -> None:
+    siege.worker("--name", "honest", "--slots", "20")
+    calm: list[int] = []
+    with siege.feeding(calm):
+        siege.pause(min(SECONDS, 60))
+    assert siege.until_ended(calm) == {"completed": len(calm)}
+    made: list[Cost] = []
+    besieged: list[int] = []
+    memory: list[float] = []
+    with siege.feeding(besieged), siege.attacked(made, seed=1):
+        for _ in range(10):
+            siege.pause(SECONDS / 10)
+            memory.append(siege.memory())
+    assert siege.until_ended(besieged) == {"completed": len(besieged)}
+    late = {name: siege.lateness(ids) for name, ids in (("calm", calm), ("besieged", besieged))}
+    for name, values in late.items():
+        print(
+            f"{name}: {len(values)} retries, p50 {1000 * percentile(values, 50):.1f} ms, p99 {1000 * percentile(values, 99):.1f} ms"
+        )
+    print(
+        f"attacks: {len(made)}; memory of the server, MB: {', '.join(f'{one:.0f}' for one in memory)}; {siege.measured()}"
+    )
+    print("\n".join(line[:500] for line in siege.words(siege.process).splitlines() if "was held" in line))
+    assert {(cost.name, cost.outcome) for cost in made if not cost.harmless} == set()
+    assert max(memory[5:]) <= max(memory[:5]) + GROWTH
+    report = siege.verify()
+    assert report is not None
+    assert report["violations"] == []
+    print(f"verified: {report['checked']}")
