@@ -6,6 +6,7 @@ import json
 import time
 
 import pytest
+from hostile import FRAGMENTS, JSON
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,75 +128,6 @@ def test_a_graph_that_is_all_circles():
         parse_workflow("name: w\nworkflow:\n" + steps)
 
 
-FRAGMENTS = st.sampled_from(
-    [
-        *(
-            "name: w",
-            "workflow:",
-            "- step: a",
-            "step: b",
-            "type: http",
-            "type: python",
-            "task: t",
-            "needs: a",
-            "next: [b]",
-        ),
-        *(
-            "retry: {rules: [{on: x}]}",
-            "retry: {vary: [{}]}",
-            "type: sleep",
-            "type: workflow",
-            "for_each: [1]",
-            "on_failure: {step: b}",
-            "compensate: {type: python, task: t}",
-            "input:",
-            "x: {type: object}",
-            "$ref: '#'",
-            "defaults: 5",
-            "&a",
-            "*a",
-            "<<: *a",
-        ),
-        *(
-            "{",
-            "}",
-            "[",
-            "]",
-            ": ",
-            "- ",
-            "? ",
-            "\n",
-            "\n  ",
-            "\n    ",
-            "!!int ",
-            "!x ",
-            "'",
-            '"',
-            "|",
-            ">",
-            "---",
-            "\t",
-        ),
-        *(
-            "1e999",
-            ".nan",
-            "0x",
-            "08",
-            "~",
-            "yes",
-            "{{ x }}",
-            "{% %}",
-            "\0",
-            "\x85",
-            "\ud800",
-            "é",
-            "%YAML 9.9\n",
-            "#",
-        ),
-    ]
-)
-
-
 def outcome(text: str | bytes) -> Workflow | tuple[Finding, ...]:
     try:
         return parse_workflow(text, filename="w.yaml")
@@ -225,17 +157,12 @@ def test_any_bytes(text):
     parses_or_is_refused(text)
 
 
-@given(st.lists(FRAGMENTS, max_size=40).map("".join))
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join))
 @settings(max_examples=500, deadline=None)
 def test_any_broken_definition(text):
     parses_or_is_refused(text)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=5), below, max_size=3),
-    max_leaves=6,
-)
 COMMON_KEYS = ("condition", "delay", "deadline", "value", "step", "type", "task", "vary", "retry")
 JSON_OF_KEYS = st.dictionaries(st.sampled_from(COMMON_KEYS), JSON, max_size=4)
 KEYS = st.sampled_from([*STEP_KEYS, *LATER_STEP_KEYS, *(key for keys in SPEC_KEYS.values() for key in keys)])
