@@ -6,7 +6,7 @@ RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test chaos check format docs bench differential lock clean
+.PHONY: help install demo up test chaos siege check format docs bench fuzz differential lock clean
 
 help: ## the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ test: $(DEV_STAMP) ## all tests
 chaos: $(DEV_STAMP) ## kills servers, workers and PostgreSQL under load, a minute each, three runs; then tenax verify
 	@TENAX_CHAOS_SECONDS=$${SECONDS_EACH:-60} TENAX_CHAOS_RUNS=$${RUNS:-3} $(BIN)/python -m pytest -s tests/e2e/test_chaos.py
 
+siege: $(DEV_STAMP) ## attacks a server in every way, alone and all at once under load, for ten minutes; prints what each attack cost
+	@TENAX_SIEGE_SECONDS=$${SECONDS_LONG:-600} $(BIN)/python -m pytest -s tests/e2e/test_siege.py
+
 check: $(DEV_STAMP) ## format, lint, types, layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -60,6 +63,9 @@ docs: $(DEV_STAMP) ## writes the generated tables of the docs anew
 
 bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL and against peers, in the same run
 	@$(BIN)/python -m benchmarks $(ONLY)
+
+fuzz: $(DEV_STAMP) ## sends what nobody should send, EXAMPLES of each kind
+	@TENAX_FUZZ_EXAMPLES=$(or $(EXAMPLES),3000) $(BIN)/python -m pytest -n 2 --dist loadfile tests/fuzz
 
 differential: $(DEV_STAMP) ## compares this engine with that of COMMIT, by random scenarios
 	@$(BIN)/python tests/differential/against.py $(COMMIT) --examples $(or $(EXAMPLES),200)

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for `generate_*`, beside this 
 
 import generate_cli
 import generate_events
+import generate_limits
 import generate_policy
 import generate_reference
 
@@ -24,6 +25,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_events.BLOCKS,
     **generate_reference.BLOCKS,
     **generate_cli.BLOCKS,
+    **generate_limits.BLOCKS,
 }
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import generate
+import generate_limits
 import pytest
 
 import tenax
@@ -26,6 +27,26 @@ def test_an_old_block_is_noticed() -> None:
     text = "before\n<!-- generated: rule-fields -->\nold\n<!-- end -->\nafter\n"
     assert "`max_attempts`" in generate.rendered(text)
     assert "old" not in generate.rendered(text)
+
+
+def test_every_setting_that_is_a_limit_stands_in_the_table_of_limits() -> None:
+    limits = set(generate_limits.settings_that_are_limits())
+    assert {
+        "max_body",
+        "head_timeout",
+        "input_time",
+        "plan_memory",
+        "expression_work",
+        "aside_memory",
+    } <= limits
+    assert limits - generate_limits.settings_in_table() == set()
+
+
+def test_the_table_of_limits_shows_the_defaults_of_the_settings() -> None:
+    shown = generate_limits.limits()
+    assert "| body | 16MB | `max_body` |" in shown
+    assert "| 2,000,000, and 1,000 for each item | `expression_work` |" in shown
+    assert "| levels of a result | 500 | fixed |" in shown
 
 
 def test_every_reason_that_the_code_gives_is_published() -> None:

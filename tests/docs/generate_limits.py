@@ -1,0 +1,192 @@
+"""The one table of limits on what others send: defaults from the settings, fixed ones from the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from tables import code, table
+
+from tenax.engine import inputs, leased
+from tenax.engine.definitions import DEEPEST as DEEPEST_CHILD
+from tenax.engine.late import MAX_LATE_RESULTS
+from tenax.engine.start import KEY_SHOWN, MOST_ITEMS, WORK_PER_KEY
+from tenax.model import bounded, json_text
+from tenax.model import inputs as declared
+from tenax.model.yaml_builder import MAX_DEPTH, MAX_VALUES
+from tenax.policy.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
+from tenax.policy.expressions import NODES, TEXT_LENGTH
+from tenax.policy.values import TEXT_LIMIT
+from tenax.server.bodies import BATCH, FILES, LONGEST_LEASE_WAIT
+from tenax.server.bounded import MOST_PIPELINED
+from tenax.server.connections import FILES_RESERVED
+from tenax.server.executions import LONGEST_NEWS_WAIT
+from tenax.setting_docs import describe_settings
+from tenax.store.events import LOOK_BYTES, LOOK_ROWS, PAGE_BYTES
+from tenax.worker.executors.redirects import MAX_REDIRECTS
+from tenax.worker.failures import STDERR_LIMIT, TRACEBACK_LIMIT
+from tenax.worker.processes import STDOUT_LIMIT
+
+_TEMPLATE = "class `invalid`, reason `template_error`"
+_CHECK = "422; in a child's step class `invalid`, reason `invalid_parameters`"
+_RESULT = "class `invalid`, reason `invalid_result`"
+_JSON_OF_REQUESTS = 200
+"""Levels that the JSON reader of requests goes down. It is a constant of pydantic's."""
+
+
+class Limit(NamedTuple):
+    """One row. `bound`: the name of a setting, or the fixed limit in words."""
+
+    what: str
+    bound: str
+    beyond: str
+
+
+def _count(number: int, unit: str = "") -> str:
+    return f"{number:,} {unit}".strip()
+
+
+def _size(number: int) -> str:
+    return f"{number // 1_000_000}MB" if number >= 1_000_000 else f"{number // 1000}KB"
+
+
+LIMITS: Mapping[str, tuple[Limit, ...]] = {
+    "Requests, before anyone is asked for a token": (
+        Limit("request line and headers", "max_head", "431, the connection is closed"),
+        Limit("body", "max_body", "413; a body that goes on is cut off"),
+        Limit("values in the JSON of a body", "max_values", "413"),
+        Limit("memory for all bodies above 64 KB together, until they are answered", "body_memory", "503"),
+        Limit(
+            "requests on one connection that wait for the answer to an earlier one",
+            _count(MOST_PIPELINED),
+            "the connection is closed",
+        ),
+        Limit("time for a head", "head_timeout", "408, the connection is closed"),
+        Limit("time for a body", "body_timeout", "408, the connection is closed"),
+        Limit("time without progress of an answer that is not read", "body_timeout", "the connection is dropped"),
+        Limit("connections from one address", "max_connections_per_address", "room is made, or 429"),
+        Limit(f"connections in all, and {FILES_RESERVED} fewer than files may be open", "max_connections", "room is made, or 503"),
+    ),
+    "Requests with a token": (
+        Limit("levels of JSON", _count(_JSON_OF_REQUESTS), "422"),
+        Limit("submissions, reports or releases in one request", _count(BATCH), "422"),
+        Limit("definitions of children in one submission", _count(FILES), "422"),
+        Limit("time that a request waits for work", f"{LONGEST_LEASE_WAIT:g}s", "422"),
+        Limit("time that a request waits for news of an execution", f"{LONGEST_NEWS_WAIT:g}s", "422"),
+        Limit("a page of history in the server's memory", _size(PAGE_BYTES), "the answer is sent page by page"),
+    ),
+    "Definitions": (
+        Limit("bytes", "max_definition", "422"),
+        Limit("steps", "max_steps", "422"),
+        Limit("values in the schemas of all inputs", "max_schema", "422"),
+        Limit("time in which one is read and checked, aside", "definition_time", "422"),
+        Limit("inputs", _count(declared.MOST_INPUTS), "422"),
+        Limit("templates and conditions", f"{_count(MOST_EXPRESSIONS)}, {_count(MOST_EXPRESSIONS_OF_STEP)} in one step", "422"),
+        Limit("one expression", f"{_count(TEXT_LENGTH)} characters, {_count(NODES)} parts", "422"),
+        Limit("values in all, and levels", f"{_count(MAX_VALUES)}, {MAX_DEPTH}", "422"),
+        Limit("levels of children", _count(DEEPEST_CHILD), "422"),
+    ),
+    "Inputs, schemas and fan-outs": (
+        Limit("input of a check that is made aside", "max_input", _CHECK),
+        Limit("time of such a check", "input_time", _CHECK),
+        Limit("levels of an input", _count(declared.DEEPEST), _CHECK),
+        Limit("items of one fan-out", _count(MOST_ITEMS), f"the step fails, {_TEMPLATE}"),
+        Limit("processes aside", "aside_processes", "what finds all of them busy waits for one"),
+        Limit("memory of each process aside", "aside_memory", "as beyond `definition_time` or `input_time`"),
+    ),
+    "Conditions and templates": (
+        Limit("units of work of all conditions of one decision", "expression_work", "no retry, and the decision says why"),
+        Limit(
+            "units of work of one rendering: the templates of an attempt, a `when`, a `for_each`, an `on_failure`, a key, `outputs`",
+            "2 x expression_work",
+            f"the attempt, the step or the execution fails, {_TEMPLATE}",
+        ),
+        Limit(
+            "the same of all keys (`concurrency.key`) of a fan-out",
+            f"2 x expression_work, and {_count(WORK_PER_KEY)} for each item",
+            f"the step fails, {_TEMPLATE}",
+        ),
+        Limit("bytes that one rendering gives", "max_rendered", "as beyond the work"),
+        Limit("result of a step that an expression reads", "max_rendered", "it is not loaded; as beyond the work"),
+        Limit("results that one view of an execution or page of items shows", "max_rendered", "a marker is in their places"),
+        Limit("one text that an expression builds", _count(TEXT_LIMIT, "characters"), "as beyond the work"),
+        Limit("a key of `concurrency`", _count(KEY_SHOWN, "characters"), "it is known by its hash"),
+    ),
+    "Answers and results, on a worker": (
+        Limit("answer of an `http` step, result file", "max_result", f"the attempt fails, {_RESULT}"),
+        Limit("levels of a result", _count(json_text.DEEPEST), f"the attempt fails, {_RESULT}"),
+        Limit("stdout of a process without a result file", _size(STDOUT_LIMIT), "cut, and the result says so"),
+        Limit("stderr of a process in its failure", _count(STDERR_LIMIT, "characters"), "the end is kept"),
+        Limit("traceback of a failure", _count(TRACEBACK_LIMIT, "characters"), "the end is kept"),
+        Limit("redirects of an `http` step", _count(MAX_REDIRECTS), "the attempt fails"),
+    ),
+    "Reports and callbacks": (
+        Limit("message of a failure, in characters", "max_message", "cut, with a mark that says how much is missing"),
+        Limit("`traceback` and `stderr_tail`, each, of any sender", "max_evidence", "the end is kept, with a mark"),
+        Limit("`data` of a failure, as JSON", "max_evidence", "a text with its beginning, and a mark"),
+        Limit("reason, dependency, name of an exception", _count(bounded.LONGEST_NAME, "characters"), "cut"),
+        Limit("base classes of an exception", _count(bounded.MOST_BASES), "left out"),
+        Limit("a late report or callback", "max_late_result", "its SHA-256, its size and its beginning are recorded"),
+        Limit(
+            "different late reports under one token, late callbacks of one attempt",
+            _count(MAX_LATE_RESULTS),
+            "answered, not recorded",
+        ),
+        Limit(
+            "log that a late report is compared with",
+            f"the newest {_count(LOOK_ROWS)} rows, {_size(LOOK_BYTES)}",
+            "recorded with `unchecked: true`",
+        ),
+    ),
+    "Memory of the server": (
+        Limit("plans of workflows, by an estimate", "plan_memory", "what was not used for longest is read again when it is needed"),
+        Limit("schemas with their validators", _size(declared.SCHEMA_MEMORY), "the oldest are made again when they are needed"),
+        Limit("leases", _count(leased.MOST_REMEMBERED), "the database is asked"),
+        Limit("inputs of up to 1KB, of the youngest executions", _count(inputs.MOST_REMEMBERED), "the database is asked"),
+    ),
+}  # fmt: skip
+_NO_LIMITS = {"max_hold": "how long work waits for a person"}
+"""Settings that look like limits on what others send, and are not."""
+
+
+_ENDINGS = ("_time", "_timeout", "_memory", "_work")
+
+
+def limits() -> str:
+    """The table, with a line above each group."""
+    defaults = {row.name: row.default for row in describe_settings()}
+    rows: list[tuple[str, str, str, str]] = []
+    for group, listed in LIMITS.items():
+        rows.append((f"**{group}**", "", "", ""))
+        rows += [(one.what, *_bound(one.bound, defaults), one.beyond) for one in listed]
+    return table(("what", "limit", "setting", "beyond it"), rows)
+
+
+def _bound(bound: str, defaults: Mapping[str, str]) -> tuple[str, str]:
+    """The limit as a number, and the setting or `fixed`."""
+    named = [name for name in re.findall(r"[a-z_]+", bound) if name in defaults]
+    if not named:
+        return bound, "fixed"
+    [name] = named
+    factor = 2 if bound.startswith("2 x ") else 1
+    default = defaults[name]
+    shown = f"{factor * int(default):,}" if default.isdigit() else default
+    return bound.removeprefix("2 x ").replace(name, shown), code(name)
+
+
+def settings_in_table() -> set[str]:
+    return {
+        name for listed in LIMITS.values() for one in listed for name in re.findall(r"[a-z_]+", one.bound)
+    }
+
+
+def settings_that_are_limits() -> Iterator[str]:
+    """Settings that bound what others send, by their names."""
+    for row in describe_settings():
+        is_limit = row.name.startswith("max_") or row.name.endswith(_ENDINGS)
+        if is_limit and row.name not in _NO_LIMITS:
+            yield row.name
+
+
+BLOCKS = {"limits": limits}
