@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tenax.model.times import seconds_since
 
-STARTS = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - Hypothesis wants it so
+# Until 2106: from 2^32 s on, a float holds less than whole microseconds.
+STARTS = st.datetimes(datetime(2000, 1, 1), datetime(2070, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - Hypothesis wants it so
 
 
 @given(start=STARTS, microseconds=st.integers(0, 10**15))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from http import HTTPStatus
-from operator import attrgetter
 from typing import Any
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from tenax.model.exceptions import (
     CONNECTION_ERRORS,
@@ -23,23 +25,25 @@ _Verdict = tuple[FailureClass, str]
 _RETRIED_STATUS = frozenset({408, 425, 429})
 _DENIED_STATUS = frozenset({401, 403})
 
-_EVIDENCE = tuple(
-    name for name in Facts.__struct_fields__ if name not in ("message", "failure_class", "reason")
-)
-_FACTS = attrgetter(*_EVIDENCE)
+_NO_EVIDENCE = ("message", "failure_class", "reason")
 _NOT_A_NAME = re.compile(r"\W+", re.ASCII)
 
 
 def classify(facts: Facts, *, status: OutcomeStatus = "failed") -> Failure:
-    """The failure that these facts amount to. `not_completed` is the handler's word, and beats what it saw."""
+    """Returns the failure that these facts amount to. `not_completed` is the handler's word, and beats what it saw."""
+    failure_class, reason = kind_of_failure(facts, status=status)
+    return Failure(failure_class, reason, facts.message or _message(facts, reason), _evidence(facts))
+
+
+def kind_of_failure(facts: Facts, *, status: OutcomeStatus = "failed") -> _Verdict:
+    """Returns the class and the reason of the failure that these facts amount to."""
     seen = _from_facts(facts, status)
     if facts.failure_class is not None:
         failure_class: FailureClass = facts.failure_class
         default = seen[1] if seen is not None else REASON_OF_CLASS[failure_class]
     else:
         failure_class, default = seen or _from_reason(facts.reason) or ("transient", "unclassified")
-    reason = facts.reason or default
-    return Failure(failure_class, reason, facts.message or _message(facts, reason), _evidence(facts))
+    return failure_class, facts.reason or default
 
 
 def _from_facts(facts: Facts, status: OutcomeStatus) -> _Verdict | None:
@@ -151,14 +155,14 @@ _CLASS_OF_REASON: dict[str, FailureClass] = {
 
 def _evidence(facts: Facts) -> dict[str, Any]:
     """The facts that are set, as JSON: this is stored, and conditions read it."""
-    evidence: dict[str, Any] = {}
-    for name, value in zip(_EVIDENCE, _FACTS(facts), strict=True):
-        if value is None or value is False:
-            continue
-        if not isinstance(value, tuple):
-            evidence[name] = value
-        elif value:
-            evidence[name] = list(value)
+    data = facts.data
+    evidence: dict[str, Any] = to_builtins(facts if data is None else replace(facts, data=None))
+    for name in _NO_EVIDENCE:
+        evidence.pop(name, None)
+    if facts.exception_bases:
+        evidence["exception_bases"] = list(facts.exception_bases)
+    if data is not None:  # as it is: it may be large
+        evidence["data"] = data
     return evidence
 
 

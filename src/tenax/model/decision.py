@@ -58,6 +58,18 @@ class Ledger(msgspec.Struct, omit_defaults=True, gc=False):
         return cls(**{**body, "lost_by": tuple(body.get("lost_by", ())), **more})
 
 
+_decode_ledger = msgspec.json.Decoder(Ledger).decode
+
+
+def read_ledger(text: str | None, elapsed: float) -> Ledger:
+    """Reads a stored ledger, with the time that has passed since. An item with nothing behind it has none."""
+    if text is None:
+        return Ledger(elapsed=elapsed)
+    ledger = _decode_ledger(text)
+    ledger.elapsed = elapsed
+    return ledger
+
+
 class Check(msgspec.Struct, gc=False):
     """One rule that was looked at, whether it decided, and the values it saw."""
 

@@ -98,19 +98,17 @@ def decide_outcome(
     node_id: str,
 ) -> Decided:
     """Reads an outcome and decides on it. The engine and `tenax decide` both call this. `ledger` knows the elapsed time."""
-    inputs: dict[str, Any] = {
-        "attempt": attempt,
-        "elapsed": ledger.elapsed,
-        "execution_id": execution_id,
-        "node_id": node_id,
-    }
-    polled = None
+    elapsed, polled = ledger.elapsed, None
     if until is not None and outcome.status == "succeeded":
-        polled = poll(until, outcome, polls=ledger.polls, work=controls.condition_work, **inputs)
+        polled = poll(
+            until, outcome, polls=ledger.polls, attempt=attempt, elapsed=elapsed, execution_id=execution_id, node_id=node_id,
+            work=controls.condition_work,
+        )  # fmt: skip
     failure = polled.failure if polled is not None else read_failure(policy, ledger, outcome)
     decision = decide(
-        policy, ledger, outcome, **inputs, controls=controls, roll=roll, failure=failure, polled=polled
-    )
+        policy, ledger, outcome, attempt=attempt, elapsed=elapsed, controls=controls, roll=roll, execution_id=execution_id,
+        node_id=node_id, failure=failure, polled=polled,
+    )  # fmt: skip
     return Decided(decision, failure, polled)
 
 

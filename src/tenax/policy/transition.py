@@ -15,10 +15,10 @@ from msgspec import UNSET
 
 from tenax.model.blame import speaks_of_worker
 from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
-from tenax.model.decision import CONDITION_WORK, NO_CONTROLS, NO_RETRIES, Controls, Decision, Ledger
+from tenax.model.decision import CONDITION_WORK, NO_CONTROLS, NO_RETRIES, Controls, Decision, read_ledger
 from tenax.model.events.data import ItemCompletedData, ItemFailedData, StepFailedData, TerminalData
 from tenax.model.events.types import CompensationFailed, ItemCompleted, ItemFailed, StepFailedTerminal
-from tenax.model.json_text import decode, encode, plain
+from tenax.model.json_text import encode, plain
 from tenax.model.outcome import Failure
 from tenax.policy.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
 from tenax.policy.failed_data import failed_data
@@ -200,11 +200,6 @@ def _decide(
         execution_id=item.execution_id,
         node_id=item.step,
     )
-
-
-def read_ledger(text: str | None, elapsed: float) -> Ledger:
-    """Reads a stored ledger. An item with nothing behind it has none."""
-    return Ledger(elapsed=elapsed) if text is None else Ledger.from_dict(decode(text), elapsed=elapsed)
 
 
 def _run(ended: EndedAttempt, action: PlannedAction, failure: Failure | None) -> Run | None:
