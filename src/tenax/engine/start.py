@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, field
 
 from tenax.engine.endings import Failure
 from tenax.engine.scope import load_results, scope_for
@@ -39,8 +38,7 @@ CROWD_STEPS = 50
 """A fan-out of more items, or a graph of more steps, is a crowd: its items take turns with those of others."""
 
 
-@dataclass(slots=True)
-class Turn:
+class Turn(Struct, gc=False):
     """One execution within a transaction: its locked row, its plan, and the steps of it that have ended."""
 
     row: ExecutionRow

@@ -253,7 +253,17 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
     if start.operator is not None:
         journal.log(row.id, event(OperatorAction, data=start.operator))
     turn = Turn(row, plan, budget)
-    turns = Turns()
+    if start.carried:
+        await _carry_over(journal, turn, start)
+    done = {step.step for step in start.carried}
+    turn.ended += await start_steps(tx, journal, turn, [name for name in plan.roots if name not in done])
+    if turn.ended:
+        await advance_executions(tx, journal, [turn])
+
+
+async def _carry_over(journal: Journal, turn: Turn, start: Start) -> None:
+    """Logs the steps whose results are taken over, and lets them have ended."""
+    row, plan, turns = turn.row, turn.plan, Turns()
     for step in start.carried:
         if turns.over:
             await turns.give_way()
@@ -269,10 +279,6 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
             event(StepCompleted if step.state == "completed" else StepSkipped, step.step, data=kept),
         )
         turn.ended.append(replace(step, execution_id=row.id, attempts=0))
-    done = {step.step for step in start.carried}
-    turn.ended += await start_steps(tx, journal, turn, [name for name in plan.roots if name not in done])
-    if turn.ended:
-        await advance_executions(tx, journal, [turn])
 
 
 def _item_counts(fan_out: StepRow) -> dict[str, int]:

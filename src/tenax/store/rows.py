@@ -16,8 +16,7 @@ from tenax.model.times import seconds_since
 from tenax.policy.transitions import check
 
 
-@dataclass(slots=True)
-class ExecutionRow:
+class ExecutionRow(msgspec.Struct, gc=False):
     """A locked execution. The engine changes it, and the journal writes it back."""
 
     id: int
@@ -210,8 +209,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     key_most: int | None = None
 
 
-@dataclass(slots=True)
-class NewItem:
+class NewItem(msgspec.Struct, gc=False):
     """A work item to be queued."""
 
     execution_id: int
@@ -305,8 +303,7 @@ class Parent:
     """The lane in which the items of its fan-outs take turns with those of other executions."""
 
 
-@dataclass(slots=True)
-class NewExecution:
+class NewExecution(msgspec.Struct, gc=False):
     """An execution to be inserted."""
 
     number: int
