@@ -18,7 +18,7 @@ from benchmarks import gate
 from benchmarks.children import Children
 from benchmarks.raw import SCHEMA
 from tenax.store.connect import connect
-from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate
 
 _ARRIVAL_SECONDS = 60.0

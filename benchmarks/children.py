@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tenax.cli.parent import environment_for_child
+from tenax.cli.process.parent import environment_for_child
 
 _ROOT = Path(__file__).parent.parent
 _END_SECONDS = 10.0

@@ -9,11 +9,11 @@ from benchmarks.arena import Arena
 from benchmarks.plan import Plan
 from benchmarks.report import Figure, Mark
 from benchmarks.stats import median
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import Controls, Ledger
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.policy import Policy
-from tenax.policy.decide import decide
-from tenax.policy.resolve import compile_policy
+from tenax.policy.retry.decide import decide
+from tenax.policy.retry.resolve import compile_policy
 
 MEASURE = "decision"
 MARKS = {"without a condition": Mark("at most", 15), "with a condition": Mark("at most", 40)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from benchmarks import workflows
 from benchmarks.load import submit_all
 from tenax.engine.engine import Engine
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import LeaseRequest, Report
 
 SUCCEEDED = Outcome("succeeded")

@@ -8,9 +8,6 @@ from __future__ import annotations
 import uvloop  # noqa: F401 -- as said above
 
 import benchmarks.tasks  # noqa: F401 -- imported for the tasks it registers
-import tenax.worker.executors.python
-import tenax.worker.loop
-import tenax.worker.transport  # noqa: F401 -- as said above
 from benchmarks.gate import wait_at_gate
 
 wait_at_gate()

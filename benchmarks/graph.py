@@ -11,7 +11,7 @@ from benchmarks.report import Figure, Mark
 from benchmarks.stats import ratios
 from tenax.embed import open_engine
 from tenax.engine.engine import Engine
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import LeaseRequest, Report, Submission
 from tenax.settings import load_settings
 

@@ -7,9 +7,9 @@ import asyncio
 import os
 import signal
 
-from tenax.cli.parent import under_supervision
-from tenax.worker.loop import Worker
+from tenax.cli.process.parent import under_supervision
 from tenax.worker.transport import HttpTransport
+from tenax.worker.worker import Worker
 
 
 async def idle(url: str, count: int) -> None:

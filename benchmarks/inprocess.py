@@ -13,7 +13,7 @@ import tenax.worker.executors.python  # noqa: F401 -- else it is read when the f
 from benchmarks import workflows
 from benchmarks.gate import wait_at_gate
 from benchmarks.load import submit_steadily
-from tenax.cli.parent import under_supervision
+from tenax.cli.process.parent import under_supervision
 from tenax.collector import collect_rarely
 from tenax.embed import local_worker, open_engine
 from tenax.settings import load_settings

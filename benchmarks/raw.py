@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 
 from benchmarks.gate import wait_at_gate
-from tenax.cli.parent import under_supervision
+from tenax.cli.process.parent import under_supervision
 
 BATCH = 100
 

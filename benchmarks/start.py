@@ -16,7 +16,7 @@ from benchmarks.load import submit_all
 from benchmarks.plan import Plan
 from benchmarks.processor import megabytes_of
 from benchmarks.report import Figure, Mark
-from tenax.cli.parent import environment_for_child
+from tenax.cli.process.parent import environment_for_child
 from tenax.sdk.client import Client
 
 MEASURE = "start"

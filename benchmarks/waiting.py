@@ -13,7 +13,7 @@ from benchmarks.plan import Plan
 from benchmarks.report import Figure
 from benchmarks.side_by_side import beside, in_turn
 from tenax.embed import open_engine
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Submission
 from tenax.settings import load_settings
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from tenax.model.attempt.outcome import FAILURE_CLASSES, Facts, Outcome, Usage
 from tenax.model.decision import Controls, Ledger
-from tenax.model.outcome import FAILURE_CLASSES, Facts, Outcome, Usage
 from tenax.model.policy import Policy, Rule
 
 rolls = st.floats(0, 1, exclude_max=True)

@@ -27,9 +27,9 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.embedded.binaries import Installation
+from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate
-from tenax.store.postgres_binaries import Installation
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `waiting`, which has no package
 

@@ -17,7 +17,7 @@ import asyncpg
 from processes import Household, free_port
 from waiting import eventually
 
-from tenax.engine.leader import LEASE as LEADS
+from tenax.engine.fleet.leader import LEASE as LEADS
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission
 from tenax.sdk.client import SyncClient

@@ -8,8 +8,8 @@ from typing import Any
 
 from hand import Hand
 
-from tenax.engine.report import ReportBatch
-from tenax.model.outcome import Facts, Outcome, Usage
+from tenax.engine.report.report import ReportBatch
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment, Report
 from tenax.store.journal import Journal
 from tenax.store.service import now

@@ -14,8 +14,8 @@ import pytest
 from msgspec import to_builtins
 
 from tenax.engine.engine import Engine
-from tenax.engine.fan_out import feed
-from tenax.model.outcome import Facts, Outcome
+from tenax.engine.graph.fan_out import feed
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import (
     Assignment,
     Heartbeat,
@@ -29,7 +29,7 @@ from tenax.model.wire import (
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fake_clock import FakeClock
-from tenax.store.session import transaction
+from tenax.store.transaction import transaction
 
 embedded_only = pytest.mark.parametrize("any_server", ["embedded"], indirect=True)
 """For many tests that are alike, or long ones: they run on one PostgreSQL only."""

@@ -7,12 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tenax.model.classify import classify
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import DECIDER_VERSION, NO_CONTROLS, Ledger
 from tenax.model.events import timestamp
-from tenax.model.outcome import Facts, Outcome
-from tenax.model.parse import parse_workflow
-from tenax.policy.decide import decide
+from tenax.model.parse.parse import parse_workflow
 from tenax.policy.laws import ExecutionCheck, Tally
 from tenax.policy.laws.facts import (
     ExecutionFacts,
@@ -24,6 +23,7 @@ from tenax.policy.laws.facts import (
     StepFacts,
 )
 from tenax.policy.plan import Plan, make_plan
+from tenax.policy.retry.decide import decide
 
 DAWN = datetime(2026, 1, 1, tzinfo=UTC)
 EXECUTION = 7

@@ -8,7 +8,7 @@ import random
 from hand import Hand
 
 from tenax.errors import Conflict
-from tenax.model.outcome import Facts, Outcome, Usage
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment, Release
 
 UNDO = 'compensate: {type: python, task: "t:u", args: {got: "{{ result }}"}, retry: {max_attempts: 2, initial_delay: 3}}'

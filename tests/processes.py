@@ -18,7 +18,7 @@ from waiting import eventually
 
 from tenax.errors import TenaxError
 from tenax.sdk.client import SyncClient
-from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.token_file import read_token
 
 TENAX = (sys.executable, "-m", "tenax")

@@ -7,9 +7,9 @@ from typing import Any
 
 from hand import Hand
 
-from tenax.model.outcome import Failure, Outcome, Usage
-from tenax.policy.decide import replay
+from tenax.model.attempt.outcome import Failure, Outcome, Usage
 from tenax.policy.plan import Plan
+from tenax.policy.retry.decide import replay
 
 STATUS = {
     "action_completed": "succeeded",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenax.policy.offers import Candidate, Offer
+from tenax.policy.dispatch.assignment import Candidate, Offer
 
 
 def slow_assign(ready: Sequence[Candidate], asking: Sequence[Offer]) -> list[tuple[int, int]]:

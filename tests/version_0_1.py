@@ -17,9 +17,9 @@ from typing import Any
 import asyncpg
 from hand import Hand, hand_on
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment, Release
-from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate
 
 FILE = Path(__file__).with_suffix(".json")

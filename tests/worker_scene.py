@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from tenax.errors import Unreachable
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.health import HealthTerms
-from tenax.model.outcome import Outcome
 from tenax.model.wire import (
     Assignment,
     Heartbeat,
@@ -22,7 +22,7 @@ from tenax.model.wire import (
     Report,
     ReportAnswer,
 )
-from tenax.worker.loop import Worker
+from tenax.worker.worker import Worker
 
 PATIENCE = 20.0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tenax.cli.parent import under_supervision
+from tenax.cli.process.parent import under_supervision
 
 if __name__ == "__main__":
     under_supervision()

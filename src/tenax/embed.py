@@ -20,7 +20,7 @@ from tenax.model.wire import (
 )
 from tenax.settings import Settings, load_settings
 from tenax.store.connect import Database
-from tenax.worker.loop import Worker
+from tenax.worker.worker import Worker
 
 
 class LocalTransport:

@@ -171,7 +171,7 @@ def _read_pairs(parts: Sequence[str]) -> dict[str, str]:
 
 
 def retry_shape(value: Any) -> Mapping[str, Any] | bool | int:
-    """Reads the shape only. `tenax.model.retry_fields` reads the fields."""
+    """Reads the shape only. `tenax.model.parse.retry_fields` reads the fields."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "tenax").rglob("*.py"))
-QUERIES = sorted((ROOT / "src" / "tenax" / "sql" / "queries").glob("*.sql"))
+QUERIES = sorted((ROOT / "src" / "tenax" / "sql" / "queries").glob("*/*.sql"))
 
 
 def test_modules_are_small():

@@ -10,7 +10,7 @@ import pytest
 
 from tenax import __version__
 from tenax.cli.app import COMMAND_NAMES
-from tenax.cli.boundary import run_command
+from tenax.cli.errors import run_command
 
 NO_DATABASE = "postgresql://nobody@127.0.0.1:1/none"
 
@@ -183,7 +183,7 @@ def test_an_argument_that_is_not_text(command):
 
 def test_the_help_loads_nothing_heavy():
     script = (
-        "import sys\nfrom tenax.cli.boundary import run_command\nrun_command(['--help'])\n"
+        "import sys\nfrom tenax.cli.errors import run_command\nrun_command(['--help'])\n"
         "print(sorted({'asyncpg', 'fastapi', 'httpx2', 'jinja2', 'yaml', 'pydantic', 'structlog', 'tenax.engine',"
         " 'tenax.store', 'tenax.policy'} & set(sys.modules)))"
     )

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tenax.cli.boundary import run_command
+from tenax.cli.errors import run_command
 
 SERVER_ERROR = {"status": "failed", "status_code": 503}
 LOST = {"status": "failed", "class": "worker_lost"}

@@ -10,11 +10,11 @@ from msgspec import to_builtins
 from rich.console import Console
 from told import an_event
 
-from tenax.cli.event_lines import Teller, duration, in_order, why_held, why_not
-from tenax.cli.timeline import render_execution
+from tenax.cli.render.event_lines import Teller, duration, in_order, why_held, why_not
+from tenax.cli.render.timeline import render_execution
 from tenax.model.execution_views import Event
-from tenax.model.state import fold
-from tenax.policy.rules import RULES
+from tenax.model.state.execution import fold
+from tenax.policy.retry.rules import RULES
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import asyncpg
 import pytest
 from hand import Hand, hand_on
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 
 TWO_STEPS = """
 name: nightly
@@ -104,7 +104,7 @@ def test_submit_and_look(tenax, play, tmp_path):
      ("NaN", "NaN"), ("1e999", "1e999"), ("null", None), ("{a", "{a"), ("-1", -1)],
 )  # fmt: skip
 def test_an_input_is_json_if_it_parses_else_text(written, value):
-    from tenax.cli.inputs import parse_inputs
+    from tenax.cli.input.inputs import parse_inputs
 
     assert parse_inputs([f"k={written}"]) == {"k": value}
 

@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 from told import an_event
 
-from tenax.cli.event_lines import Teller
 from tenax.cli.flags import Where
-from tenax.cli.fleet_table import FleetTable, telling
-from tenax.cli.fleet_words import fleet_event_words, health_words
-from tenax.cli.worker_page import render_worker
+from tenax.cli.render.event_lines import Teller
+from tenax.cli.render.fleet_table import FleetTable, telling
+from tenax.cli.render.fleet_words import fleet_event_words, health_words
+from tenax.cli.render.worker_page import render_worker
 
 AT = "2026-01-01T00:00:00Z"
 

@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 from told import FAILURE, Written, compensated, failed, fan_out, item_over, retried, started, succeeded, told
 
-from tenax.cli.event_lines import Teller
-from tenax.cli.live import PlainView
-from tenax.cli.live_table import LiveView
-from tenax.cli.narration import Narrator
+from tenax.cli.render.event_lines import Teller
+from tenax.cli.render.live import PlainView
+from tenax.cli.render.live_table import LiveView
+from tenax.cli.render.narration import Narrator
 from tenax.model.events import EVENT_TYPES
 
 EXECUTION = {

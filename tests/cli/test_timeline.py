@@ -11,11 +11,11 @@ from msgspec import to_builtins
 from rich.console import Console
 from told import FAILURE, Written, compensated, failed, fan_out, retried, started, succeeded, told
 
-from tenax.cli.family import family_lines
-from tenax.cli.fan_outs import counts_words
 from tenax.cli.flags import ANYWHERE, Where
-from tenax.cli.timeline import render_execution, render_step
-from tenax.model.state import fold
+from tenax.cli.render.family import family_lines
+from tenax.cli.render.fan_outs import counts_words
+from tenax.cli.render.timeline import render_execution, render_step
+from tenax.model.state.execution import fold
 
 START, NOW = "2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z"
 

@@ -14,11 +14,11 @@ import pytest
 from processes import Household, alive
 from waiting import eventually
 
-from tenax.cli.up import _pass
+from tenax.cli.process.up import _pass
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.session import transaction
-from tenax.store.tokens import create_token, list_tokens
+from tenax.store.tables.tokens import create_token, list_tokens
+from tenax.store.transaction import transaction
 
 TASKS = """
 from tenax import task

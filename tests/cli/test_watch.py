@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from rich.text import Text
 
-from tenax.cli.watch import watch
+from tenax.cli.render.watch import watch
 from tenax.errors import Unreachable
 
 AWAY = Unreachable("cannot reach the server")

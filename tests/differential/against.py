@@ -31,7 +31,7 @@ from scenarios import scenarios
 from stage import stage_on
 from test_differential import assert_equal
 
-from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate
 
 HERE = Path(__file__).parent

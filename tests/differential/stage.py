@@ -20,9 +20,9 @@ from typing import Any
 from msgspec import to_builtins
 
 from tenax.engine.engine import Engine
-from tenax.engine.fan_out import feed
+from tenax.engine.graph.fan_out import feed
 from tenax.errors import TenaxError
-from tenax.model.outcome import Facts, Outcome, Usage
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import (
     Assignment,
     Heartbeat,
@@ -36,7 +36,7 @@ from tenax.model.wire import (
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.fake_clock import FakeClock
-from tenax.store.session import transaction
+from tenax.store.transaction import transaction
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 WORKERS = ("w1", "w2")

@@ -17,7 +17,7 @@ from logged import log_faults
 from scenarios import scenarios
 from stage import Stage, stage_on
 
-from tenax.store.session import transaction
+from tenax.store.transaction import transaction
 
 EXAMPLES = 40
 

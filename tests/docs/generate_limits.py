@@ -8,25 +8,27 @@ from typing import NamedTuple
 
 from tables import code, table
 
-from tenax.engine import inputs, leased
-from tenax.engine.definitions import DEEPEST as DEEPEST_CHILD
-from tenax.engine.late import MAX_LATE_RESULTS
-from tenax.engine.start import KEY_SHOWN, MOST_ITEMS, WORK_PER_KEY
-from tenax.model import bounded, json_text
-from tenax.model import inputs as declared
-from tenax.model.yaml_builder import MAX_DEPTH, MAX_VALUES
-from tenax.policy.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
-from tenax.policy.expressions import NODES, TEXT_LENGTH
-from tenax.policy.values import TEXT_LIMIT
-from tenax.server.bodies import BATCH, FILES, LONGEST_LEASE_WAIT
-from tenax.server.bounded import MOST_PIPELINED
-from tenax.server.connections import FILES_RESERVED
-from tenax.server.executions import LONGEST_NEWS_WAIT
+from tenax.engine.caches import input_cache as inputs
+from tenax.engine.caches import lease_cache as leased
+from tenax.engine.graph.start_steps import KEY_SHOWN, MOST_ITEMS, WORK_PER_KEY
+from tenax.engine.late_results import MAX_LATE_RESULTS
+from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
+from tenax.model import json_text
+from tenax.model.attempt import bounded
+from tenax.model.inputs import inputs as declared
+from tenax.model.parse.yaml_builder import MAX_DEPTH, MAX_VALUES
+from tenax.policy.expressions.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
+from tenax.policy.expressions.compiler import NODES, TEXT_LENGTH
+from tenax.policy.expressions.values import TEXT_LIMIT
+from tenax.server.api.executions import LONGEST_NEWS_WAIT
+from tenax.server.protocol.bounded import MOST_PIPELINED
+from tenax.server.protocol.connections import FILES_RESERVED
+from tenax.server.schema.requests import BATCH, FILES, LONGEST_LEASE_WAIT
 from tenax.setting_docs import describe_settings
-from tenax.store.events import LOOK_BYTES, LOOK_ROWS, PAGE_BYTES
+from tenax.store.tables.log import LOOK_BYTES, LOOK_ROWS, PAGE_BYTES
 from tenax.worker.executors.redirects import MAX_REDIRECTS
-from tenax.worker.failures import STDERR_LIMIT, TRACEBACK_LIMIT
-from tenax.worker.processes import STDOUT_LIMIT
+from tenax.worker.handlers.error_outcomes import STDERR_LIMIT, TRACEBACK_LIMIT
+from tenax.worker.processes.processes import STDOUT_LIMIT
 
 _TEMPLATE = "class `invalid`, reason `template_error`"
 _CHECK = "422; in a child's step class `invalid`, reason `invalid_parameters`"

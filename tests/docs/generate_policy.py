@@ -8,16 +8,22 @@ from typing import Any, get_args
 
 from tables import code, codes, table
 
-from tenax.model.classify import classify
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.exceptions import PROGRAMMING_ERRORS
+from tenax.model.attempt.outcome import (
+    FAILURE_CLASSES,
+    INFRASTRUCTURE,
+    NEVER_RETRIED,
+    RETRIED_BY_DEFAULT,
+    Facts,
+)
+from tenax.model.attempt.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
 from tenax.model.durations import format_duration
-from tenax.model.exceptions import PROGRAMMING_ERRORS
-from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, NEVER_RETRIED, RETRIED_BY_DEFAULT, Facts
+from tenax.model.parse.retry_fields import RULE_FIELDS
 from tenax.model.policy import Backoff, Policy
-from tenax.model.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
-from tenax.model.retry_fields import RULE_FIELDS
-from tenax.policy.backoff import bounds
-from tenax.policy.rules import RULES
-from tenax.policy.schedule import schedule
+from tenax.policy.retry.backoff import bounds
+from tenax.policy.retry.rules import RULES
+from tenax.policy.retry.schedule import schedule
 
 _DURATIONS = frozenset({"initial_delay", "max_delay", "give_up_after", "max_retry_after"})
 _FIELDS: Mapping[str, str] = {

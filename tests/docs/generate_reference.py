@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from tables import code, codes, table
 
 from tenax.errors import TenaxError
-from tenax.model.definition import STEP_TYPES, StepType
-from tenax.model.parse import WORKFLOW_KEYS
-from tenax.model.retry_fields import LATER_RETRY_FIELDS
-from tenax.model.step_extras import CONCURRENCY_KEYS, ON_FAILURE_KEYS, UNTIL_KEYS
-from tenax.model.step_keys import (
+from tenax.model.definition.workflow import STEP_TYPES, StepType
+from tenax.model.parse.parse import WORKFLOW_KEYS
+from tenax.model.parse.retry_fields import LATER_RETRY_FIELDS
+from tenax.model.parse.step_extras import CONCURRENCY_KEYS, ON_FAILURE_KEYS, UNTIL_KEYS
+from tenax.model.parse.step_keys import (
     COMPENSATE_KEYS,
     COMPENSATE_TYPES,
     DEFAULTS_KEYS,
@@ -19,11 +19,10 @@ from tenax.model.step_keys import (
     STEP_KEYS,
     refused_keys,
 )
-from tenax.model.step_types import LATER_TYPES, SPEC_KEYS
-from tenax.policy.conditions import CONDITION_VARIABLES
-from tenax.policy.expressions import DEPTH, NESTING, NODES, TEXT_LENGTH
-from tenax.policy.laws import LAWS
-from tenax.policy.templates import (
+from tenax.model.parse.step_types import LATER_TYPES, SPEC_KEYS
+from tenax.policy.expressions.compiler import DEPTH, NESTING, NODES, TEXT_LENGTH
+from tenax.policy.expressions.conditions import CONDITION_VARIABLES
+from tenax.policy.expressions.templates import (
     COMPENSATE_VARIABLES,
     FAN_OUT_VARIABLES,
     ONCE_VARIABLES,
@@ -32,8 +31,9 @@ from tenax.policy.templates import (
     SPEC_VARIABLES,
     UNTIL_VARIABLES,
 )
+from tenax.policy.expressions.values import FILTERS, TESTS, TEXT_LIMIT, Function
+from tenax.policy.laws import LAWS
 from tenax.policy.transitions import TRANSITIONS
-from tenax.policy.values import FILTERS, TESTS, TEXT_LIMIT, Function
 
 _VARIABLES: Mapping[str, str] = {
     "status_code": "of the HTTP answer; None where there was none",

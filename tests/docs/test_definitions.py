@@ -14,10 +14,10 @@ import pytest
 from blocks import Block, blocks
 from generate import ROOT
 
-from tenax.model.retry_fields import parse_retry
-from tenax.model.yaml_source import read_source
-from tenax.policy.check import load_workflow
-from tenax.policy.resolve import resolve_policy
+from tenax.model.parse.retry_fields import parse_retry
+from tenax.model.parse.yaml_source import read_source
+from tenax.policy.expressions.check import load_workflow
+from tenax.policy.retry.resolve import resolve_policy
 from tenax.settings import Settings, load_settings
 
 

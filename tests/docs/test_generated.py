@@ -10,7 +10,7 @@ import generate_limits
 import pytest
 
 import tenax
-from tenax.model.reasons import is_known_reason
+from tenax.model.attempt.reasons import is_known_reason
 
 
 @pytest.mark.parametrize("page", generate.pages(), ids=lambda page: str(page.relative_to(generate.ROOT)))

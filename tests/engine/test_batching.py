@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tenax.engine.batching import GroupCommit
+from tenax.engine.group_commit import GroupCommit
 from tenax.errors import Conflict
 
 Ask = Callable[..., Awaitable[asyncio.Task[list[int]]]]

@@ -15,8 +15,8 @@ from hand import Hand, hand_on
 from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
 
-from tenax.engine.fan_out import feed
-from tenax.model.outcome import Facts, Outcome
+from tenax.engine.graph.fan_out import feed
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 
 EXAMPLES = 150

@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hand import STEP_DONE, Hand
 
-from tenax.engine.assign import receipt
+from tenax.engine.lease.render_inputs import receipt
 from tenax.errors import NotFound
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report, ReportAnswer
 
 BASE = "http://tenax.test"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from undoing import CHAIN, UNDO, compensation_of, failed_at_d, standing, told, undo_all, undo_next
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 
 # -- the usual
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from undoing import CHAIN, FAN_OUT, PARALLEL, UNDO, compensation_of, standing, undo_all, undo_next
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 
 
 async def test_what_still_runs_finishes_first_and_is_undone_too(hand):

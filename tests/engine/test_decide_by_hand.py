@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tenax.cli.boundary import run_command
+from tenax.cli.errors import run_command
 
 POLICY = {
     "max_attempts": 6,

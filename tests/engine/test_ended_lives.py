@@ -5,7 +5,7 @@ from __future__ import annotations
 from hand import Hand
 from workforce import PATIENT, arrive, live, new_life, take
 
-from tenax.engine import lives
+from tenax.engine.fleet import ended_lives as lives
 from tenax.model.wire import EndedLife
 
 BARE = 'name: bare\nworkflow:\n  - {step: only, type: python, task: "t:t"}\n'

@@ -7,7 +7,7 @@ import asyncio
 import asyncpg
 from hand import Hand
 
-from tenax.store import events as log
+from tenax.store.tables import log
 
 WAITING = "select count(*) > 0 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
 

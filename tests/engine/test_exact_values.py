@@ -10,9 +10,9 @@ import pytest
 from hand import Hand, embedded_only
 
 from tenax.errors import InvalidInput
-from tenax.model.callback import UnreadableCallback, read_callback
+from tenax.model.attempt.callback import UnreadableCallback, read_callback
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import decode, encode, json_fault
-from tenax.model.outcome import Facts, Outcome
 
 TAKES = """
 name: takes

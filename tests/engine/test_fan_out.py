@@ -6,7 +6,7 @@ import pytest
 from fans import RETRY, by_item, counts, each_of, fan, give_up, numbers, placed, told_of
 
 from tenax.errors import Conflict, NotFound
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Report
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 from fans import RETRY, by_item, counts, each_of, fan, give_up, numbers, placed, told_of
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Report
 
 

@@ -8,7 +8,7 @@ import pytest
 from finishing import chain, decided_from_memory, left_behind, success
 from hand import ONE_STEP, Hand
 
-from tenax.engine.leased import Leased
+from tenax.engine.caches.lease_cache import Leased
 from tenax.model.wire import Assignment
 
 LABELS = {"zone": "north"}

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from tenax.engine.wake import Hub
-from tenax.store.session import transaction
+from tenax.engine.notifier import Hub
+from tenax.store.transaction import transaction
 
 TWO = """
 name: two

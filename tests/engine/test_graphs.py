@@ -35,7 +35,7 @@ async def test_a_join_waits_for_all_its_needs(hand):
 
 
 async def test_both_ends_of_a_join_reported_in_one_batch(hand):
-    from tenax.model.outcome import Outcome
+    from tenax.model.attempt.outcome import Outcome
     from tenax.model.wire import Report
 
     await hand.submit(graph("a", "b", "c<a,b"))

@@ -8,12 +8,12 @@ import pytest
 from hand import Hand
 from workforce import new_life
 
-from tenax.engine.heartbeats import TURNS, Crowd, Heartbeats
-from tenax.engine.workers import heartbeat, heartbeats
+from tenax.engine.fleet.heartbeats import TURNS, Crowd, Heartbeats
+from tenax.engine.fleet.workers import heartbeat, heartbeats
 from tenax.model.health import HealthReport
 from tenax.model.wire import Heartbeat, Held
-from tenax.store.session import transaction
-from tenax.store.workers import is_fleet_sound
+from tenax.store.tables.workers import is_fleet_sound
+from tenax.store.transaction import transaction
 
 CROWD = [f"w{n:02}" for n in range(TURNS + 5)]
 

@@ -11,7 +11,7 @@ from hand import embedded_only
 from loop_holds import free_loop
 
 from tenax.errors import InvalidDefinition, InvalidInput
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 
 pytestmark = [embedded_only, pytest.mark.settings(input_time=0.5)]
 

@@ -13,7 +13,7 @@ import pytest
 from hand import Hand
 from replaying import STATUS, attempts_of, check_decisions, plan_of
 
-from tenax.model.outcome import Facts, Outcome, Usage
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment
 
 SOURCE = """

@@ -9,11 +9,11 @@ import pytest
 from hand import Hand, embedded_only
 from msgspec import to_builtins
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import check_event
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, ReportAnswer
-from tenax.store import events as log
-from tenax.store.session import transaction
+from tenax.store.tables import log
+from tenax.store.transaction import transaction
 
 pytestmark = [embedded_only, pytest.mark.settings(callback_url="http://tenax.test")]
 ASYNC = """

@@ -9,8 +9,8 @@ import pytest
 from hand import CANCELLED, EXHAUSTED, ONE_STEP, Hand
 from msgspec.structs import replace
 
-from tenax.engine.late import MAX_LATE_RESULTS
-from tenax.model.outcome import Facts, Outcome
+from tenax.engine.late_results import MAX_LATE_RESULTS
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Heartbeat, LeaseRequest, Report
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand import EXHAUSTED, ONE_STEP
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 
 FAILS_TWICE = [
     ("execution_started", None),

@@ -13,8 +13,8 @@ import pytest
 from hand import Hand
 from scheduling import ask, claim_all, lease_all, left_out, one_step, running, servers, submit_many
 
-from tenax.engine.nets import Nets
-from tenax.model.outcome import Outcome
+from tenax.engine.recover.unserved_work import Nets
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 
 BY_KEY = "{{ input.key }}"

@@ -12,8 +12,8 @@ from scheduling import one_step
 from undoing import failed_at_b
 from workforce import PATIENT, arrive, crash, fail_often, health, live, new_life, take
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import decode
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 from tenax.store.statements import sql
 

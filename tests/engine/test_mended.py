@@ -7,7 +7,7 @@ from families import begun, child_of
 from hand import Hand
 
 from tenax.errors import Conflict, NotFound
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 
 KID = "name: kid\nworkflow: [{step: x, type: python, task: 't:t'}]\n"
 CONDITIONAL = "name: {0}\ndeadline: {1}\nworkflow:\n  - {{step: {0}, type: python, task: 't:t', when: 'input == input'}}\n"

@@ -10,12 +10,12 @@ from fans import CALL, fan
 from hand import Hand
 from sent import counting
 
-from tenax.engine import timers
-from tenax.engine.timers import LONGEST, SHORTEST
-from tenax.model.outcome import Facts, Outcome
+from tenax.engine.recover import timers
+from tenax.engine.recover.timers import LONGEST, SHORTEST
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
-from tenax.store.queue import next_wake
-from tenax.store.session import transaction
+from tenax.store.tables.queue import next_wake
+from tenax.store.transaction import transaction
 
 LARGE = ["x" * 100] * 2000
 

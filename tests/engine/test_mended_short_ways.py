@@ -8,8 +8,8 @@ import uuid
 from finishing import chain
 from hand import Hand
 
-from tenax.engine.assign import Assigning
-from tenax.engine.heartbeats import TURNS
+from tenax.engine.fleet.heartbeats import TURNS
+from tenax.engine.lease.render_inputs import Assigning
 from tenax.model.wire import Assignment, Heartbeat, LeaseRequest
 
 SUSPECT = '{"counted": 1, "exempted": 0, "by_class": {}, "by_rule": {}, "snoozes": 0, "elapsed": 1, "lost_by": ["w0"]}'

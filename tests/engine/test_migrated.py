@@ -16,7 +16,7 @@ from connected import connected
 from hand import Hand, hand_on
 from version_0_1 import FILE
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Report
 from tenax.store.migrate import load_migrations, migrate
 

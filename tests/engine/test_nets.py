@@ -8,7 +8,7 @@ from fans import fan
 from hand import EXHAUSTED, ONE_STEP, Hand
 from workforce import PATIENT, arrive, crash_often, fail_often, live, take
 
-from tenax.engine.nets import KEYS_AT_ONCE
+from tenax.engine.recover.unserved_work import KEYS_AT_ONCE
 from tenax.model.health import HealthReport
 from tenax.model.wire import Assignment
 

@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from tenax.engine.engine import Engine
-from tenax.engine.news import News, Reader
+from tenax.engine.server_news import News, Reader
 from tenax.model.wire import LeaseRequest, Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database

@@ -7,8 +7,8 @@ import pytest
 from hand import Hand
 from scheduling import ask, claim_once, submit_many
 
-from tenax.engine import pace as pacing
-from tenax.engine.pace import BRISK_SECONDS, Pace
+from tenax.engine.lease import worker_speed as pacing
+from tenax.engine.lease.worker_speed import BRISK_SECONDS, Pace
 
 
 @pytest.mark.parametrize(

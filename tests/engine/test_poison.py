@@ -13,12 +13,12 @@ from undoing import compensation_of, failed_at_b, standing
 from workforce import PATIENT, arrive, crash, crash_often, fleet_events, health, live, take
 
 from tenax.engine.engine import Engine
+from tenax.model.attempt.outcome import Facts, Failure, Outcome
 from tenax.model.decision import Controls
 from tenax.model.health import SERVER_ACTOR
-from tenax.model.outcome import Facts, Failure, Outcome
 from tenax.model.policy import Policy
-from tenax.policy.decide import replay
-from tenax.policy.resolve import compile_policy
+from tenax.policy.retry.decide import replay
+from tenax.policy.retry.resolve import compile_policy
 
 CREW = ("good", "a", "b", "c", "d")
 STUBBORN = {"max_attempts": "unlimited", "backoff": "none"}

@@ -15,8 +15,8 @@ from scheduling import ask, claim_all, know_the_fleet, lease_all, one_step, serv
 from tenax.engine.engine import Engine
 from tenax.model.wire import Assignment, Submission
 from tenax.settings import Settings
-from tenax.store import claims
 from tenax.store.connect import Database
+from tenax.store.tables import claims
 
 
 async def limit(hand: Hand, queue: str = "default", **limits: Any) -> None:

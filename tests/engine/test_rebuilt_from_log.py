@@ -10,7 +10,7 @@ from fans import RETRY, by_item, fan, give_up
 from hand import Hand
 from verifying import laws_broken
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, ReportAnswer
 
 pytestmark = pytest.mark.settings(callback_url="http://tenax.test")

@@ -14,11 +14,11 @@ from finishing import answered, chain, decided_from_memory, failure, left_behind
 from hand import CANCELLED, STARTED, STEP_DONE, Hand
 from undoing import UNDO
 
-from tenax.engine.leased import Leased
-from tenax.engine.report import report
+from tenax.engine.caches.lease_cache import Leased
+from tenax.engine.report.report import report
 from tenax.errors import Conflict
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.durations import format_duration
-from tenax.model.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment, Release, Report
 
 RETRY = "retry: {max_attempts: 3, initial_delay: 5s, jitter: 0}"

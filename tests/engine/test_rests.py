@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import structlog
 
-from tenax.engine.rests import FREE
+from tenax.engine.fleet.worker_rests import FREE
 
 
 async def test_in_the_end_it_rests_and_others_get_the_work(hand) -> None:

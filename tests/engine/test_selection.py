@@ -16,7 +16,7 @@ from scheduling import ask, claim_all, claim_once, know_the_fleet, look_anew, on
 from slow_offers import slow_assign
 
 from tenax.model.wire import LeaseRequest
-from tenax.policy.offers import DEGRADED, HEALTHY, PROBE, Able, Candidate, Offer
+from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Candidate, Offer
 
 GPU = one_step("gpu", labels={"gpu": "yes"})
 

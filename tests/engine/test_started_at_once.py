@@ -12,10 +12,10 @@ import pytest
 from finishing import chain, left_behind
 from hand import ONE_STEP, Hand
 
-from tenax.engine.assign import Assigning
+from tenax.engine.lease.render_inputs import Assigning
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Submission
-from tenax.policy.offers import Candidate
+from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.statements import named
 
 WAITS_FOR_INPUT = chain(1, "args: {x: '{{ input.x }}'}", top="input: {x: {type: string}}")
@@ -249,7 +249,7 @@ async def test_a_submission_that_breaks_off_leaves_nobody_waiting_and_nothing_le
 @contextmanager
 def answer_lost(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The statement goes through, and the connection breaks before anyone hears of it."""
-    from tenax.engine import submit as module
+    from tenax.engine.submit import submit as module
 
     real = module.insert_executions
 

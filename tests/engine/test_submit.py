@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hand import ONE_STEP, Hand
 
-from tenax.engine import inputs
-from tenax.engine.start import CROWD_STEPS
+from tenax.engine.caches import input_cache as inputs
+from tenax.engine.graph.start_steps import CROWD_STEPS
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission
 from tenax.store.statements import named, sql
@@ -165,7 +165,7 @@ async def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(hand, mon
         raise Unreachable("the connection is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tenax.engine.submit.prepare_submit", lost)
+        patched.setattr("tenax.engine.submit.submit.prepare_submit", lost)
         with pytest.raises(Unreachable):
             await hand.engine.submit([Submission(source=ONE_STEP), Submission(source=ONE_STEP, key="taken")])
     assert len(await hand.sql("select from tenax.execution")) == 1

@@ -8,7 +8,7 @@ import pytest
 from hand import Hand, embedded_only
 from replaying import check_decisions, plan_of
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
 
 POLL = """

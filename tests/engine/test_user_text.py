@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import decode, encode
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.wire import Report
-from tenax.store.arrays import lines
+from tenax.store.array_params import lines
 
 ODD = "a\nb\r\nc\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\t\\n\"'\0,{}NULL"
 KEPT = ODD.replace("\0", "")

@@ -11,7 +11,7 @@ from hand import Hand, embedded_only
 from nights import CHILD, PARENT, Night, begin_to_undo
 from verifying import laws_broken, verify
 
-from tenax.engine import verify as verifying
+from tenax.engine.views import verify as verifying
 from tenax.errors import NotFound
 from tenax.model.decision import DECIDER_VERSION
 

@@ -10,7 +10,7 @@ from families import begun
 from fans import by_item, fan, give_up
 from msgspec import to_builtins
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 
 CHILD = "name: child\nworkflow: [{step: run, type: python, task: t}]\n"
 PARENT = "name: parent\nworkflow: [{step: part, type: workflow, workflow: child}]\n"

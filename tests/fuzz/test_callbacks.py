@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from over_http import one_by_one, report_on
 
 from tenax.errors import UsageError
-from tenax.model.callback import read_callback
+from tenax.model.attempt.callback import read_callback
 from tenax.model.json_text import json_fault
 
 ASYNC = """

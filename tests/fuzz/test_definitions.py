@@ -14,11 +14,11 @@ from hostile import THROUGH_A_SERVER, fuzzed, no_hang, workflow_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.engine.reading import Reading
+from tenax.engine.definitions.reading import Reading
 from tenax.errors import InvalidDefinition
-from tenax.model.definition import Workflow
-from tenax.model.parse import workflow_hash
-from tenax.policy.check import load_workflow
+from tenax.model.definition.workflow import Workflow
+from tenax.model.parse.parse import workflow_hash
+from tenax.policy.expressions.check import load_workflow
 from tenax.policy.plan import make_plan
 from tenax.settings import Settings
 

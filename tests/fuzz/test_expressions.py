@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.model.json_text import json_fault
-from tenax.policy import conditions
-from tenax.policy.conditions import CONDITION_VARIABLES, compile_condition
-from tenax.policy.expressions import EvaluationError, ExpressionError, compile_expression
-from tenax.policy.meter import CURRENT, Meter
-from tenax.policy.templates import TEMPLATE_VARIABLES, compile_template
-from tenax.policy.values import FILTERS, TESTS
+from tenax.policy.expressions import conditions
+from tenax.policy.expressions.compiler import EvaluationError, ExpressionError, compile_expression
+from tenax.policy.expressions.conditions import CONDITION_VARIABLES, compile_condition
+from tenax.policy.expressions.meter import CURRENT, Meter
+from tenax.policy.expressions.templates import TEMPLATE_VARIABLES, compile_template
+from tenax.policy.expressions.values import FILTERS, TESTS
 
 VARIABLES = frozenset({"a", "b", "n", "text", "items", "many"})
 LONGEST_MESSAGE = 1_000

@@ -14,12 +14,12 @@ from hostile import PATTERNS, SCHEMAS, STORABLE, assert_brief, fuzzed, no_hang
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tenax.engine.reading import Reading
+from tenax.engine.definitions.reading import Reading
 from tenax.errors import InvalidDefinition, InvalidInput
-from tenax.model.definition import Workflow
-from tenax.model.inputs import check_input, is_checked_shortly
-from tenax.model.parse import parse_workflow
-from tenax.model.schema_cost import cost_of, is_short, power_of, size_of
+from tenax.model.definition.workflow import Workflow
+from tenax.model.inputs.inputs import check_input, is_checked_shortly
+from tenax.model.inputs.schema_cost import cost_of, is_short, power_of, size_of
+from tenax.model.parse.parse import parse_workflow
 from tenax.settings import Settings
 
 CALLS = 500

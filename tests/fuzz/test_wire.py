@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from over_http import one_by_one
 from pydantic import TypeAdapter, ValidationError
 
-from tenax.server import bodies
 from tenax.server.problems import InvalidRequest
+from tenax.server.schema import requests as bodies
 
 SOURCE = """
 name: x

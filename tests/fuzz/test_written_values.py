@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tenax.errors import UsageError
 from tenax.model.durations import LONGEST, format_duration, parse_duration, parse_retry_after
 from tenax.model.times import parse_time
-from tenax.server.parameters import moment_of
+from tenax.server.schema.parameters import moment_of
 from tenax.setting_sources import Given, Wrong, parse
 from tenax.setting_values import share, size_in_bytes
 from tenax.settings import Settings

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.model.blame import speaks_of_worker
-from tenax.model.classify import classify
-from tenax.model.outcome import FAILURE_CLASSES, Facts, Failure
-from tenax.model.reasons import REASON_OF_CLASS, REASONS
+from tenax.model.attempt.blame import speaks_of_worker
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.outcome import FAILURE_CLASSES, Facts, Failure
+from tenax.model.attempt.reasons import REASON_OF_CLASS, REASONS
 
 
 def blamed(facts: Facts, runtime: str = "process", dependency: str | None = None) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tenax.model.callback import (
+from tenax.model.attempt.callback import (
     JSON,
     MESSAGE_LIMIT,
     PROBLEM,
@@ -19,10 +19,10 @@ from tenax.model.callback import (
     UnsupportedCallback,
     read_callback,
 )
-from tenax.model.classify import classify
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, Outcome, Usage
+from tenax.model.attempt.reasons import SERVER_REASONS
 from tenax.model.json_text import json_fault
-from tenax.model.outcome import FAILURE_CLASSES, INFRASTRUCTURE, Facts, Outcome, Usage
-from tenax.model.reasons import SERVER_REASONS
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 SAYS_NOTHING = "the callback says that it failed"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.model.classify import classify
-from tenax.model.exceptions import PROGRAMMING_ERRORS
-from tenax.model.outcome import FAILURE_CLASSES, Facts
-from tenax.model.reasons import is_known_reason
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.exceptions import PROGRAMMING_ERRORS
+from tenax.model.attempt.outcome import FAILURE_CLASSES, Facts
+from tenax.model.attempt.reasons import is_known_reason
 
 PYDANTIC = ("builtins.ValueError", "builtins.Exception", "builtins.BaseException")
 JSON_ERROR = Facts(exception="json.decoder.JSONDecodeError", exception_bases=PYDANTIC)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tenax.model.columns import (
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
+from tenax.model.wire import Assignment, Report, ReportAnswer, ReportAnswers, Reports
+from tenax.model.wire_columns import (
     check_lengths,
     gather_answers,
     gather_assignments,
@@ -15,8 +17,6 @@ from tenax.model.columns import (
     spread_assignments,
     spread_reports,
 )
-from tenax.model.outcome import Facts, Outcome, Usage
-from tenax.model.wire import Assignment, Report, ReportAnswer, ReportAnswers, Reports
 
 SPEC: dict[str, Any] = {"task": "t"}
 FIRST = Assignment(1, 11, 1, "t1", "a", "python", SPEC, 5.0, "r1", "w", 3)

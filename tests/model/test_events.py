@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenax.model.attempt.outcome import Facts
 from tenax.model.events import ATTEMPT_ENDS, EVENT_TYPES, RESERVED, check_event, event
 from tenax.model.events.data import CompletedData, StartedData
 from tenax.model.events.parts import FailureRecord, RetryCount
 from tenax.model.events.types import TYPES, ActionCompleted, ActionStarted, StepEnqueued
 from tenax.model.json_text import decode, encode
-from tenax.model.outcome import Facts
 
 RETRY = RetryCount(attempt=1, max_attempts=None, is_retry=False)
 STARTED = decode(encode(event(ActionStarted, "a", attempt=1, data=StartedData(worker="w1", retry=RETRY))))

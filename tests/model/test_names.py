@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tenax import setting_values
-from tenax.engine.queues import _check
+from tenax.engine.operate.queues import _check
 from tenax.errors import InvalidDefinition, UsageError
 from tenax.model.names import is_workflow_name, name_fault
-from tenax.model.parse import parse_workflow
+from tenax.model.parse.parse import parse_workflow
 
 SOURCE = "name: w\nworkflow: [{{step: s, type: python, task: 't:t', queue: {name}}}]\n"
 

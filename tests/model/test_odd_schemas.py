@@ -7,9 +7,9 @@ import json
 import pytest
 
 from tenax.errors import InvalidDefinition, InvalidInput
-from tenax.model.definition import Workflow
-from tenax.model.inputs import check_input
-from tenax.model.parse import parse_workflow
+from tenax.model.definition.workflow import Workflow
+from tenax.model.inputs.inputs import check_input
+from tenax.model.parse.parse import parse_workflow
 
 
 def parsed(schema: dict) -> Workflow:

@@ -8,8 +8,8 @@ from textwrap import dedent
 import pytest
 
 from tenax.errors import InvalidInput
-from tenax.model.definition import Input, Workflow
-from tenax.model.parse import check_input, parse_workflow, workflow_hash
+from tenax.model.definition.workflow import Input, Workflow
+from tenax.model.parse.parse import check_input, parse_workflow, workflow_hash
 
 EVERYTHING = """
     name: nightly-sync

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tenax.errors import InvalidDefinition
-from tenax.model.definition import Concurrency, Workflow
-from tenax.model.parse import parse_workflow, workflow_hash
+from tenax.model.definition.workflow import Concurrency, Workflow
+from tenax.model.parse.parse import parse_workflow, workflow_hash
 
 KEY = "{{ input.customer }}"
 

@@ -7,8 +7,8 @@ from textwrap import dedent
 import pytest
 
 from tenax.errors import InvalidDefinition
-from tenax.model.findings import MOST_FINDINGS
-from tenax.model.parse import parse_workflow
+from tenax.model.parse.findings import MOST_FINDINGS
+from tenax.model.parse.parse import parse_workflow
 
 
 def findings_of(text: str | bytes) -> list[str]:

@@ -8,12 +8,12 @@ from textwrap import dedent
 
 import pytest
 
-from tenax.model.children import child_references
-from tenax.model.definition import OnFailure, Step, Tolerance, Until, Workflow
-from tenax.model.parse import parse_workflow, workflow_hash
-from tenax.model.reasons import is_known_reason
+from tenax.model.attempt.reasons import is_known_reason
+from tenax.model.definition.children import child_references
+from tenax.model.definition.vary import merge_override
+from tenax.model.definition.workflow import OnFailure, Step, Tolerance, Until, Workflow
+from tenax.model.parse.parse import parse_workflow, workflow_hash
 from tenax.model.times import parse_time
-from tenax.model.vary import merge_override
 
 FLOW = """
     name: orders

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.model.definition import Workflow
-from tenax.model.parse import parse_workflow
+from tenax.model.attempt.reasons import REASON_OF_CLASS
+from tenax.model.definition.workflow import Workflow
+from tenax.model.parse.parse import parse_workflow
+from tenax.model.parse.retry_fields import REASONS, RETRY_FIELDS, RULE_FIELDS, is_known_reason, parse_retry
 from tenax.model.policy import Policy, Rule
-from tenax.model.reasons import REASON_OF_CLASS
-from tenax.model.retry_fields import REASONS, RETRY_FIELDS, RULE_FIELDS, is_known_reason, parse_retry
 from tenax.policy.plan import make_plan
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.model.definition import Input, Workflow
-from tenax.model.inputs import _Validators, check_input, is_checked_shortly
-from tenax.model.schema_cost import power_of
+from tenax.model.definition.workflow import Input, Workflow
+from tenax.model.inputs.inputs import _Validators, check_input, is_checked_shortly
+from tenax.model.inputs.schema_cost import power_of
 
 
 @pytest.mark.parametrize(

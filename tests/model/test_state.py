@@ -22,9 +22,9 @@ from told import (
     told,
 )
 
-from tenax.model.fan_out_state import COMPENSATION_STATES, ITEM_STATES
-from tenax.model.state import ExecutionState, StepState, apply, fold
-from tenax.model.work_state import is_open
+from tenax.model.state.attempt import is_open
+from tenax.model.state.execution import ExecutionState, StepState, apply, fold
+from tenax.model.state.fan_out import COMPENSATION_STATES, ITEM_STATES
 from tenax.policy.transitions import STEP
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.model.definition import Step, Workflow
+from tenax.model.definition.workflow import Step, Workflow
 from tenax.policy.advance import Ending, advance, touched_by
 from tenax.policy.plan import Plan, make_plan
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.model.policy import Policy
-from tenax.policy.backoff import curve, decorrelated_bounds, plan_delay
+from tenax.policy.retry.backoff import curve, decorrelated_bounds, plan_delay
 
 BACKOFFS = ("none", "fixed", "linear", "exponential", "fibonacci", "decorrelated")
 

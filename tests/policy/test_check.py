@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenax.errors import InvalidDefinition
-from tenax.model.definition import STEP_TYPES
-from tenax.model.step_keys import STEP_KEYS
-from tenax.model.step_types import SPEC_KEYS
-from tenax.policy.check import MOST_EXPRESSIONS, load_workflow
+from tenax.model.definition.workflow import STEP_TYPES
+from tenax.model.parse.step_keys import STEP_KEYS
+from tenax.model.parse.step_types import SPEC_KEYS
+from tenax.policy.expressions.check import MOST_EXPRESSIONS, load_workflow
 
 GOOD = """
     name: w

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.policy.claim_plan import (
+from tenax.policy.dispatch.claim_plan import (
     MIN_EXPECTED,
     SNAPSHOT_SECONDS,
     Claim,
@@ -29,7 +29,7 @@ from tenax.policy.claim_plan import (
     next_query,
     plan_shares,
 )
-from tenax.policy.fair_turns import Turns, serve_order
+from tenax.policy.dispatch.fair_turns import Turns, serve_order
 
 QUEUES = frozenset({"q"})
 LANE = 7

@@ -7,8 +7,8 @@ from textwrap import dedent
 import pytest
 
 from tenax.errors import InvalidDefinition
-from tenax.model.definition import Workflow
-from tenax.policy.check import load_workflow
+from tenax.model.definition.workflow import Workflow
+from tenax.policy.expressions.check import load_workflow
 from tenax.policy.plan import PlannedStep, action_limit_name, make_plan
 
 

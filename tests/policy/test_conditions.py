@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.model.classify import classify
-from tenax.model.outcome import Facts, Outcome
-from tenax.policy.conditions import CONDITION_VARIABLES, compile_condition, condition_scope
-from tenax.policy.expressions import ExpressionError
-from tenax.policy.values import EvaluationError
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.policy.expressions.compiler import ExpressionError
+from tenax.policy.expressions.conditions import CONDITION_VARIABLES, compile_condition, condition_scope
+from tenax.policy.expressions.values import EvaluationError
 
 
 def scope_of(facts: Facts, result=None):

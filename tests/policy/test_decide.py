@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tenax.model.attempt.outcome import FAILURE_CLASSES, RETRIED_BY_DEFAULT, Facts, Outcome, Usage
 from tenax.model.decision import Controls, Ledger
-from tenax.model.outcome import FAILURE_CLASSES, RETRIED_BY_DEFAULT, Facts, Outcome, Usage
 from tenax.model.policy import NO_POLICY, Policy, Rule
-from tenax.policy.decide import RULES, decide, progress
-from tenax.policy.resolve import compile_policy, resolve_policy
+from tenax.policy.retry.decide import RULES, decide, progress
+from tenax.policy.retry.resolve import compile_policy, resolve_policy
 
 UNAVAILABLE = Facts(status_code=503)
 MISSING = Facts(status_code=404)

@@ -8,11 +8,11 @@ from cases import conditions, controls, facts, ledgers, outcomes, policies, roll
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenax.model.attempt.outcome import INFRASTRUCTURE, Facts, Failure, Outcome
 from tenax.model.decision import Controls, Ledger
-from tenax.model.outcome import INFRASTRUCTURE, Facts, Failure, Outcome
 from tenax.model.policy import Policy
-from tenax.policy.decide import RULES, decide, read_failure, replay
-from tenax.policy.resolve import compile_policy
+from tenax.policy.retry.decide import RULES, decide, read_failure, replay
+from tenax.policy.retry.resolve import compile_policy
 
 
 def settle(policy, ledger, outcome, roll=0.5, elapsed=5.0, given_controls=None):

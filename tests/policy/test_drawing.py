@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.model.definition import OnFailure, Step, Workflow
-from tenax.policy.drawing import COLOURS, UNKNOWN, draw_mermaid, draw_svg, draw_text, drawing_of
+from tenax.drawing.graph import COLOURS, UNKNOWN, draw_mermaid, draw_svg, draw_text, drawing_of
+from tenax.model.definition.workflow import OnFailure, Step, Workflow
 
 SVG = "{http://www.w3.org/2000/svg}"
 DIAMOND = {"join": ["left", "right"], "left": ["top"], "right": ["top"], "top": [], "alone": []}

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import Controls, Ledger
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.policy import Policy, Rule
-from tenax.policy.decide import decide, read_failure
-from tenax.policy.explain import explain_decision
-from tenax.policy.resolve import compile_policy
+from tenax.policy.retry.decide import decide, read_failure
+from tenax.policy.retry.explain import explain_decision
+from tenax.policy.retry.resolve import compile_policy
 
 
 def explained(policy, outcome, ledger=Ledger(), controls=Controls(), roll=0.3):  # noqa: B008 - frozen

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.policy.expressions import EvaluationError, ExpressionError, compile_expression
+from tenax.policy.expressions.compiler import EvaluationError, ExpressionError, compile_expression
 
 VARIABLES = frozenset({"a", "b", "n", "text", "items", "steps", "nothing"})
 SCOPE = {

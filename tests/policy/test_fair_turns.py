@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.policy.fair_turns import (
+from tenax.policy.dispatch.assignment import Candidate
+from tenax.policy.dispatch.fair_turns import (
     Turns,
     alternate,
     fan_out_turns,
@@ -15,7 +16,6 @@ from tenax.policy.fair_turns import (
     since_fan_out_after,
     urgency,
 )
-from tenax.policy.offers import Candidate
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tenax.model.definition import OnFailure, Step, Workflow
+from tenax.model.definition.workflow import OnFailure, Step, Workflow
 from tenax.policy.graph import Ancestry, dependents_of, fallbacks_of, goals_of, topological_order
 
 

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenax.model.health import HEALTHS, WORKER_STATES, Health, HealthTerms
-from tenax.policy.health import FAILURE_COLUMNS, Seen, Verdict, columns, judge, judge_fleet, may_probe
+from tenax.policy.dispatch.health import (
+    FAILURE_COLUMNS,
+    Seen,
+    Verdict,
+    columns,
+    judge,
+    judge_fleet,
+    may_probe,
+)
 
 TERMS = HealthTerms()
 FINE = Seen(

@@ -6,14 +6,14 @@ from dataclasses import fields, replace
 
 import pytest
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import Controls, Ledger
-from tenax.model.definition import Until
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.definition.workflow import Until
 from tenax.model.policy import Policy, Rule
-from tenax.policy.decide import decide
-from tenax.policy.resolve import compile_policy
-from tenax.policy.until import compile_until, poll
-from tenax.policy.vary import varied
+from tenax.policy.retry.decide import decide
+from tenax.policy.retry.resolve import compile_policy
+from tenax.policy.retry.until import compile_until, poll
+from tenax.policy.retry.vary import varied
 
 UNAVAILABLE = Outcome("failed", facts=Facts(status_code=503))
 LIMITED = Outcome("failed", facts=Facts(status_code=429, retry_after=100.0))

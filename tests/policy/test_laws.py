@@ -14,7 +14,7 @@ from tenax.policy.laws import LAWS, Tally, Violation
 from tenax.policy.laws.facts import ItemFacts, fingerprint
 from tenax.policy.laws.law import MOST_VIOLATIONS
 from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
-from tenax.policy.resolve import compile_policy
+from tenax.policy.retry.resolve import compile_policy
 
 Make = Callable[[], History]
 

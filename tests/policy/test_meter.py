@@ -8,16 +8,16 @@ import time
 
 import pytest
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import NO_CONTROLS, Controls, Ledger
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.policy import Policy, Rule
-from tenax.policy.conditions import compile_condition
-from tenax.policy.decide import decide, read_failure, replay
-from tenax.policy.expressions import compile_expression
-from tenax.policy.meter import Meter
-from tenax.policy.resolve import compile_policy
-from tenax.policy.templates import TEMPLATE_VARIABLES, compile_template
-from tenax.policy.values import EvaluationError
+from tenax.policy.expressions.compiler import compile_expression
+from tenax.policy.expressions.conditions import compile_condition
+from tenax.policy.expressions.meter import Meter
+from tenax.policy.expressions.templates import TEMPLATE_VARIABLES, compile_template
+from tenax.policy.expressions.values import EvaluationError
+from tenax.policy.retry.decide import decide, read_failure, replay
+from tenax.policy.retry.resolve import compile_policy
 
 ROWS = [{"name": f"row {n}", "value": n} for n in range(20_000)]
 TEXT = "x" * 700_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import NO_CONTROLS, Ledger
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.policy import Policy, Rule
-from tenax.policy.decide import decide_outcome
-from tenax.policy.resolve import compile_policy
+from tenax.policy.retry.decide import decide_outcome
+from tenax.policy.retry.resolve import compile_policy
 
 QUOTA = Facts(
     exception="mylib.errors.QuotaExceeded",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slow_offers import slow_assign
 
-from tenax.policy.offers import (
+from tenax.policy.dispatch.assignment import (
     DEGRADED,
     HEALTHY,
     PROBE,

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import Controls, Ledger
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.policy import Policy, Rule
-from tenax.policy.decide import decide, read_failure, replay
-from tenax.policy.explain import explain_decision
-from tenax.policy.quarantine import is_poison
-from tenax.policy.resolve import compile_policy, resolve_policy
+from tenax.policy.retry.decide import decide, read_failure, replay
+from tenax.policy.retry.explain import explain_decision
+from tenax.policy.retry.poison import is_poison
+from tenax.policy.retry.resolve import compile_policy, resolve_policy
 
 LOST = Outcome(
     "failed", facts=Facts(failure_class="worker_lost", reason="worker_heartbeat_stale", message="w")

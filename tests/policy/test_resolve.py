@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tenax.model.policy import NO_POLICY, Policy, Rule
-from tenax.policy.expressions import ExpressionError
-from tenax.policy.resolve import PolicyError, compile_policy, policy_hash, resolve_policy
+from tenax.policy.expressions.compiler import ExpressionError
+from tenax.policy.retry.resolve import PolicyError, compile_policy, policy_hash, resolve_policy
 
 
 @pytest.mark.parametrize(

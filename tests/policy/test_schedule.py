@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import Controls, Ledger
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.policy import NO_POLICY, Policy
-from tenax.policy.decide import decide
-from tenax.policy.resolve import compile_policy
-from tenax.policy.schedule import schedule
+from tenax.policy.retry.decide import decide
+from tenax.policy.retry.resolve import compile_policy
+from tenax.policy.retry.schedule import schedule
 
 
 def test_the_table_of_a_policy():

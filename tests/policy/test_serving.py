@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tenax.policy.serving import LiveWorker, Want, why_unserved
+from tenax.policy.dispatch.why_unserved import LiveWorker, Want, why_unserved
 
 FINE = LiveWorker("w1", ("default",), ("python",), {"zone": "a"}, "active", "healthy")
 PLAIN = Want("default", "python", {})

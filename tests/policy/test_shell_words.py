@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tenax.policy.shell_words import MARK, misplaced_words, quote_word
+from tenax.policy.expressions.shell_words import MARK, misplaced_words, quote_word
 
 GOOD = [
     "echo @",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.model.parse import parse_workflow
+from tenax.model.parse.parse import parse_workflow
 from tenax.policy.plan import make_plan
 
 END = None

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tenax.policy.templates import TEMPLATE_VARIABLES, TemplateError, compile_template, keeps_type
-from tenax.policy.values import EvaluationError
+from tenax.policy.expressions.templates import TEMPLATE_VARIABLES, TemplateError, compile_template, keeps_type
+from tenax.policy.expressions.values import EvaluationError
 
 SCOPE = {
     "input": {"url": "http://x", "n": 3, "flag": True, "none": None, "evil": "{{ input.n }}"},

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.changes import Loss
 from tenax.model.decision import Ledger
 from tenax.model.events.parts import UsageRecord
 from tenax.model.json_text import decode, encode
-from tenax.model.outcome import Facts, Outcome, Usage
-from tenax.model.parse import parse_workflow
+from tenax.model.parse.parse import parse_workflow
 from tenax.policy.outcome_events import EndedAttempt, How
 from tenax.policy.plan import Plan, make_plan
 from tenax.policy.transition import ServerRules, Transition, transition

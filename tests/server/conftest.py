@@ -19,7 +19,7 @@ import uvloop
 from tenax.server.app import serve
 from tenax.settings import Settings
 from tenax.store.connect import connect
-from tenax.store.tokens import create_token
+from tenax.store.tables.tokens import create_token
 
 T = TypeVar("T")
 

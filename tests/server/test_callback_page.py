@@ -17,8 +17,8 @@ from over_http import one_by_one, report_on
 
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client
-from tenax.worker.loop import Worker
 from tenax.worker.transport import HttpTransport
+from tenax.worker.worker import Worker
 
 PAGE = (Path(__file__).parents[2] / "docs/callbacks.md").read_text("utf-8")
 

@@ -15,9 +15,9 @@ from tenax.model.wire import Submission
 from tenax.sdk.client import Client
 from tenax.sdk.outcomes import Retry
 from tenax.sdk.task import task
-from tenax.server import answers
-from tenax.worker.loop import Worker
+from tenax.server.schema import responses as answers
 from tenax.worker.transport import HttpTransport
+from tenax.worker.worker import Worker
 
 FLOW = """
 name: greetings

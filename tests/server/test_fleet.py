@@ -10,7 +10,8 @@ import structlog
 from over_http import one_by_one
 from pydantic import TypeAdapter
 
-from tenax.server import answers, fleet_answers
+from tenax.server.schema import fleet_responses as fleet_answers
+from tenax.server.schema import responses as answers
 
 PROCESS = "name: p\nworkflow: [{step: only, type: process, command: 'true', queue: QUEUE}]\n"
 

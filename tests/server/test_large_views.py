@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from tenax.server.answers import VIEWS_AT_ONCE, answer_many
+from tenax.server.schema.responses import VIEWS_AT_ONCE, answer_many
 
 
 class _View(Struct):

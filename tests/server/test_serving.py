@@ -24,9 +24,9 @@ from waiting import eventually
 
 from tenax.errors import SchemaOutdated, Unreachable, UsageError
 from tenax.server.app import serve
-from tenax.server.gate import Gate
-from tenax.server.listen import bind, callback_base
-from tenax.server.parking import Parking
+from tenax.server.long_poll import Parking
+from tenax.server.middleware import Gate
+from tenax.server.protocol.listen import bind, callback_base
 from tenax.settings import Settings
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tenax.server.app import API, HOT
-from tenax.server.joined import Joined
+from tenax.server.protocol.single_write import Joined
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
 TOKEN = str(uuid4())

@@ -19,8 +19,8 @@ from tenax.server.app import serve
 from tenax.settings import Settings
 from tenax.store import connect
 from tenax.store.connect import Database
-from tenax.store.embedded import EmbeddedPostgres
-from tenax.store.session import transaction
+from tenax.store.embedded.server import EmbeddedPostgres
+from tenax.store.transaction import transaction
 
 SEEDS = 24
 STARTS = 60.0  # seconds that a start may take at most, over the worst link

@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 from waiting import eventually
 
 from tenax.server.auth import Principal
-from tenax.server.bounded import MOST_PIPELINED
-from tenax.server.gate import SMALL_BODY, Gate
+from tenax.server.middleware import SMALL_BODY, Gate
+from tenax.server.protocol.bounded import MOST_PIPELINED
 
 HEAD = b"POST /v1/executions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
@@ -211,7 +211,7 @@ def test_half_sent_heads_do_not_shut_others_out(start) -> None:
 
 
 def test_half_sent_bodies_do_not_shut_others_out(start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenax.server.connections.BODY_SPARED", 0.0)
+    monkeypatch.setattr("tenax.server.protocol.connections.BODY_SPARED", 0.0)
     server = start(max_connections_per_address=20, body_timeout=60.0)
     with ExitStack() as held:
         for _ in range(60):

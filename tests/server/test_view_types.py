@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from tenax.model import execution_views, views
-from tenax.server import answers, fleet_answers
+from tenax.server.schema import fleet_responses as fleet_answers
+from tenax.server.schema import responses as answers
 
 
 def test_a_view_that_holds_views_of_its_own_kind_is_described_field_by_field():

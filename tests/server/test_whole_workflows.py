@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from tenax.errors import Conflict, InvalidDefinition, NotFound
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client
-from tenax.server import answers
+from tenax.server.schema import responses as answers
 
 WAITS = """
 name: waits

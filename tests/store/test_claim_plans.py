@@ -9,9 +9,9 @@ from typing import Any
 from connected import connected
 from plans import Explaining, analyze, fill_items, rows_read
 
-from tenax.policy.claim_plan import Share
-from tenax.store import claims
-from tenax.store.claims import Terms, WorkerGroup
+from tenax.policy.dispatch.claim_plan import Share
+from tenax.store.tables import claims
+from tenax.store.tables.claims import Terms, WorkerGroup
 
 SLOTS = 10
 LEVELS = [("default", priority) for priority in range(9, -1, -1)]

@@ -18,11 +18,12 @@ import pytest
 from waiting import eventually
 
 from tenax.errors import Unreachable
-from tenax.store import embedded_cluster, postmaster
 from tenax.store.connect import GONE
-from tenax.store.embedded import EmbeddedPostgres
-from tenax.store.embedded_place import existing_place
-from tenax.store.postgres_binaries import wheel_installations
+from tenax.store.embedded import cluster as embedded_cluster
+from tenax.store.embedded import postmaster
+from tenax.store.embedded.binaries import wheel_installations
+from tenax.store.embedded.location import existing_place
+from tenax.store.embedded.server import EmbeddedPostgres
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
 as_user = pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -31,7 +32,7 @@ QUICK = {"fsync": "off"}
 HOLD = """
 import sys
 from pathlib import Path
-from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.embedded.server import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]), options={"fsync": "off"})
 print(server.acquire(), flush=True)
 for line in sys.stdin:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from waiting import eventually
 
-from tenax.store import embedded_cluster, postmaster
-from tenax.store.embedded_place import Place, find_place
+from tenax.store.embedded import cluster as embedded_cluster
+from tenax.store.embedded import postmaster
+from tenax.store.embedded.location import Place, find_place
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
 

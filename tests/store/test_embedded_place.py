@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tenax.errors import Unreachable
-from tenax.store.embedded_place import find_place
+from tenax.store.embedded.location import find_place
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
 

@@ -12,16 +12,17 @@ from connected import connected
 from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.model.changes import ItemAgain, StepRow
-from tenax.policy.claim_plan import Share
+from tenax.policy.dispatch.claim_plan import Share
 from tenax.policy.queued_action import QueuedAction
-from tenax.store import claims, compensations, fans, queue, steps
-from tenax.store.claims import Terms, WorkerGroup
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
-from tenax.store.new_executions import insert_executions
+from tenax.store.planned_pool import STRAIGHT
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
 from tenax.store.statements import sql
-from tenax.store.straight import STRAIGHT
+from tenax.store.tables import claims, compensations, queue, steps
+from tenax.store.tables import fan_outs as fans
+from tenax.store.tables.claims import Terms, WorkerGroup
+from tenax.store.tables.new_executions import insert_executions
 
 BATCHES = (1, 10, 100, 500)
 TABLES = ("item", "execution", "step", "fan")

@@ -10,10 +10,11 @@ import pytest
 from connected import connected
 from plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
-from tenax.store import claims, compensations, fans, inbox, queue, workers
-from tenax.store.claims import WorkerGroup
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
+from tenax.store.tables import claims, compensations, inbox, queue, workers
+from tenax.store.tables import fan_outs as fans
+from tenax.store.tables.claims import WorkerGroup
 
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), 10)
 LEVELS = {("default", 5): 10}

@@ -9,9 +9,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 from connected import connected
 
-from tenax.policy.claim_plan import Share
-from tenax.store.claims import Terms, WorkerGroup, lease_ready
+from tenax.policy.dispatch.claim_plan import Share
 from tenax.store.connect import Connection
+from tenax.store.tables.claims import Terms, WorkerGroup, lease_ready
 
 GROUP = WorkerGroup(("q",), ("python",), '{"zone": "a"}', ("w1",), 10)
 LANE = 7

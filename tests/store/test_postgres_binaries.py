@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import Unreachable
-from tenax.store.postgres_binaries import Installation, choose, copied
+from tenax.store.embedded.binaries import Installation, choose, copied
 
 
 def test_data_of_a_version_that_the_wheel_no_longer_has(tmp_path):

@@ -8,8 +8,8 @@ from connected import connected
 from plans import nodes, rows_read
 
 from tenax.store.connect import Connection
-from tenax.store.executions import find_open_executions
 from tenax.store.statements import sql
+from tenax.store.tables.executions import find_open_executions
 
 FINISHED, ACTIVE, BATCH = 50_000, 200, 500
 _EXECUTIONS = """

@@ -8,7 +8,7 @@ import pytest
 from tenax.errors import Unreachable
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.session import transaction
+from tenax.store.transaction import transaction
 
 
 async def cut_off(database: Database) -> None:

@@ -13,8 +13,8 @@ from connected import connected
 from tenax.errors import Unreachable
 from tenax.settings import Settings
 from tenax.store.connect import GONE, Connection, Database, connect
-from tenax.store.session import session
-from tenax.store.straight import StraightSessions
+from tenax.store.planned_pool import StraightSessions
+from tenax.store.transaction import session
 
 MOST = 2
 

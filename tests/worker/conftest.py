@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from worker_scene import Gate
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.sdk.task import REGISTRY, Task
 from tenax.worker.executors.http import HttpExecutor
 from tenax.worker.executors.process import ProcessExecutor
 from tenax.worker.executors.python import PythonExecutor
-from tenax.worker.guardian import Guardian
+from tenax.worker.processes.guardian import Guardian
 
 _ids = count(1)
 

@@ -16,8 +16,8 @@ import pytest
 
 from tenax.sdk.causes import chain, kind_of_causes
 from tenax.sdk.outcomes import Retry
-from tenax.worker.failures import outcome_of
-from tenax.worker.tracebacks import format_error
+from tenax.worker.handlers.error_outcomes import outcome_of
+from tenax.worker.handlers.tracebacks import format_error
 
 FRAMES = 6
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from tenax.worker.guardian import Guardian
+from tenax.worker.processes.guardian import Guardian
 
 
 def sleeper() -> subprocess.Popen[bytes]:

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenax.model import blame
-from tenax.model.classify import classify
-from tenax.model.exceptions import CONNECTION_ERRORS, PROGRAMMING_ERRORS
+from tenax.model.attempt import blame
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.exceptions import CONNECTION_ERRORS, PROGRAMMING_ERRORS
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.health import HealthTerms
-from tenax.model.outcome import Facts, Outcome
 from tenax.model.times import parse_time
 from tenax.model.wire import Assignment
 from tenax.policy import transition
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
-from tenax.worker import health
-from tenax.worker.failures import outcome_of, refused, timed_out
-from tenax.worker.health import SelfCheck, counts_against_worker
+from tenax.worker import self_check as health
+from tenax.worker.handlers.error_outcomes import outcome_of, refused, timed_out
+from tenax.worker.self_check import SelfCheck, counts_against_worker
 
 CRASH = Outcome("failed", facts=Facts(signal=int(signal.SIGSEGV)))
 DONE = Outcome("succeeded")

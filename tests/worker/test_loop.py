@@ -15,9 +15,9 @@ from tenax.errors import TooLarge, Unauthorized, Unreachable
 from tenax.model.wire import Held, Registration
 from tenax.sdk.context import context
 from tenax.sdk.outcomes import Cancelled
-from tenax.worker.failures import MESSAGE_LIMIT, STDERR_LIMIT, TRACEBACK_LIMIT
-from tenax.worker.loop import Worker
-from tenax.worker.runners import SLICE_SECONDS
+from tenax.worker.handlers.error_outcomes import MESSAGE_LIMIT, STDERR_LIMIT, TRACEBACK_LIMIT
+from tenax.worker.task_pool import SLICE_SECONDS
+from tenax.worker.worker import Worker
 
 
 def test_runs_what_it_leases_and_reports_it_in_batches(quick):

@@ -12,11 +12,11 @@ from http import HTTPStatus
 
 import pytest
 
-from tenax.model import blame
-from tenax.model.classify import classify
+from tenax.model.attempt import blame
+from tenax.model.attempt.classify import classify
 from tenax.sdk.outcomes import Retry
-from tenax.worker.failures import outcome_of
-from tenax.worker.health import counts_against_worker
+from tenax.worker.handlers.error_outcomes import outcome_of
+from tenax.worker.self_check import counts_against_worker
 
 
 class ClientError(Exception):

@@ -11,8 +11,9 @@ from worker_scene import PATIENCE, Server, work
 
 from tenax.errors import Conflict, Unreachable
 from tenax.model.wire import HeartbeatAnswer
-from tenax.worker import link, loop
-from tenax.worker.loop import Worker
+from tenax.worker import link
+from tenax.worker import worker as loop
+from tenax.worker.worker import Worker
 
 
 def warned(caplog, words):

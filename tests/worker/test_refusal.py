@@ -11,7 +11,7 @@ from worker_scene import Server, work
 
 from tenax.model.health import HealthTerms
 from tenax.model.wire import HeartbeatAnswer, Held
-from tenax.worker import loop
+from tenax.worker import worker as loop
 
 
 @pytest.fixture(autouse=True)

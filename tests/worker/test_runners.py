@@ -14,7 +14,7 @@ import pytest
 from worker_scene import PATIENCE, assignment
 
 from tenax.worker.attempt import Attempt
-from tenax.worker.runners import SLICE_SECONDS, Runners
+from tenax.worker.task_pool import SLICE_SECONDS, Runners
 
 Function = Callable[[], Awaitable[Any]]
 WHOSE: ContextVar[str] = ContextVar("whose", default="nobody's")

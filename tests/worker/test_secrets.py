@@ -9,10 +9,10 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.shell import always_quoted
 from tenax.model.wire import Release
-from tenax.worker.secrets import SecretMissing, Secrets
+from tenax.worker.handlers.secrets import SecretMissing, Secrets
 
 ENVIRONMENT = {
     "TENAX_SECRET_KEY": "k/1",

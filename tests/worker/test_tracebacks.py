@@ -9,9 +9,9 @@ import traceback
 
 import pytest
 
-from tenax.worker import tracebacks
-from tenax.worker.failures import outcome_of
-from tenax.worker.tracebacks import format_error
+from tenax.worker.handlers import tracebacks
+from tenax.worker.handlers.error_outcomes import outcome_of
+from tenax.worker.handlers.tracebacks import format_error
 
 FRAMES = 5
 
@@ -197,7 +197,7 @@ def test_a_type_without_a_module_and_without_a_hash_ends_its_attempt():
 def test_a_lost_connection_does_not_load_an_http_client():
     code = (
         "import sys\n"
-        "from tenax.worker.failures import outcome_of\n"
+        "from tenax.worker.handlers.error_outcomes import outcome_of\n"
         "kinds = [outcome_of(kind('x')).facts.connection for kind in (ConnectionError, ConnectionResetError)]\n"
         "print(kinds, 'httpx2' in sys.modules)"
     )

@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 import pytest
 
 from tenax.errors import Forbidden, TooLarge, Unauthorized, Unreachable, UsageError
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Heartbeat, Held, LeaseRequest, Registration, Release, Report
 from tenax.worker.transport import HttpTransport
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    from tenax.cli.boundary import run_command
+    from tenax.cli.errors import run_command
     from tenax.private_variables import hide_private_variables
 
     hide_private_variables()

@@ -61,25 +61,32 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ),
     ("graph", "graph:graph", _DEFINITIONS, "Draw the graph of a workflow file or of an execution."),
     ("decide", "decide:decide", _DEFINITIONS, "Ask the decision function: what if this failed so, now?"),
-    ("store", "catalogue:store", _DEFINITIONS, "Store a workflow file, for others to start it by its name."),
-    ("workflows", "catalogue:workflows", _DEFINITIONS, "List the workflows that are stored."),
+    ("store", "workflows:store", _DEFINITIONS, "Store a workflow file, for others to start it by its name."),
+    ("workflows", "workflows:workflows", _DEFINITIONS, "List the workflows that are stored."),
     ("verify", "verify:verify", _ADMINISTRATION, "Check history: decisions, rows, and every rule they obey."),
     ("version", "version:version", _ADMINISTRATION, "Print the version."),
 )
 
 for _name, _where, _group, _help in _COMMANDS:
-    app.command(f"tenax.cli.{_where}", name=_name, group=_group, help=_help)
+    app.command(f"tenax.cli.commands.{_where}", name=_name, group=_group, help=_help)
 # The groups below are small Apps of their own.
 app.command(
-    "tenax.cli.workers:workers",
+    "tenax.cli.commands.workers:workers",
     name="workers",
     group=_FLEET,
     help="Workers: list them; show, pause, drain, resume one.",
 )
-app.command("tenax.cli.queues:queues", name="queues", group=_FLEET, help="Queues: list them; limit one.")
-app.command("tenax.cli.db:db", name="db", group=_ADMINISTRATION, help="The database: migrate, status, url.")
 app.command(
-    "tenax.cli.tokens:token", name="token", group=_ADMINISTRATION, help="Tokens: create, list, revoke."
+    "tenax.cli.commands.queues:queues", name="queues", group=_FLEET, help="Queues: list them; limit one."
+)
+app.command(
+    "tenax.cli.commands.db:db", name="db", group=_ADMINISTRATION, help="The database: migrate, status, url."
+)
+app.command(
+    "tenax.cli.commands.tokens:token",
+    name="token",
+    group=_ADMINISTRATION,
+    help="Tokens: create, list, revoke.",
 )
 
 COMMAND_NAMES = (*(name for name, *_ in _COMMANDS), "workers", "queues", "db", "token")

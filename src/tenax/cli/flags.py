@@ -24,7 +24,7 @@ Inputs = Annotated[
         name="--input", help="One input as NAME=VALUE; VALUE is JSON if it parses, else text. Repeatable."
     ),
 ]
-"""`inputs: Inputs = ()`, to be read by `tenax.cli.inputs.parse_inputs`."""
+"""`inputs: Inputs = ()`, to be read by `tenax.cli.input.inputs.parse_inputs`."""
 
 Database = Annotated[
     str | None, Parameter(help="The URL of a PostgreSQL; none: the embedded one. [TENAX_DATABASE_URL]")

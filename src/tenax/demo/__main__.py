@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from tenax.cli.follow import follow
-from tenax.cli.interrupts import INTERRUPTED, Interrupts
-from tenax.cli.live import View, view_for
+from tenax.cli.backend.follow import follow
+from tenax.cli.backend.http import ServerBackend
 from tenax.cli.output import console, printable
-from tenax.cli.server_backend import ServerBackend
-from tenax.cli.timeline import render_execution
+from tenax.cli.process.interrupts import INTERRUPTED, Interrupts
+from tenax.cli.render.live import View, view_for
+from tenax.cli.render.timeline import render_execution
 from tenax.demo.endpoint import ANSWERS, flaky_service
 from tenax.demo.household import DemoError, Household, household
 from tenax.errors import TenaxError, Unreachable

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-from tenax.cli.parent import environment_for_child
+from tenax.cli.process.parent import environment_for_child
 from tenax.errors import TenaxError
-from tenax.store.embedded_place import existing_place
+from tenax.store.embedded.location import existing_place
 
 SHORT_LEASE = {"TENAX_LEASE": "3s", "TENAX_HEARTBEAT": "1s", "TENAX_DRAIN": "5s"}
 STOP_SECONDS = 40.0

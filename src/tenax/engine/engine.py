@@ -9,27 +9,34 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tenax.engine import callbacks, control, definitions, family, lives, queues, views, waiting, workers
-from tenax.engine.batching import GroupCommit
-from tenax.engine.core import Core
-from tenax.engine.explanations import explain
+from tenax.engine.context import Core
+from tenax.engine.external import callbacks
+from tenax.engine.external import signals as waiting
+from tenax.engine.external.child_inbox import Postman
+from tenax.engine.external.server_steps import ServerSteps
+from tenax.engine.fleet import ended_lives as lives
+from tenax.engine.fleet import workers
+from tenax.engine.fleet.heartbeats import Heartbeats
 from tenax.engine.forever import forever
-from tenax.engine.hand_back import release, release_grants
-from tenax.engine.heartbeats import Heartbeats
-from tenax.engine.housekeeping import SWEPT_AT_ONCE, Housekeeping
-from tenax.engine.inbox import Postman
-from tenax.engine.lease import Dispatcher
-from tenax.engine.reap import Reaper
-from tenax.engine.report_in_turn import report_in_turn
-from tenax.engine.server_steps import ServerSteps
+from tenax.engine.group_commit import GroupCommit
+from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.operate import family, queues
+from tenax.engine.operate import manual_retry as control
+from tenax.engine.recover.maintenance import SWEPT_AT_ONCE, Housekeeping
+from tenax.engine.recover.reap import Reaper
+from tenax.engine.recover.timers import Timers
+from tenax.engine.report.release import release, release_grants
+from tenax.engine.report.repeated_tokens import report_in_turn
 from tenax.engine.slices import Turns
-from tenax.engine.submit import OWN_KEYS, Start, submit
-from tenax.engine.timers import Timers
-from tenax.engine.verify import verify_page
+from tenax.engine.submit import resolve_definitions as definitions
+from tenax.engine.submit.submit import OWN_KEYS, Start, submit
+from tenax.engine.views import executions as views
+from tenax.engine.views.explanations import explain
+from tenax.engine.views.verify import verify_page
 from tenax.errors import UsageError
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.health import WorkerState
-from tenax.model.outcome import Outcome
 from tenax.model.views import (
     ApprovalAnswer,
     ExecutionSummary,

@@ -7,7 +7,7 @@ import contextlib
 
 import structlog
 
-from tenax.engine.core import Core
+from tenax.engine.context import Core
 from tenax.errors import SchemaOutdated
 from tenax.store import service
 from tenax.store.migrate import latest_version

@@ -121,7 +121,7 @@ class Controls(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
     released_due_in: float | None = None
     """Set where the server releases it from its hold: seconds until the time at which its retry was due, or 0."""
     condition_work: int = CONDITION_WORK
-    """Units of work that its conditions may do together (`tenax.policy.meter`)."""
+    """Units of work that its conditions may do together (`tenax.policy.expressions.meter`)."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns what differs from the usual: almost every decision is made with none of it."""
@@ -137,7 +137,7 @@ class Decision(msgspec.Struct, omit_defaults=True, gc=False):
 
     verdict: Verdict
     rule: str
-    """The rule that gave the verdict: see `tenax.policy.decide.RULES`."""
+    """The rule that gave the verdict: see `tenax.policy.retry.decide.RULES`."""
     reason: str
     """The same in one plain sentence."""
     checks: tuple[Check, ...]

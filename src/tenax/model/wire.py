@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.health import Health, HealthReport, HealthTerms, WorkerState
-from tenax.model.outcome import Outcome
 
 PROTOCOL = 2
 """The version of what server and workers say to each other. It grows with each change that the other side must know of.

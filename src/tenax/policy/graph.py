@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tenax.model.definition import Workflow
+from tenax.model.definition.workflow import Workflow
 
 
 def dependents_of(workflow: Workflow) -> dict[str, list[str]]:

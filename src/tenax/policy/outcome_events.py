@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, assert_never
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from tenax.model.attempt.outcome import Failure, Outcome
 from tenax.model.changes import Loss
 from tenax.model.decision import Decision
 from tenax.model.events import data as of
@@ -16,8 +17,7 @@ from tenax.model.events import event
 from tenax.model.events import types as events
 from tenax.model.events.parts import EventData, UsageRecord
 from tenax.model.json_text import encode
-from tenax.model.outcome import Failure, Outcome
-from tenax.policy.decide import SUCCESS_AT_ONCE
+from tenax.policy.retry.decide import SUCCESS_AT_ONCE
 
 Event = dict[str, Any]
 How = Literal[

@@ -8,17 +8,13 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tenax.model.definition import SERVER_TYPES, Step, Workflow
-from tenax.model.parse import workflow_hash
+from tenax.model.definition.vary import merge_override
+from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
+from tenax.model.parse.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
-from tenax.model.vary import merge_override
-from tenax.policy.conditions import compile_condition, strip_braces
-from tenax.policy.expressions import Expression, compile_expression
-from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
-from tenax.policy.queued_action import QueuedAction, queued_action
-from tenax.policy.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
-from tenax.policy.stride import Stride, strides_of
-from tenax.policy.templates import (
+from tenax.policy.expressions.compiler import Expression, compile_expression
+from tenax.policy.expressions.conditions import compile_condition, strip_braces
+from tenax.policy.expressions.templates import (
     SHELL_TEXT,
     TEMPLATE_VARIABLES,
     WHEN_VARIABLES,
@@ -27,8 +23,12 @@ from tenax.policy.templates import (
     compile_expressions,
     compile_template,
 )
-from tenax.policy.until import CompiledUntil, compile_until
-from tenax.policy.vary import overrides_of
+from tenax.policy.fixed_successor import Stride, strides_of
+from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
+from tenax.policy.queued_action import QueuedAction, queued_action
+from tenax.policy.retry.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
+from tenax.policy.retry.until import CompiledUntil, compile_until
+from tenax.policy.retry.vary import overrides_of
 
 Reads = frozenset[tuple[str, ...]]
 COMPENSATION = "compensate:"

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from tenax.model.decision import Ledger
-from tenax.model.definition import SERVER_TYPES, Step
+from tenax.model.definition.workflow import SERVER_TYPES, Step
 from tenax.model.json_text import encode
 from tenax.model.policy import Policy
-from tenax.policy.vary import varied
+from tenax.policy.retry.vary import varied
 
 SERVER_QUEUE = "tenax:server"
 """The queue of items that the server carries out itself. No queue of a definition has such a name."""

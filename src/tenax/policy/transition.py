@@ -13,14 +13,13 @@ from typing import Any, NamedTuple, Protocol, assert_never
 import msgspec
 from msgspec import UNSET
 
-from tenax.model.blame import speaks_of_worker
+from tenax.model.attempt.blame import speaks_of_worker
+from tenax.model.attempt.outcome import Failure
 from tenax.model.changes import ItemAgain, ItemResult, Run, RunOutcome, StepRow
 from tenax.model.decision import CONDITION_WORK, NO_CONTROLS, NO_RETRIES, Controls, Decision, read_ledger
 from tenax.model.events.data import ItemCompletedData, ItemFailedData, StepFailedData, TerminalData
 from tenax.model.events.types import CompensationFailed, ItemCompleted, ItemFailed, StepFailedTerminal
 from tenax.model.json_text import encode, plain
-from tenax.model.outcome import Failure
-from tenax.policy.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
 from tenax.policy.failed_data import failed_data
 from tenax.policy.outcome_events import (
     EndedAttempt,
@@ -35,10 +34,11 @@ from tenax.policy.outcome_events import (
     wait_event,
 )
 from tenax.policy.plan import Plan, PlannedAction
-from tenax.policy.quarantine import is_poison, is_suspect
 from tenax.policy.queued_action import queue_deadline
+from tenax.policy.retry.decide import SUCCESS_AT_ONCE, Decided, decide_outcome
+from tenax.policy.retry.poison import is_poison, is_suspect
+from tenax.policy.retry.vary import varied
 from tenax.policy.transitions import check
-from tenax.policy.vary import varied
 
 ERROR_SHOWN = 500
 """Characters of an error's message that the item's row keeps; the log has all of it."""

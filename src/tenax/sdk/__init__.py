@@ -1,0 +1,1 @@
+"""What users import: tasks, outcomes and clients."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tenax.errors import InvalidDefinition, UsageError
-from tenax.model.children import ChildReference, child_references
-from tenax.model.parse import Draft, draft_workflow
+from tenax.model.definition.children import ChildReference, child_references
+from tenax.model.parse.parse import Draft, draft_workflow
 from tenax.model.wire import Submission
 from tenax.sdk.files import DefinitionFile, decode_text, read_bytes
 

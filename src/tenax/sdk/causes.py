@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Iterable, Iterator
 
-from tenax.model.outcome import Connection
+from tenax.model.attempt.outcome import Connection
 
 _BY_ERRNO: dict[int, Connection] = {
     errno.ECONNREFUSED: "refused",

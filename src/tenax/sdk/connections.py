@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx2
 
-from tenax.model.outcome import Connection
+from tenax.model.attempt.outcome import Connection
 from tenax.sdk.causes import chain, kind_of_causes
 
 

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 import httptools
 
 from tenax.errors import UsageError
-from tenax.model.outcome import Connection
+from tenax.model.attempt.outcome import Connection
 from tenax.sdk.causes import chain, kind_of_causes
 
 if TYPE_CHECKING:

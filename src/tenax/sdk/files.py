@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tenax.errors import UsageError
-from tenax.model.findings import shorten
+from tenax.model.parse.findings import shorten
 
 LARGEST_FILE = 64_000_000
 """Far beyond any definition; its reader has its own, smaller limit, and says so with more words."""

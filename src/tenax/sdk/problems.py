@@ -19,7 +19,7 @@ from tenax.errors import (
     Unreachable,
     UsageError,
 )
-from tenax.model.outcome import Connection
+from tenax.model.attempt.outcome import Connection
 from tenax.sdk.causes import connection_words
 from tenax.sdk.exchange import Answer
 

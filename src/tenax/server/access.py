@@ -10,8 +10,8 @@ from typing import Literal
 from tenax import token_file
 from tenax.errors import UsageError
 from tenax.settings import Settings
-from tenax.store import tokens
 from tenax.store.connect import Connection
+from tenax.store.tables import tokens
 
 TokenInFile = Literal["live", "unknown", "revoked", "absent"]
 """How the token in the file of this home stands in the database."""

@@ -24,23 +24,23 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server import callbacks, executions, fleet, health, steps, tokens, verify, workers, workflows
 from tenax.server.access import is_open, settle_access
+from tenax.server.api import callbacks, executions, fleet, health, steps, tokens, verify, workers, workflows
 from tenax.server.auth import Doorkeeper
-from tenax.server.bounded import BoundedProtocol
-from tenax.server.connections import Connections, Limits
-from tenax.server.describe import describe
-from tenax.server.gate import Gate
-from tenax.server.listen import bind, callback_base, url_of
-from tenax.server.parking import Parking
+from tenax.server.long_poll import Parking
+from tenax.server.middleware import Gate
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
+from tenax.server.protocol.bounded import BoundedProtocol
+from tenax.server.protocol.connections import Connections, Limits
+from tenax.server.protocol.direct_routes import Endpoint, Shortcut
+from tenax.server.protocol.listen import bind, callback_base, url_of
+from tenax.server.schema.openapi import describe
 from tenax.server.services import Services
-from tenax.server.shortcut import Endpoint, Shortcut
 from tenax.server.watchdog import Watchdog
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.patience import Patience
-from tenax.store.session import transaction
+from tenax.store.transaction import transaction
 
 _log = structlog.get_logger("tenax.server")
 

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from tenax.engine.core import Core
+from tenax.engine.context import Core
 from tenax.errors import Forbidden, Unauthorized, UsageError
-from tenax.store.tokens import Role, any_live_token, find_token, hash_secret
+from tenax.store.tables.tokens import Role, any_live_token, find_token, hash_secret
 from tenax.token_file import is_loopback
 
 REMEMBERED = 5.0

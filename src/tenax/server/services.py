@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from tenax.engine.engine import Engine
 from tenax.server.auth import Doorkeeper, Principal
-from tenax.server.parking import Parking
+from tenax.server.long_poll import Parking
 from tenax.server.watchdog import Watchdog
 
 

@@ -14,11 +14,11 @@ import asyncpg
 
 from tenax.errors import DatabaseAway, Unreachable, UsageError
 from tenax.settings import Settings
-from tenax.store.embedded import EmbeddedPostgres
+from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate, require_current
 from tenax.store.outages import GONE, using
 from tenax.store.patience import COMMAND_SECONDS, Patience
-from tenax.store.straight import STRAIGHT, StraightSessions
+from tenax.store.planned_pool import STRAIGHT, StraightSessions
 
 Connection: TypeAlias = asyncpg.Connection
 Pool: TypeAlias = asyncpg.Pool

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from tenax.store.connect import Connection, Database
-from tenax.store.session import transaction
 from tenax.store.statements import sql
+from tenax.store.transaction import transaction
 
 
 class FakeClock:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from tenax.model.changes import ItemAgain
 from tenax.model.json_text import encode
 from tenax.policy.queued_action import QueuedAction
-from tenax.store.arrays import column, lines
+from tenax.store.array_params import column, lines
 
 Expects = Literal["locked", "running", "last_step", "more_steps"]
 """What must hold of an execution before a change of one of its items is applied: see `apply_transitions.sql`."""

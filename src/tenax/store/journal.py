@@ -13,10 +13,10 @@ import structlog
 
 from tenax.model.changes import ItemAgain, ItemResult, Loss, Run, StepRow
 from tenax.model.json_text import encode
-from tenax.policy.meter import OUTPUT_LIMIT
+from tenax.policy.expressions.meter import OUTPUT_LIMIT
 from tenax.policy.queued_action import SERVER_QUEUE, QueuedAction
 from tenax.policy.transition import Transition
-from tenax.store.arrays import column, columns
+from tenax.store.array_params import column, columns
 from tenax.store.connect import Connection
 from tenax.store.item_changes import Change, change_parameters, locked_change
 from tenax.store.rows import (

@@ -11,7 +11,7 @@ import asyncpg
 from tenax.errors import Unreachable
 from tenax.store.connect import Connection, Database
 from tenax.store.outages import GONE
-from tenax.store.session import session
+from tenax.store.transaction import session
 
 CHANNEL = "tenax_news"
 PAUSE = 0.5

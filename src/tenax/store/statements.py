@@ -1,4 +1,4 @@
-"""The statements, one to a file under `sql/queries`, by name."""
+"""Loads the statements by name. Each is a file under `sql/queries`, in the folder of the module of `store` that runs it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 _INCLUDED = re.compile(r"\{([a-z_]+)\}")
@@ -13,9 +14,16 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 
 @cache
+def _files() -> dict[str, Traversable]:
+    """Returns the file of each statement by its name."""
+    folders = files("tenax").joinpath("sql", "queries").iterdir()
+    return {file.name.removesuffix(".sql"): file for folder in folders for file in folder.iterdir()}
+
+
+@cache
 def sql(name: str) -> str:
     """Returns a statement whose parameters have numbers ($1, $2, ...). A name in braces stands for the text of that file."""
-    text = files("tenax").joinpath("sql", "queries", f"{name}.sql").read_text("utf-8")
+    text = _files()[name].read_text("utf-8")
     return _INCLUDED.sub(lambda found: _without_comments(sql(found[1])), text)
 
 

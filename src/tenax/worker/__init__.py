@@ -1,0 +1,1 @@
+"""Leases work items, runs them, and reports what they came to. Decides nothing."""

@@ -6,10 +6,10 @@ import asyncio
 import time
 from typing import Literal
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment, Release
 from tenax.sdk.context import TaskContext
-from tenax.worker.json_values import storable
+from tenax.worker.handlers.json_values import storable
 
 
 class Attempt:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from tenax.errors import TenaxError
-from tenax.worker.json_values import storable
+from tenax.worker.handlers.json_values import storable
 
 T = TypeVar("T")
 

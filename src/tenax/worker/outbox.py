@@ -10,8 +10,8 @@ import msgspec
 
 from tenax.errors import Forbidden, TenaxError, TooLarge, Unauthorized, Unreachable
 from tenax.model.wire import Held, Release, Report
-from tenax.worker.failures import refused
-from tenax.worker.json_values import storable
+from tenax.worker.handlers.error_outcomes import refused
+from tenax.worker.handlers.json_values import storable
 from tenax.worker.link import Link, LinkDown
 from tenax.worker.transport import Transport
 

@@ -9,7 +9,6 @@ import msgspec
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from tenax.errors import Unreachable, UsageError
-from tenax.model.columns import check_lengths, gather_reports, spread_assignments
 from tenax.model.wire import (
     Assignment,
     Assignments,
@@ -24,9 +23,10 @@ from tenax.model.wire import (
     Report,
     ReportAnswers,
 )
+from tenax.model.wire_columns import check_lengths, gather_reports, spread_assignments
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
-from tenax.worker.json_values import storable
+from tenax.worker.handlers.json_values import storable
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpcore2
 import pytest
 
-from tenax.model.classify import classify
+from tenax.model.attempt.classify import classify
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.addresses import is_public
 from tenax.worker.executors.http import HttpExecutor

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.python import PythonExecutor
-from tenax.worker.guardian import Guardian
+from tenax.worker.processes.guardian import Guardian
 
 Attempt = Callable[..., Awaitable[Outcome]]
 SHORT = 0.01

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.settings import Settings

@@ -16,9 +16,9 @@ import uvloop
 
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.process import ProcessExecutor
-from tenax.worker.failures import within_limits
-from tenax.worker.guardian import Guardian
-from tenax.worker.processes import STDERR_TAIL, STDOUT_LIMIT
+from tenax.worker.handlers.error_outcomes import within_limits
+from tenax.worker.processes.guardian import Guardian
+from tenax.worker.processes.processes import STDERR_TAIL, STDOUT_LIMIT
 
 
 @pytest.mark.parametrize(
@@ -293,8 +293,8 @@ import asyncio, time
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.process import ProcessExecutor
-from tenax.worker.failures import within_limits
-from tenax.worker.guardian import Guardian
+from tenax.worker.handlers.error_outcomes import within_limits
+from tenax.worker.processes.guardian import Guardian
 
 a = Assignment(1, 1, 1, "t", "s", "process", {{"command": {command!r}}}, 600.0, "r", "w", 3)
 asyncio.run(ProcessExecutor(Guardian()).run(a, TaskContext(a, started=time.time())))

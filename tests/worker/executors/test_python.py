@@ -19,15 +19,15 @@ import httpx2
 import msgspec
 import pytest
 
-from tenax.model.classify import classify
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.outcome import Outcome
 from tenax.sdk.context import TaskContext, context
 from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.sdk.task import REGISTRY, Task, TaskRegistry
-from tenax.worker.call import arguments
 from tenax.worker.executors.python import PythonExecutor
-from tenax.worker.guardian import Guardian
-from tenax.worker.registry import NoHandler, handler_of
+from tenax.worker.handlers.call import arguments
+from tenax.worker.handlers.registry import NoHandler, handler_of
+from tenax.worker.processes.guardian import Guardian
 
 
 @pytest.fixture
@@ -436,7 +436,7 @@ def test_a_dot_where_the_colon_belongs_is_pointed_out(run):
 
 @pytest.mark.parametrize(("task", "example"), [("load", "mytasks:load"), ("not-a-function", "mytasks:load")])
 def test_where_nothing_is_registered_the_other_way_is_shown(run, monkeypatch, task, example):
-    monkeypatch.setattr("tenax.worker.registry.REGISTRY", TaskRegistry())
+    monkeypatch.setattr("tenax.worker.handlers.registry.REGISTRY", TaskRegistry())
     with pytest.raises(
         NoHandler, match=rf"known here: none; did you mean module:function, e\.g\. {example}\?$"
     ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from tenax.model.classify import classify
+from tenax.model.attempt.classify import classify
 from tenax.worker.executors.redirects import MAX_REDIRECTS, next_request
 
 CALLBACK = "https://tenax.example/v1/callbacks/7/1/2/receipt-1?step=the_step"

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
+from tenax.model.attempt.outcome import OutcomeStatus
 from tenax.model.events.parts import (
     AnyDecision,
     AnyFailure,
@@ -24,7 +25,6 @@ from tenax.model.events.parts import (
     WaitingRecord,
 )
 from tenax.model.health import Health
-from tenax.model.outcome import OutcomeStatus
 
 Compensation = Annotated[bool, Meta(description="true: it was of one")] | UnsetType
 Via = Annotated[Literal["callback"], Meta(description="`callback`")] | UnsetType

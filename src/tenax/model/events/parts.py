@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
+from tenax.model.attempt.outcome import Connection, FailureClass, ResultFile
 from tenax.model.decision import Check, Controls, Decision, DelayParts, Ledger, Verdict
-from tenax.model.outcome import Connection, FailureClass, ResultFile
-from tenax.model.values import Value
+from tenax.model.parse.values import Value
 
 Time = Annotated[datetime, Meta(tz=True)]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from tenax.model.attempt.outcome import Failure, Outcome, OutcomeStatus, Usage
 from tenax.model.decision import DECIDER_VERSION
-from tenax.model.outcome import Failure, Outcome, OutcomeStatus, Usage
-from tenax.policy.decide import SUCCESS_AT_ONCE, replay
 from tenax.policy.laws.facts import ENDS, LoggedEvent, moment
 from tenax.policy.laws.law import Breach, Law, law
 from tenax.policy.laws.work import Work
+from tenax.policy.retry.decide import SUCCESS_AT_ONCE, replay
 
 _STATUS: Mapping[str, OutcomeStatus] = {
     "action_completed": "succeeded",

@@ -23,7 +23,7 @@ from tenax.policy.laws.facts import (
 from tenax.policy.laws.fold import Fold, StepFold
 from tenax.policy.laws.law import law
 from tenax.policy.laws.work import OPEN, RUNNING, Work
-from tenax.policy.vary import varied
+from tenax.policy.retry.vary import varied
 
 _ERROR_KEPT = 500
 """Characters of an error that a work item keeps."""

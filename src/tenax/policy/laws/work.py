@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tenax.model.outcome import INFRASTRUCTURE
+from tenax.model.attempt.outcome import INFRASTRUCTURE
 from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint, moment
 from tenax.policy.plan import PlannedAction
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tenax.model.outcome import Outcome
+from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import TaskContext
 

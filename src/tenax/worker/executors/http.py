@@ -16,7 +16,7 @@ import httpcore2
 import httpx2
 import orjson
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.causes import connection_words
 from tenax.sdk.connections import connection_kind
@@ -24,8 +24,8 @@ from tenax.sdk.context import TaskContext
 from tenax.worker.executors.addresses import AddressRefused, PublicTransport
 from tenax.worker.executors.redirects import MAX_REDIRECTS, RedirectRefused, next_request, shown_host
 from tenax.worker.executors.runtimes import RESULT_LIMIT
-from tenax.worker.failures import qualified, refused, retry_after_of, timed_out
-from tenax.worker.json_values import Unstorable, parse_json, storable, without_nul
+from tenax.worker.handlers.error_outcomes import qualified, refused, retry_after_of, timed_out
+from tenax.worker.handlers.json_values import Unstorable, parse_json, storable, without_nul
 
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 

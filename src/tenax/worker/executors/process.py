@@ -10,17 +10,17 @@ from typing import Any
 
 import orjson
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
 from tenax.private_variables import without_private
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.result_file import outcome_of_process
 from tenax.worker.executors.runtimes import RESULT_LIMIT
-from tenax.worker.failures import refused, timed_out
-from tenax.worker.guardian import Guardian
-from tenax.worker.json_values import readable
-from tenax.worker.memory import OomKills
-from tenax.worker.processes import Ended, run_group
+from tenax.worker.handlers.error_outcomes import refused, timed_out
+from tenax.worker.handlers.json_values import readable
+from tenax.worker.processes.guardian import Guardian
+from tenax.worker.processes.oom import OomKills
+from tenax.worker.processes.processes import Ended, run_group
 
 _OPTIONAL = ("TENAX_ITEM", "TENAX_COMPENSATES")
 """Set only where they apply."""

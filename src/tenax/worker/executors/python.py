@@ -12,18 +12,18 @@ from typing import Any
 
 import msgspec
 
-from tenax.model.outcome import Facts, Outcome
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
 from tenax.private_variables import without_private
 from tenax.sdk.context import CURRENT, TaskContext
-from tenax.worker.call import arguments, call, succeeded
-from tenax.worker.failures import outcome_of, refused, timed_out
-from tenax.worker.guardian import Guardian
-from tenax.worker.json_values import readable
-from tenax.worker.limits import Limits
-from tenax.worker.processes import Ended, run_group
-from tenax.worker.registry import Handler, NoHandler, find_handler
-from tenax.worker.threads import Threads
+from tenax.worker.deadlines import Limits
+from tenax.worker.handlers.call import arguments, call, succeeded
+from tenax.worker.handlers.error_outcomes import outcome_of, refused, timed_out
+from tenax.worker.handlers.json_values import readable
+from tenax.worker.handlers.registry import Handler, NoHandler, find_handler
+from tenax.worker.handlers.threads import Threads
+from tenax.worker.processes.guardian import Guardian
+from tenax.worker.processes.processes import Ended, run_group
 
 _read_outcome = msgspec.json.Decoder(Outcome).decode
 
@@ -128,7 +128,7 @@ class PythonExecutor:
             }
             ended = await run_group(
                 self._guardian,
-                [sys.executable, "-m", "tenax.worker.child"],
+                [sys.executable, "-m", "tenax.worker.processes.child"],
                 env=without_private(os.environ),
                 cwd=str(Path.cwd()),
                 stdin=msgspec.json.encode(job),

@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
-from tenax.model.outcome import Facts, Outcome, ResultFile
-from tenax.model.usage import read_usage
-from tenax.worker.failures import refused
-from tenax.worker.json_values import Unstorable, parse_json, readable
-from tenax.worker.processes import STDERR_TAIL, Ended
+from tenax.model.attempt.outcome import Facts, Outcome, ResultFile
+from tenax.model.attempt.usage import read_usage
+from tenax.worker.handlers.error_outcomes import refused
+from tenax.worker.handlers.json_values import Unstorable, parse_json, readable
+from tenax.worker.processes.processes import STDERR_TAIL, Ended
 
 _WHOLE_LINE = STDERR_TAIL // 4
 """Characters, of up to four bytes each: a shorter line is not cut by the limit on what is kept."""

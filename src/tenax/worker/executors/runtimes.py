@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tenax.worker.executors import Executor
-from tenax.worker.guardian import Guardian
-from tenax.worker.registry import NoHandler
+from tenax.worker.handlers.registry import NoHandler
+from tenax.worker.processes.guardian import Guardian
 
 RUNTIMES = ("python", "http", "process")
 RESULT_LIMIT = 8_000_000

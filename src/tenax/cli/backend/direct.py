@@ -1,0 +1,169 @@
+"""The verbs that commands need, on the database itself. Views but for events become plain values: over HTTP commands get the
+same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from msgspec import to_builtins
+
+from tenax.cli.backend.protocol import Wanted, check_id, user_name
+from tenax.engine.engine import Engine
+from tenax.errors import Unreachable
+from tenax.model.execution_views import Event, News
+from tenax.model.queue_limits import QueueLimits
+from tenax.model.wire import Submission, Submitted
+
+
+class DatabaseBackend:
+    """The database itself, by an engine whose loops do not run: a short command leases, reaps and repairs nothing."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._actor = user_name()
+
+    async def submit(self, submission: Submission) -> Submitted:
+        async with self._writing():
+            [submitted] = await self._engine.submit([submission])
+        return submitted
+
+    async def get(self, execution_id: int) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.get(check_id(execution_id))))
+
+    async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
+        found = await self._engine.list(
+            states=list(wanted.states) or None,
+            workflow=wanted.workflow,
+            since=wanted.since,
+            before=wanted.before,
+            limit=wanted.limit,
+            top=wanted.top,
+            compensation=wanted.compensation,
+        )
+        return [to_builtins(one) for one in found]
+
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
+        return await self._engine.events(check_id(execution_id), after=after)
+
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
+        return await self._engine.news(check_id(execution_id), cursor=cursor, wait=wait)
+
+    async def explain(
+        self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
+    ) -> Sequence[dict[str, Any]]:
+        found = await self._engine.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
+        return [to_builtins(one) for one in found]
+
+    async def items(
+        self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        found = await self._engine.items(
+            check_id(execution_id), step, states=list(states) or None, after=after, limit=limit
+        )
+        return [to_builtins(item) for item in found]
+
+    async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
+        only = None if execution_id is None else check_id(execution_id)
+        return dict(to_builtins(await self._engine.verify(after=after, since=since, only=only)))
+
+    async def tree(self, execution_id: int) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.tree(check_id(execution_id))))
+
+    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.cancel(check_id(execution_id), actor=self._actor, reason=reason)
+
+    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
+        async with self._writing():
+            done = await self._engine.retry(
+                check_id(execution_id), actor=self._actor, reason=reason, from_failed=from_failed
+            )
+        return {name: value for name, value in to_builtins(done).items() if value is not None}
+
+    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
+        async with self._writing():
+            done = await self._engine.signal(
+                check_id(execution_id), name, data=data, key=key, actor=self._actor
+            )
+        return dict(to_builtins(done))
+
+    async def decide_approval(
+        self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
+    ) -> dict[str, Any]:
+        async with self._writing():
+            done = await self._engine.decide_approval(
+                check_id(execution_id), step, approved=approved, item=item, actor=self._actor, reason=reason
+            )
+        return dict(to_builtins(done))
+
+    async def pause(self, execution_id: int, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.pause(check_id(execution_id), actor=self._actor, reason=reason)
+
+    async def resume(self, execution_id: int, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.resume(check_id(execution_id), actor=self._actor, reason=reason)
+
+    async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
+        stored = await self._engine.store_workflow(source, filename=filename, files=dict(files))
+        return dict(to_builtins(stored))
+
+    async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
+        return [to_builtins(one) for one in await self._engine.workflows(name)]
+
+    async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
+        return [to_builtins(worker) for worker in await self._engine.workers(all=all)]
+
+    async def worker(self, name: str) -> dict[str, Any]:
+        return dict(to_builtins(await self._engine.worker(name)))
+
+    async def pause_worker(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.pause_worker(name, actor=self._actor, reason=reason)
+
+    async def drain_worker(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.drain_worker(name, actor=self._actor, reason=reason)
+
+    async def resume_worker(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.resume_worker(name, actor=self._actor, reason=reason)
+
+    async def release_worker(self, name: str, *, reason: str | None) -> bool:
+        async with self._writing():
+            return await self._engine.release_worker(name, actor=self._actor, reason=reason)
+
+    async def queues(self) -> Sequence[dict[str, Any]]:
+        return [to_builtins(queue) for queue in await self._engine.queues()]
+
+    async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
+        async with self._writing():
+            limited = await self._engine.limit_queue(
+                queue, **asdict(limits), actor=self._actor, reason=reason
+            )
+        return dict(to_builtins(limited))
+
+    async def nobody_works(self) -> bool:
+        from tenax.store.tables.workers import count_live_workers
+
+        async with self._engine.core.transaction() as tx:
+            return not await count_live_workers(tx, self._engine.core.settings.lease)
+
+    @contextlib.asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        """Room in the log before, and word to the servers after.
+
+        No server may have run here yet: what is written before the log has its partitions would stand in their way.
+        """
+        from tenax.store.service import ensure_log_partitions
+
+        async with self._engine.core.transaction() as tx:
+            await ensure_log_partitions(tx)
+        yield
+        with contextlib.suppress(Unreachable):  # it is done; the sweep of a server finds it as well
+            await self._engine.core.hub.flush()

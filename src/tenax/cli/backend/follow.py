@@ -1,0 +1,82 @@
+"""Follows an execution to its end, through interruptions of service that are not too long."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from tenax.cli.render.event_lines import in_order
+from tenax.cli.render.live import View
+from tenax.errors import Unreachable
+from tenax.model.execution_views import News
+
+FINISHED = frozenset({"completed", "failed", "cancelled"})
+PARK_SECONDS = 15.0
+OUTAGE_SECONDS = 120.0
+"""How long a server or database may be away before following is given up."""
+_ENDS = frozenset({"execution_completed", "execution_failed", "execution_cancelled"})
+
+T = TypeVar("T")
+
+
+class Source(Protocol):
+    """What `follow` needs of a `Backend`."""
+
+    async def get(self, execution_id: int) -> dict[str, Any]: ...
+
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0) -> News: ...
+
+
+async def follow(
+    source: Source,
+    execution_id: int,
+    view: View,
+    *,
+    warning: Callable[[], Awaitable[str | None]] | None = None,
+) -> dict[str, Any]:
+    """Tells the view every event. Returns the execution once it has ended.
+
+    Whoever cannot be reached at the beginning is an error at once; patience is for those who were there.
+    `warning`: what stands in the way of an execution that is still open, if anything does.
+    """
+    found = await source.get(execution_id)
+    view.begin(found)
+    if warning and found["status"] not in FINISHED and (said := await warning()):
+        view.notice(said)
+    ticking = asyncio.create_task(view.tick())
+    try:
+        cursor: str | None = None
+        while True:
+            told = await _patiently(
+                view, partial(source.news, execution_id, cursor=cursor, wait=PARK_SECONDS)
+            )
+            cursor = told.cursor
+            for event in in_order(told.events):
+                view.event(event)
+            if not told.events or any(event.type in _ENDS for event in told.events):
+                execution = await _patiently(view, partial(source.get, execution_id))
+                if execution["status"] in FINISHED:
+                    return execution
+    finally:
+        ticking.cancel()
+        view.close()
+
+
+async def _patiently(view: View, call: Callable[[], Awaitable[T]]) -> T:
+    started, pause, told = time.monotonic(), 0.1, False
+    while True:
+        try:
+            answer = await call()
+        except Unreachable as error:
+            if time.monotonic() - started > OUTAGE_SECONDS:
+                raise
+            if not told:
+                told = True
+                view.notice(f"{error.message}; waiting for it to come back")
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 2.0)
+        else:
+            return answer

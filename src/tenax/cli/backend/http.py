@@ -1,0 +1,124 @@
+"""The verbs that commands need, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from msgspec import convert
+
+from tenax.cli.backend.protocol import Wanted, check_id
+from tenax.model.execution_views import Event, News
+from tenax.model.queue_limits import QueueLimits
+from tenax.model.wire import Submission, Submitted
+from tenax.sdk.client import Client
+
+
+class ServerBackend:
+    """Over HTTP."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def submit(self, submission: Submission) -> Submitted:
+        return await self._client.submit(submission)
+
+    async def get(self, execution_id: int) -> dict[str, Any]:
+        return await self._client.get(check_id(execution_id))
+
+    async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
+        found = await self._client.list(
+            status=",".join(wanted.states) or None,
+            workflow=wanted.workflow,
+            since=wanted.since.isoformat() if wanted.since else None,
+            limit=wanted.limit,
+            before=wanted.before,
+            top=wanted.top,
+            compensation=wanted.compensation,
+        )
+        return list(found)
+
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
+        return convert(await self._client.events(check_id(execution_id), after=after), list[Event])
+
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
+        return convert(await self._client.news(check_id(execution_id), cursor=cursor, wait=wait), News)
+
+    async def explain(
+        self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
+    ) -> Sequence[dict[str, Any]]:
+        found = await self._client.explain(check_id(execution_id), step=step, attempt=attempt, item=item)
+        return list(found)
+
+    async def items(
+        self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        status = ",".join(states) or None
+        found = await self._client.items(
+            check_id(execution_id), step, status=status, after=after if after >= 0 else None, limit=limit
+        )
+        return list(found)
+
+    async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
+        only = None if execution_id is None else check_id(execution_id)
+        return await self._client.verify(only, after=after, since=since.isoformat() if since else None)
+
+    async def tree(self, execution_id: int) -> dict[str, Any]:
+        return dict(await self._client.tree(check_id(execution_id)))
+
+    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]:
+        return dict(await self._client.signal(check_id(execution_id), name, data=data, key=key))
+
+    async def decide_approval(
+        self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
+    ) -> dict[str, Any]:
+        verb = self._client.approve if approved else self._client.reject
+        return dict(await verb(check_id(execution_id), step, item=item, reason=reason))
+
+    async def pause(self, execution_id: int, *, reason: str | None) -> bool:
+        return bool((await self._client.pause(check_id(execution_id), reason=reason))["changed"])
+
+    async def resume(self, execution_id: int, *, reason: str | None) -> bool:
+        return bool((await self._client.resume(check_id(execution_id), reason=reason))["changed"])
+
+    async def store_workflow(self, source: str, *, filename: str, files: Mapping[str, str]) -> dict[str, Any]:
+        return dict(await self._client.store_workflow(source, filename=filename, files=dict(files)))
+
+    async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]:
+        return list(await self._client.workflows(name))
+
+    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
+        return bool((await self._client.cancel(check_id(execution_id), reason=reason))["changed"])
+
+    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]:
+        answer = await self._client.retry(check_id(execution_id), from_failed=from_failed, reason=reason)
+        return {name: value for name, value in answer.items() if value is not None}
+
+    async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
+        return list(await self._client.workers(all=all))
+
+    async def worker(self, name: str) -> dict[str, Any]:
+        return await self._client.worker(name)
+
+    async def pause_worker(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.pause_worker(name, reason=reason))["changed"])
+
+    async def drain_worker(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.drain_worker(name, reason=reason))["changed"])
+
+    async def resume_worker(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.resume_worker(name, reason=reason))["changed"])
+
+    async def release_worker(self, name: str, *, reason: str | None) -> bool:
+        return bool((await self._client.release_worker(name, reason=reason))["changed"])
+
+    async def queues(self) -> Sequence[dict[str, Any]]:
+        return list(await self._client.queues())
+
+    async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
+        return dict(await self._client.limit_queue(queue, **asdict(limits), reason=reason))
+
+    async def nobody_works(self) -> bool:
+        return False

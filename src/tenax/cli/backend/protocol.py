@@ -1,0 +1,194 @@
+"""Whom a command speaks to: a server over HTTP, or the database itself. The commands see no difference."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import os
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from tenax.errors import UsageError
+from tenax.server_token import token_for
+from tenax.settings import Settings
+
+if TYPE_CHECKING:
+    from tenax.cli.flags import Where
+    from tenax.engine.engine import Engine
+    from tenax.model.execution_views import Event, News
+    from tenax.model.queue_limits import QueueLimits
+    from tenax.model.wire import Submission, Submitted
+
+T = TypeVar("T")
+
+LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which executions a list is to have."""
+
+    states: Sequence[str]
+    workflow: str | None
+    since: datetime | None
+    before: int | None
+    limit: int
+    top: bool
+    compensation: str | None = None
+
+
+class Backend(Protocol):
+    """The verbs that commands need."""
+
+    async def submit(self, submission: Submission) -> Submitted: ...
+
+    async def get(self, execution_id: int) -> dict[str, Any]: ...
+
+    async def list(self, wanted: Wanted) -> list[dict[str, Any]]: ...
+
+    async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]: ...
+
+    async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News: ...
+
+    async def explain(
+        self, execution_id: int, *, step: str | None, attempt: int | None, item: int | None = None
+    ) -> Sequence[dict[str, Any]]: ...
+
+    async def items(
+        self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
+    ) -> Sequence[dict[str, Any]]:
+        """Of a fan-out, in the order of its list."""
+        ...
+
+    async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
+        """Checks the next executions after this one, or the one that is named."""
+        ...
+
+    async def tree(self, execution_id: int) -> dict[str, Any]:
+        """An execution with its children, and theirs."""
+        ...
+
+    async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]: ...
+
+    async def decide_approval(
+        self, execution_id: int, step: str, *, approved: bool, item: int | None, reason: str | None
+    ) -> dict[str, Any]: ...
+
+    async def pause(self, execution_id: int, *, reason: str | None) -> bool:
+        """False where it was paused already."""
+        ...
+
+    async def resume(self, execution_id: int, *, reason: str | None) -> bool:
+        """False where it was running already."""
+        ...
+
+    async def store_workflow(
+        self, source: str, *, filename: str, files: Mapping[str, str]
+    ) -> dict[str, Any]: ...
+
+    async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]: ...
+
+    async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
+        """False where it had been cancelled before."""
+        ...
+
+    async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]: ...
+
+    async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
+        """The live ones; `all`: those that are gone too."""
+        ...
+
+    async def worker(self, name: str) -> dict[str, Any]: ...
+
+    async def pause_worker(self, name: str, *, reason: str | None) -> bool:
+        """Like the next two False where it was so already."""
+        ...
+
+    async def drain_worker(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def resume_worker(self, name: str, *, reason: str | None) -> bool: ...
+
+    async def release_worker(self, name: str, *, reason: str | None) -> bool:
+        """False where its name belonged to no token."""
+        ...
+
+    async def queues(self) -> Sequence[dict[str, Any]]: ...
+
+    async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
+        """Sets exactly these."""
+        ...
+
+    async def nobody_works(self) -> bool:
+        """Whether it is known that no worker is alive. A server does not say."""
+        ...
+
+
+@contextlib.asynccontextmanager
+async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIterator[Backend]:
+    """`follow`: hear at once of what happens to an execution, for `news(wait=...)`."""
+    if settings.server:
+        from tenax.cli.backend.http import ServerBackend
+        from tenax.sdk.client import Client
+
+        async with Client(settings.server, token_for(settings, settings.server)) as client:
+            yield ServerBackend(client)
+        return
+    from tenax.cli.backend.direct import DatabaseBackend
+    from tenax.cli.logs import configure_logging
+    from tenax.cli.process.home import tell_of_new_database
+    from tenax.engine.engine import Engine
+    from tenax.store.connect import Database
+
+    configure_logging("warning")
+    tell_of_new_database(settings)
+    async with Database.open(settings, max_size=2, application_name="tenax command") as database:
+        engine = Engine(database, settings)
+        with contextlib.closing(engine.core.reading.aside):
+            async with _hearing(engine, follow=follow):
+                yield DatabaseBackend(engine)
+
+
+@contextlib.asynccontextmanager
+async def _hearing(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
+    if not follow:
+        yield
+        return
+    ears = asyncio.create_task(engine.core.hub.receive())
+    try:
+        yield
+    finally:
+        ears.cancel()
+        await asyncio.gather(ears, return_exceptions=True)
+
+
+async def nobody_to_run(backend: Backend, execution_id: int, where: Where) -> str | None:
+    """What to say where no worker will take an execution on."""
+    if not await backend.nobody_works():
+        return None
+    here = where.command("run", "--resume", execution_id)
+    return f"no worker is alive: start `{where.command('up')}`, or run it here: {here}"
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """One command's work, to its end. Ctrl-C cancels it and is then raised."""
+    return asyncio.run(work)
+
+
+def check_id(execution_id: int) -> int:
+    if not 0 < execution_id <= LARGEST_ID:
+        raise UsageError(
+            f"{execution_id} cannot be the number of an execution",
+            remedy="`tenax list` shows the executions there are",
+        )
+    return execution_id
+
+
+def user_name() -> str:
+    """Who acts, for the record."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no name for this uid, as in some containers
+        return f"uid {os.getuid()}"

@@ -1,0 +1,117 @@
+"""Act on executions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from tenax.cli.backend.protocol import nobody_to_run, open_backend, run_async
+from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.output import print_json, say
+from tenax.model.durations import format_duration
+from tenax.settings import Settings
+
+Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
+
+
+def cancel(
+    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
+    """End an execution. What waits ends at once; what runs is stopped at its worker's next heartbeat, and its report is
+    not applied.
+    """
+    settings = where.settings()
+    changed, running = run_async(_cancelled(settings, execution_id, reason))
+    if json:
+        print_json({"id": execution_id, "status": "cancelled"})
+    elif not changed:
+        say(f"execution {execution_id} was cancelled already")
+    elif running:
+        # How often the workers of a server elsewhere are heard of is that server's setting.
+        within = "" if settings.server else f" (within {format_duration(settings.heartbeat)})"
+        say(
+            f"execution {execution_id} is cancelled; what runs is stopped at its worker's next heartbeat{within}"
+        )
+    else:
+        say(f"execution {execution_id} is cancelled")
+
+
+async def _cancelled(settings: Settings, execution_id: int, reason: str | None) -> tuple[bool, bool]:
+    """Whether this changed anything, and whether something was running."""
+    async with open_backend(settings) as backend:
+        changed = await backend.cancel(execution_id, reason=reason)
+        events = await backend.events(execution_id) if changed else ()
+        running = any(e.type == "item_cancelled" and e.data.get("was") == "leased" for e in events)
+        return changed, running
+
+
+def pause(
+    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
+    """Let an execution start nothing more, until it is resumed. What runs may finish; decisions are made as ever. Its
+    children are paused with it.
+    """
+    changed = run_async(_paused(where, execution_id, reason, paused=True))
+    if json:
+        print_json({"id": execution_id, "status": "paused", "changed": changed})
+    elif changed:
+        go_on = where.command("resume", execution_id)
+        say(f"execution {execution_id} is paused; what runs may finish\n  go on: {go_on}")
+    else:
+        say(f"execution {execution_id} was paused already")
+
+
+def resume(
+    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
+    """Let a paused execution go on, and its children with it."""
+    changed = run_async(_paused(where, execution_id, reason, paused=False))
+    if json:
+        print_json({"id": execution_id, "status": "running", "changed": changed})
+    else:
+        say(f"execution {execution_id} {'goes on' if changed else 'was not paused'}")
+
+
+async def _paused(where: Where, execution_id: int, reason: str | None, *, paused: bool) -> bool:
+    async with open_backend(where.settings()) as backend:
+        verb = backend.pause if paused else backend.resume
+        return await verb(execution_id, reason=reason)
+
+
+def retry(
+    execution_id: ExecutionId,
+    /,
+    *,
+    from_failed: Annotated[
+        bool, Parameter(help="Of a finished execution: keep the results of the steps that succeeded.")
+    ] = False,
+    reason: Reason = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Run what waits for its next attempt now; run a finished execution again, as a new one linked to it."""
+    answer, nobody = run_async(_retried(where, execution_id, reason, from_failed=from_failed))
+    if json:
+        print_json(answer)
+    elif answer["created"]:
+        number = answer["id"]
+        lines = [
+            f"execution {number} is submitted: a retry of {execution_id}",
+            f"follow it: {where.command('show', number, '--follow')}",
+        ]
+        say("\n  ".join([*lines, *([nobody] if nobody else ())]))
+    else:
+        say(f"execution {execution_id}: {', '.join(answer['steps'])} will be tried again now")
+
+
+async def _retried(
+    where: Where,
+    execution_id: int,
+    reason: str | None,
+    *,
+    from_failed: bool,
+) -> tuple[dict[str, Any], str | None]:
+    async with open_backend(where.settings()) as backend:
+        answer = await backend.retry(execution_id, from_failed=from_failed, reason=reason)
+        return answer, await nobody_to_run(backend, answer["id"], where) if answer["created"] else None

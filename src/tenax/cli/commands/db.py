@@ -1,0 +1,129 @@
+"""The database: where it is, how it stands, and bringing its schema forward."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from cyclopts import App
+
+from tenax.cli.backend.protocol import run_async
+from tenax.cli.flags import ANY_STORE, Json, Store
+from tenax.cli.output import print_json, say
+from tenax.cli.process.home import tell_of_new_database
+from tenax.settings import Settings
+from tenax.store import migrate as migrations
+from tenax.store.connect import Database
+from tenax.store.embedded.server import EmbeddedPostgres
+from tenax.store.outages import using
+from tenax.store.transaction import transaction
+
+db = App(name="db", help="The database: migrate, status, url.")
+
+
+@db.command
+def migrate(*, json: Json = False, store: Store = ANY_STORE) -> None:
+    """Bring the schema to what this version of Tenax needs. The embedded database does that by itself."""
+    if not json:
+        tell_of_new_database(store.settings())
+    applied, version = run_async(_migrated(store.settings()))
+    if json:
+        print_json({"applied": applied, "version": version})
+    elif applied:
+        say("\n".join(f"applied {name}" for name in applied))
+    else:
+        say(f"the schema is current (version {version}): nothing to do")
+
+
+async def _migrated(settings: Settings) -> tuple[list[str], int]:
+    async with (
+        Database.open(settings, max_size=1, check_schema=False) as database,
+        using(database.pool.acquire()) as connection,
+    ):
+        applied = await migrations.migrate(connection)
+        return applied, (await migrations.status(connection)).current
+
+
+@db.command
+def status(*, json: Json = False, store: Store = ANY_STORE) -> None:
+    """Say what the database is, how large, and whether its schema fits this version of Tenax."""
+    if not json:
+        tell_of_new_database(store.settings())
+    found = run_async(_status(store.settings()))
+    if json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        say(f"{name.replace('_', ' '):<18}{_shown(name, value)}")
+
+
+def _shown(name: str, value: Any) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(value) or "none"
+        case int() if name == "size":
+            return f"{value / 1_000_000:.1f} MB"
+        case _:
+            return str(value)
+
+
+async def _status(settings: Settings) -> dict[str, Any]:
+    embedded = settings.database_url is None
+    running = embedded and EmbeddedPostgres(settings.home).status().ready
+    async with Database.open(settings, max_size=1, check_schema=False) as database:
+        async with transaction(database) as connection:
+            schema = await migrations.status(connection)
+            size = await connection.fetchval("select pg_database_size(current_database())")
+            version = await connection.fetchval("show server_version")
+        url = without_password(database.url)
+    fits = not (schema.pending or schema.unknown or schema.edited)
+    return {
+        "url": url,
+        "embedded": embedded,
+        # A look at the embedded database starts it, so this was asked before: whether anyone else uses it.
+        "running": running if embedded else True,
+        "postgresql": version,
+        "size": size,
+        "schema": "current" if fits else ("pending" if schema.pending else "unknown"),
+        "schema_version": schema.current,
+        "latest_version": schema.latest,
+        "pending": list(schema.pending),
+        "unknown": list(schema.unknown),
+        "edited": list(schema.edited),
+    }
+
+
+@db.command
+def url(*, json: Json = False, store: Store = ANY_STORE) -> None:
+    """Print the URL of the database that commands would use: for psql, while something keeps it running.
+
+    A password in it is printed as it is.
+    """
+    settings = store.settings()
+    embedded = settings.database_url is None
+    if not json:
+        tell_of_new_database(settings)
+    found = settings.database_url or run_async(_embedded_url(settings))
+    if json:
+        print_json({"url": found, "embedded": embedded})
+    else:
+        say(found)
+
+
+async def _embedded_url(settings: Settings) -> str:
+    """Where its socket is depends on the place it is given, so a server that does not run is started to know."""
+    known = EmbeddedPostgres(settings.home).status().url
+    if known is not None:
+        return known
+    async with Database.open(settings, max_size=1) as database:
+        return database.url
+
+
+def without_password(database_url: str) -> str:
+    parts = urlsplit(database_url)
+    if parts.password is None:
+        return database_url
+    user, _, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:...@{host}"))

@@ -1,0 +1,81 @@
+"""Draw a graph: that of a workflow file, or that of an execution with how far it has come."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from tenax.cli.backend.protocol import check_id, open_backend, run_async
+from tenax.cli.commands.definitions import default_retry, shown_name
+from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.input.inputs import STDIN, read_bytes
+from tenax.cli.output import say
+from tenax.drawing.graph import Drawing, draw_mermaid, draw_svg, draw_text, drawing_of
+from tenax.model.definition.workflow import OnFailure, Step, Workflow
+from tenax.policy.expressions.check import load_workflow
+from tenax.policy.graph import goals_of
+
+Format = Literal["text", "mermaid", "svg"]
+_DRAWN: Mapping[Format, Callable[[Drawing], str]] = {
+    "text": draw_text,
+    "mermaid": draw_mermaid,
+    "svg": draw_svg,
+}
+_ID = re.compile(r"[0-9]{1,19}")
+
+
+def graph(
+    source: Annotated[
+        str, Parameter(name="FILE|ID", help="A workflow file (- is stdin), or the number of an execution.")
+    ],
+    /,
+    *,
+    format_: Annotated[Format, Parameter(name="--format", help="How to draw it. [text]")] = "text",
+    output: Annotated[str | None, Parameter(help="Write it to this file instead of stdout.")] = None,
+    where: Where = ANYWHERE,
+) -> None:
+    """Draw the graph of a workflow file, or of an execution with the states and attempts of its steps.
+
+    A number is an execution, unless there is a file of that name; ./5 is always a file.
+    """
+    if _ID.fullmatch(source) and not Path(source).is_file():
+        drawing = _of_execution(run_async(_execution(where, check_id(int(source)))))
+    else:
+        drawing = _of_file(source, where)
+    drawn = _DRAWN[format_](drawing)
+    if output is None or output == STDIN:  # `-`, which means stdout here
+        sys.stdout.write(drawn)
+    else:
+        Path(output).write_text(drawn, "utf-8")
+        say(f"wrote {output}")
+
+
+def _of_file(file: str, where: Where) -> Drawing:
+    server_retry = default_retry(where.settings())
+    workflow = load_workflow(read_bytes(file), filename=shown_name(file), server_retry=server_retry)
+    return drawing_of(workflow, goals=goals_of(workflow))
+
+
+def _of_execution(execution: Mapping[str, Any]) -> Drawing:
+    """By what the execution says of itself: the file may have changed since."""
+    states = execution["steps"]
+    steps = tuple(_step(name, state) for name, state in states.items())
+    title = f"{execution['workflow']}, execution {execution['id']}: {execution['status']}"
+    goals = [name for name, state in states.items() if state.get("goal")]
+    return drawing_of(Workflow(execution["workflow"], steps), title=title, goals=goals, states=states)
+
+
+def _step(name: str, state: Mapping[str, Any]) -> Step:
+    stand_in = state.get("stand_in")
+    on_failure = OnFailure(stand_in["action"], step=stand_in["step"]) if stand_in else None
+    return Step(name, state["type"], {}, tuple(state["needs"]), on_failure=on_failure)
+
+
+async def _execution(where: Where, execution_id: int) -> dict[str, Any]:
+    async with open_backend(where.settings()) as backend:
+        return await backend.get(execution_id)

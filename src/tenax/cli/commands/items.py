@@ -1,0 +1,94 @@
+"""The items of a fan-out, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from tenax.cli.backend.protocol import open_backend, run_async
+from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.output import new_table, one_line, print_json, say, show
+from tenax.errors import UsageError
+
+ItemStatus = Literal[
+    "waiting", "queued", "running", "accepted", "retrying", "held", "succeeded", "failed", "cancelled"
+]
+MOST_LISTED = 1000
+_LONGEST = 160
+
+
+def items(
+    execution_id: ExecutionId,
+    step: Annotated[str, Parameter(name="STEP", help="A step with `for_each`.")],
+    /,
+    *,
+    status: Annotated[tuple[ItemStatus, ...], Parameter(help="Only with this status. Repeatable.")] = (),
+    after: Annotated[int, Parameter(help="Only those after this item: the next page.")] = -1,
+    limit: Annotated[int, Parameter(help=f"At most so many, up to {MOST_LISTED}. [100]")] = 100,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """List the items of a step's fan-out, in the order of its list, from 0."""
+    if not 1 <= limit <= MOST_LISTED:
+        raise UsageError(f"--limit {limit}: expected a number from 1 to {MOST_LISTED}")
+    if after < -1:
+        raise UsageError(f"--after {after}: items are counted from 0")
+    found = run_async(_found(where, execution_id, step, status, after, limit))
+    if json:
+        print_json(found)
+        return
+    if not found:
+        say("no items")
+        return
+    show(_table(found))
+    if len(found) == limit:
+        chosen = [part for one in status for part in ("--status", one)]
+        more = where.command("items", execution_id, step, *chosen, "--after", found[-1]["item"])
+        say(f"there may be more: {more}")
+
+
+async def _found(
+    where: Where, execution_id: int, step: str, states: Sequence[str], after: int, limit: int
+) -> list[dict[str, Any]]:
+    async with open_backend(where.settings()) as backend:
+        return list(await backend.items(execution_id, step, states=states, after=after, limit=limit))
+
+
+def _table(found: Sequence[dict[str, Any]]) -> Any:
+    from rich.text import Text
+
+    from tenax.cli.render.event_lines import attempt_of
+
+    titles = ("item", "status", "attempt", "worker", "next attempt", "result, error or wait")
+    table = new_table(*titles, right=("item",))
+    for one in found:
+        number = one["attempt"]
+        cells = (
+            str(one["item"]),
+            one["status"],
+            attempt_of(number, one["max_attempts"], number) if number else "-",
+            one["worker"] or "",
+            one["available_at"] or "",
+            _standing(one),
+        )
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def _standing(item: dict[str, Any]) -> str:
+    """What it came to, or what it waits for."""
+    from tenax.cli.render.event_lines import failure_words, waiting_words
+    from tenax.cli.render.why_blocked import poison_words
+
+    if item["failure"]:
+        return one_line(failure_words(item["failure"]), _LONGEST)
+    if waiting := item["waiting"]:
+        return one_line(waiting_words(waiting, child=waiting.get("child")), _LONGEST)
+    if item["status"] == "succeeded":
+        return one_line(item["result"], _LONGEST)
+    last = one_line(item["last_error"] or "", _LONGEST)
+    if item["status"] == "held" and item.get("lost_by"):
+        return f"{poison_words(item['lost_by'])}; the last: {last}"
+    return last

@@ -1,0 +1,213 @@
+"""Queues: what is in them, who serves them, and how they are limited."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from tenax.cli.backend.protocol import open_backend, run_async
+from tenax.cli.flags import ANYWHERE, Json, Where, worker_command
+from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
+from tenax.cli.output import show as show_
+from tenax.errors import UsageError
+from tenax.model.parse.findings import nearest, shorten, suggest
+from tenax.model.queue_limits import LEAST_RATE, MOST, PER_SECOND, QueueLimits, rate_words, usual_burst
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+queues = App(name="queues", help="Queues: list them; limit one.")
+
+Queue = Mapping[str, Any]
+
+_NONE = "none"
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*/\s*(s|m|h|d)", re.ASCII)
+_COUNTS = ("ready", "waiting", "running", "blocked", "workers")
+_NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
+
+
+@queues.default
+def list_(*words: Annotated[str, Parameter(show=False)], json: Json = False, where: Where = ANYWHERE) -> None:
+    """List the queues that have work, workers or limits."""
+    if words:
+        raise UsageError(
+            f"unknown command `queues {shorten(words[0])}`{suggest(words[0], ('limit',))}",
+            remedy=f"limit a queue: {where.command('queues', 'limit', words[0], '--concurrency', 'N')}",
+        )
+    found = run_async(_listed(where))
+    if json:
+        print_json(found)
+    elif found:
+        show_(_table(found), *_unserved(found, where))
+    else:
+        say("no queues: nothing is queued, no worker is live, and there are no limits")
+
+
+async def _listed(where: Where) -> list[dict[str, Any]]:
+    async with open_backend(where.settings()) as backend:
+        return list(await backend.queues())
+
+
+@queues.command
+def limit(
+    name: Annotated[str, Parameter(name="NAME", help="The name of a queue.")],
+    /,
+    *,
+    concurrency: Annotated[
+        str | None,
+        Parameter(
+            help="At most so many of its items run at once; none: no such limit.", allow_leading_hyphen=True
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        Parameter(
+            help="At most so many of its items start: 10/s, 600/m, 60/h; none: no such limit.",
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
+    burst: Annotated[
+        str | None,
+        Parameter(
+            help="So many may start at once after a pause. [what the rate lets start in a second]",
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
+    reason: Annotated[str | None, Parameter(help="Why, for the record.")] = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Limit a queue. What is not named stays as it is."""
+    if concurrency is rate is burst is None:
+        raise UsageError(
+            "what is to be limited?", remedy="name --concurrency or --rate, with a number or `none`"
+        )
+    asked = _Asked(
+        {"concurrency": _whole("--concurrency", concurrency), "rate": _rate(rate), "burst": _burst(burst)},
+        named={
+            key
+            for key, value in (("concurrency", concurrency), ("rate", rate), ("burst", burst))
+            if value is not None
+        },
+    )
+    limited, known = run_async(_limited(where, name, asked, reason))
+    if json:
+        print_json(limited)
+    else:
+        say("\n  ".join([f"queue {name}: {_limits_words(limited)}", *_unknown(name, known)]))
+
+
+class _Asked:
+    """What a command line says of the limits, beside what it leaves as it is."""
+
+    def __init__(self, values: Mapping[str, Any], *, named: set[str]) -> None:
+        self._values = values
+        self._named = named
+
+    def over(self, before: Queue) -> QueueLimits:
+        """With what stands already. A burst that was never chosen goes with its rate."""
+        merged = {key: self._values[key] if key in self._named else before.get(key) for key in self._values}
+        if "burst" not in self._named and (merged["rate"] is None or _is_usual(before)):
+            merged["burst"] = None
+        return QueueLimits(**merged)
+
+
+def _is_usual(before: Queue) -> bool:
+    return before.get("rate") is not None and before["burst"] == usual_burst(before["rate"])
+
+
+async def _limited(
+    where: Where, name: str, asked: _Asked, reason: str | None
+) -> tuple[dict[str, Any], list[str]]:
+    """The limits as they are now, and the queues there were before."""
+    async with open_backend(where.settings()) as backend:
+        known = {one["queue"]: one for one in await backend.queues()}
+        limits = asked.over(known.get(name, {}))
+        return await backend.limit_queue(name, limits, reason=reason), list(known)
+
+
+def _unknown(name: str, known: Sequence[str]) -> Sequence[str]:
+    """A queue of a mistyped name takes limits as well as any other."""
+    if name in known:
+        return ()
+    meant = nearest(name, known)
+    did_you_mean = f"; did you mean `{meant}`?" if meant else ""
+    return (f"nothing is queued there, and no live worker serves it{did_you_mean}",)
+
+
+def _whole(flag: str, text: str | None) -> int | None:
+    if text is None or text == _NONE:
+        return None
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not 1 <= int(text) <= MOST:
+        raise UsageError(
+            f"{flag} {shorten(text)}: expected a whole number from 1 to {MOST:,}{_or_none(flag)}"
+        )
+    return int(text)
+
+
+def _or_none(flag: str) -> str:
+    return "" if flag == "--burst" else ", or `none`"
+
+
+def _burst(text: str | None) -> int | None:
+    if text == _NONE:
+        raise UsageError("--burst none: a rate always has one", remedy="the least is --burst 1")
+    return _whole("--burst", text)
+
+
+def _rate(text: str | None) -> float | None:
+    if text is None or text == _NONE:
+        return None
+    found = _RATE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h, or `none`")
+    rate = float(found[1]) / PER_SECOND[found[2]]
+    if not LEAST_RATE <= rate <= MOST:
+        raise UsageError(f"--rate {shorten(text)}: expected a rate from 1/d to {MOST:,}/s, or `none`")
+    return rate
+
+
+def _limits_words(limits: Queue) -> str:
+    words = []
+    if limits["concurrency"] is not None:
+        words.append(f"at most {limits['concurrency']:,} at once")
+    if limits["rate"] is not None:
+        words.append(f"at most {rate_words(limits['rate'])} started, {limits['burst']:,} of them at once")
+    return ", ".join(words) or "no limits"
+
+
+def _table(found: Sequence[Queue]) -> RenderableType:
+    from rich.text import Text
+
+    titles = ("queue", "ready", "waiting", "running", "blocked", "oldest", "workers", "concurrency", "rate", "burst")  # fmt: skip
+    table = new_table(*titles, right=_NUMBERS)
+    for one in found:
+        counts = {name: Text(f"{one[name]:,}") for name in _COUNTS}
+        if _is_unserved(one):
+            counts["workers"].stylize("bold red")
+        limits = [
+            "-" if one["concurrency"] is None else f"{one['concurrency']:,}",
+            "-" if one["rate"] is None else rate_words(one["rate"]),
+            "-" if one["burst"] is None else f"{one['burst']:,}",
+        ]
+        oldest = Text(to_the_second(one["oldest_at"]) if one["oldest_at"] else "-")
+        first = [Text(one_line(one["queue"])), *(counts[name] for name in _COUNTS[:-1]), oldest]
+        table.add_row(*first, counts["workers"], *map(Text, limits))
+    return table
+
+
+def _is_unserved(one: Queue) -> bool:
+    return bool(one["ready"] + one["waiting"] + one["blocked"]) and not one["workers"]
+
+
+def _unserved(found: Sequence[Queue], where: Where) -> Sequence[RenderableType]:
+    from rich.text import Text
+
+    names = [one["queue"] for one in found if _is_unserved(one)]
+    if not names:
+        return ()
+    start = worker_command(where, *(part for name in names for part in ("--queue", name)))
+    return (Text(f"no live worker serves {', '.join(names)}; start one: {start}", style="yellow"),)

@@ -1,0 +1,308 @@
+"""`tenax run`: an execution from its start to its end, here and now, or on a server that is followed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+from cyclopts import Parameter
+
+from tenax.cli.backend.follow import FINISHED, Source, follow
+from tenax.cli.backend.protocol import check_id, user_name
+from tenax.cli.commands.show import in_full
+from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
+from tenax.cli.input.inputs import parse_inputs, read_definition
+from tenax.cli.input.key_conflict import known_key
+from tenax.cli.output import console, print_json, say, show
+from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.interrupts import INTERRUPTED, Interrupts, typed_line
+from tenax.cli.render.live import View, view_for
+from tenax.errors import Conflict, UsageError
+from tenax.model.wire import Submission, Submitted
+from tenax.server_token import token_for
+from tenax.settings import Settings
+
+File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
+InputFile = Annotated[str | None, Parameter(help="A JSON file with an object of inputs.")]
+Resume = Annotated[int | None, Parameter(name="--resume", help="Go on with an execution that was left.")]
+Key = Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")]
+
+Answer = Literal["cancel", "leave", "go on"]
+ANSWERS: tuple[Answer, ...] = get_args(Answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be run: a new execution, or one that is there."""
+
+    submission: Submission | None
+    execution_id: int | None = None
+
+
+def run(
+    file: File | None = None,
+    /,
+    *,
+    inputs: Inputs = (),
+    input_file: InputFile = None,
+    resume: Resume = None,
+    key: Key = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> int:
+    """Run a workflow file and show how it goes.
+
+    With no server it does everything by itself: database, engine and worker are in this process. With one
+    (--server) it submits and follows. The exit code is 0 if the execution completed, 1 if it failed or was
+    cancelled, 130 if it was left running.
+    """
+    from tenax.cli.logs import configure_logging
+
+    settings = where.settings()
+    configure_logging(settings.log_level)
+    wish = _wish(file, inputs, input_file, resume, key, where)
+    with _stdout_kept() if json else contextlib.nullcontext():
+        view = view_for(console(stderr=json), where)
+        ended = asyncio.run(
+            _on_server(settings, wish, view) if settings.server else _here(settings, wish, view)
+        )
+    return _show_end(ended, where, settings, json=json)
+
+
+def _wish(
+    file: str | None,
+    inputs: tuple[str, ...],
+    input_file: str | None,
+    resume: int | None,
+    key: str | None,
+    where: Where,
+) -> Wish:
+    if resume is not None:
+        if file is not None or inputs or input_file or key:
+            raise UsageError(
+                "--resume goes on with an execution as it is: it takes no FILE, --input or --key",
+                remedy=where.command("run", "--resume", resume),
+            )
+        return Wish(None, check_id(resume))
+    from tenax.sdk.bundle import submission_of
+
+    if file is None:
+        raise UsageError("which workflow?", remedy="tenax run FILE, or tenax run --resume ID")
+    given = parse_inputs(inputs, input_file)
+    return Wish(submission_of(read_definition(file), input=given, key=key))
+
+
+async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
+    """Everything in this process. The worker takes on nothing but its own execution."""
+    from tenax.cli.backend.direct import DatabaseBackend
+    from tenax.embed import open_engine
+
+    tell_of_new_database(settings)
+    async with open_engine(settings) as engine:
+        backend = DatabaseBackend(engine)
+        execution_id = await _begin(engine, backend, wish)
+
+        async def cancel() -> None:
+            await engine.cancel(execution_id, actor=user_name(), reason="Ctrl-C in `tenax run`")
+
+        interrupts = Interrupts()
+        with interrupts.caught():
+            async with (
+                _called_back(engine, execution_id),
+                _own_worker(engine, execution_id, settings, interrupts.first) as worker,
+            ):
+                await _until_the_end(backend, execution_id, view, interrupts, worker, cancel)
+            return await in_full(backend, await backend.get(execution_id))
+
+
+@contextlib.asynccontextmanager
+async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
+    """For async steps somebody must listen: this process, on loopback, unless the settings name an address."""
+    if engine.core.callback_base is not None or not await engine.is_called_back(execution_id):
+        yield
+        return
+    from tenax.server.app import listening_for_callbacks
+
+    async with listening_for_callbacks(engine) as url:
+        engine.core.callback_base = url
+        yield
+
+
+async def _begin(engine: Any, source: Source, wish: Wish) -> int:
+    if wish.submission is None:
+        assert wish.execution_id is not None
+        await source.get(wish.execution_id)
+        return wish.execution_id
+    [submitted] = await engine.submit([wish.submission])
+    await _tell_of_known_key(source, wish.submission, submitted)
+    return int(submitted.id)
+
+
+async def _tell_of_known_key(source: Source, submission: Submission, submitted: Submitted) -> None:
+    if not submitted.created:
+        execution = await source.get(submitted.id)
+        say(
+            known_key(submission, execution, then="nothing new is started, this is how it goes"),
+            stream=sys.stderr,
+        )
+
+
+@contextlib.asynccontextmanager
+async def _own_worker(
+    engine: Any, execution_id: int, settings: Settings, interrupted: asyncio.Event
+) -> AsyncIterator[asyncio.Task[None]]:
+    """What still runs when the execution has ended may finish. After Ctrl-C it is handed back at once, uncounted."""
+    from tenax.embed import LocalTransport
+    from tenax.model.names import as_worker_name
+    from tenax.worker.worker import Worker
+
+    worker = Worker(
+        LocalTransport(engine),
+        name=f"{settings.worker_name or as_worker_name(f'run-{socket.gethostname()}')}-{os.getpid()}",
+        overload_lag=settings.overload_lag,
+        http_addresses=settings.http_addresses,
+        max_result=settings.max_result,
+        queues=settings.queues,
+        labels=settings.labels,
+        slots=settings.slots,
+        drain=settings.drain,
+        execution_id=execution_id,
+    )
+    stop = asyncio.Event()
+    working = asyncio.create_task(worker.run(stop, at_once=interrupted))
+    try:
+        yield working
+    finally:
+        stop.set()
+        await working
+
+
+async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
+    """Submits and follows. Ctrl-C detaches: the execution goes on without us."""
+    from tenax.cli.backend.http import ServerBackend
+    from tenax.sdk.client import Client
+
+    assert settings.server is not None
+    async with Client(settings.server, token_for(settings, settings.server)) as client:
+        backend = ServerBackend(client)
+        if wish.submission is None:
+            assert wish.execution_id is not None
+            execution_id = wish.execution_id
+        else:
+            submitted = await backend.submit(wish.submission)
+            await _tell_of_known_key(backend, wish.submission, submitted)
+            execution_id = submitted.id
+        interrupts = Interrupts()
+        with interrupts.caught():
+            ended = await _until_the_end(backend, execution_id, view, interrupts)
+        return await in_full(backend, ended or await backend.get(execution_id))
+
+
+async def _until_the_end(
+    source: Source,
+    execution_id: int,
+    view: View,
+    interrupts: Interrupts,
+    worker: asyncio.Task[None] | None = None,
+    cancel: Any = None,
+) -> dict[str, Any] | None:
+    """The execution at its end; None if it was left."""
+    following = asyncio.create_task(follow(source, execution_id, view))
+    try:
+        while True:
+            first = asyncio.create_task(interrupts.first.wait())
+            await _first_of(following, first, *([worker] if worker else []))
+            first.cancel()
+            if following.done():
+                return following.result()
+            if worker is not None and worker.done():
+                worker.result()  # it only ends by itself with an error
+                return None
+            view.pause(paused=True)
+            answer = await _ask(execution_id, following, interrupts) if cancel else "leave"
+            view.pause(paused=False)
+            if answer == "leave":
+                return None
+            if answer == "cancel":
+                with contextlib.suppress(Conflict):  # it ended meanwhile
+                    await cancel()
+                return await following
+            interrupts.forget()
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer:
+    """Only a person at a terminal can be asked. The work goes on while the question stands."""
+    if not interrupts.by_hand or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return "leave"
+    prompt = (
+        f"\nexecution {execution_id}: [c]ancel it, [l]eave it for later, or [g]o on? (Ctrl-C again leaves) "
+    )
+    while (answer := await _answer(prompt, following, interrupts)) is None:
+        prompt = "please type c, l or g: "
+    return answer
+
+
+async def _answer(prompt: str, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer | None:
+    """None where it is none of the three."""
+    asked = asyncio.create_task(typed_line(prompt))
+    second = asyncio.create_task(interrupts.second.wait())
+    await _first_of(asked, second, following)
+    for waiting in (asked, second):
+        waiting.cancel()
+    await asyncio.gather(asked, second, return_exceptions=True)
+    if asked.done() and not asked.cancelled():
+        typed = asked.result()
+        if typed is None:  # the terminal is gone, or Ctrl-D
+            return "leave"
+        return next((one for one in ANSWERS if typed and one.startswith(typed.lower())), None)
+    return "go on" if following.done() else "leave"
+
+
+async def _first_of(*tasks: asyncio.Task[Any]) -> None:
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _show_end(execution: dict[str, Any], where: Where, settings: Settings, *, json: bool) -> int:
+    if json:
+        print_json(execution)
+    else:
+        from tenax.cli.render.timeline import render_execution
+
+        show(*([] if console().is_terminal else [""]), render_execution(execution, where))
+    if execution["status"] not in FINISHED:
+        say(_how_to_go_on(execution["id"], where, settings), stream=sys.stderr)
+        return INTERRUPTED
+    return 0 if execution["status"] == "completed" else 1
+
+
+def _how_to_go_on(execution_id: int, where: Where, settings: Settings) -> str:
+    again = where.command("run", "--resume", execution_id)
+    if settings.server:
+        return f"detached: execution {execution_id} goes on. Follow it again: {again}"
+    return (
+        f"left: execution {execution_id} waits, nothing of it is lost. "
+        f"Go on with it: {again}, or {where.command('up')}"
+    )
+
+
+@contextlib.contextmanager
+def _stdout_kept() -> Iterator[None]:
+    """Tasks run in this process and may print; with `--json` that goes to stderr, down to the file descriptor."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -1,0 +1,237 @@
+"""What runs until it is stopped: `tenax server`, `tenax worker`, and `tenax up`, which is both."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tenax.cli.flags import ANY_STORE, Store
+from tenax.cli.output import say
+from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.interrupts import Interrupts
+from tenax.cli.process.parent import given_life, under_supervision
+from tenax.collector import collect_rarely
+from tenax.errors import UsageError
+from tenax.server_token import token_for
+from tenax.settings import Settings, load_settings
+
+Host = Annotated[str | None, Parameter(help="The address to listen on. [TENAX_HOST: 127.0.0.1]")]
+Port = Annotated[int | None, Parameter(help="The port to listen on; 0 takes a free one. [TENAX_PORT: 8520]")]
+Open = Annotated[
+    bool,
+    Parameter(
+        name="--open",
+        negative=(),
+        help="While there are no tokens, let everyone on this machine in, and make no token. [TENAX_OPEN: false]",
+    ),
+]
+Modules = Annotated[str, Parameter(name="MODULE", help="Modules to import for the tasks they register.")]
+Slots = Annotated[int | None, Parameter(help="Work items run at once by a worker. [TENAX_SLOTS: 10]")]
+Queues = Annotated[
+    tuple[str, ...], Parameter(name="--queue", help="A queue to serve. Repeatable. [TENAX_QUEUES: default]")
+]
+Runtimes = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--runtime",
+        help="A runtime that workers offer: python, http or process. Repeatable. [TENAX_RUNTIMES: all]",
+    ),
+]
+Labels = Annotated[
+    tuple[str, ...],
+    Parameter(name="--label", help="What the worker offers, NAME=VALUE. Repeatable. [TENAX_LABELS]"),
+]
+Name = Annotated[
+    str | None, Parameter(help="The worker's name. [TENAX_WORKER_NAME: its host and process id]")
+]
+ServerUrl = Annotated[
+    str | None, Parameter(help="The server's URL, or several with commas between them. [TENAX_SERVER]")
+]
+Token = Annotated[str | None, Parameter(help="A token of role worker. [TENAX_TOKEN]")]
+Workers = Annotated[int | None, Parameter(help="How many worker processes. [TENAX_WORKERS: 2]")]
+
+
+def server(
+    *,
+    host: Host = None,
+    port: Port = None,
+    open: Open = False,  # noqa: A002 -- the flag's name
+    store: Store = ANY_STORE,
+) -> int:
+    """Start a server: the HTTP API and the engine. SIGTERM stops it in order.
+
+    It wants a token of everyone. Where there is none yet, it makes one for this user, in the file `token` of its home.
+    """
+    tell_supervisor = under_supervision()
+    flags = {"host": host, "port": port, "open": open or None}
+    settings = load_settings({**flags, "database_url": store.database, "home": store.home})
+    from tenax.cli.logs import configure_logging
+    from tenax.server.app import run
+
+    configure_logging(settings.log_level)
+
+    def ready(url: str) -> None:
+        say(f"tenax server: listening on {url}", stream=sys.stderr)
+        tell_supervisor()
+
+    tell_of_new_database(settings)
+    run(settings, ready=ready, tell=lambda access: say(f"tenax server: {access}", stream=sys.stderr))
+    return 0
+
+
+def worker(
+    *modules: Modules,
+    slots: Slots = None,
+    queues: Queues = (),
+    runtimes: Runtimes = (),
+    labels: Labels = (),
+    name: Name = None,
+    server: ServerUrl = None,
+    token: Token = None,
+) -> int:
+    """Start a worker. It asks the server for work, runs it, and reports; SIGTERM lets it finish or hand back what it has."""
+    under_supervision()
+    life = given_life()
+    settings = _worker_settings(
+        slots=slots,
+        queues=queues,
+        runtimes=runtimes,
+        labels=labels,
+        name=name,
+        server=server,
+        token=token,
+    )
+    from tenax.cli.logs import configure_logging
+
+    configure_logging(settings.log_level)
+    _load(modules)
+    import uvloop
+
+    collect_rarely()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_work(settings, life))
+    return 0
+
+
+def up(
+    *modules: Modules,
+    workers: Workers = None,
+    host: Host = None,
+    port: Port = None,
+    open: Open = False,  # noqa: A002 -- the flag's name
+    slots: Slots = None,
+    runtimes: Runtimes = (),
+    store: Store = ANY_STORE,
+) -> int:
+    """Start a server and workers as processes of their own, and start again what dies. Ctrl-C or SIGTERM stops them all."""
+    under_supervision()
+    flags = {
+        "workers": workers,
+        "host": host,
+        "port": port,
+        "open": open or None,
+        "slots": slots,
+        "runtimes": runtimes or None,
+        "database_url": store.database,
+        "home": store.home,
+    }
+    settings = load_settings(flags)
+    from tenax.cli.logs import configure_logging
+    from tenax.cli.process.up import run_up
+
+    configure_logging(settings.log_level)
+    tell_of_new_database(settings)
+    return asyncio.run(run_up(settings, modules))
+
+
+def default_server(settings: Settings) -> str:
+    """Where a server with these settings is found from the same machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104 compared, not bound
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+
+
+def _worker_settings(
+    *,
+    slots: int | None,
+    queues: tuple[str, ...],
+    runtimes: tuple[str, ...],
+    labels: tuple[str, ...],
+    name: str | None,
+    server: str | None,
+    token: str | None,
+) -> Settings:
+    return load_settings(
+        {
+            "slots": slots,
+            "queues": queues or None,
+            "runtimes": runtimes or None,
+            "labels": ",".join(labels) or None,
+            "worker_name": name,
+            "server": server,
+            "token": token,
+        }
+    )
+
+
+def _load(modules: tuple[str, ...]) -> None:
+    """The tasks of these modules. The working folder is searched as `python -m` would, also later, by the tasks themselves."""
+    from tenax.worker.handlers.registry import NoHandler, load_modules
+
+    sys.path.insert(0, str(Path.cwd()))
+    for name in modules:
+        try:
+            load_modules((name,))
+        except NoHandler as error:
+            raise UsageError(
+                f"MODULE {name}: {error}", remedy="modules are sought in the working folder and on sys.path"
+            ) from error
+        except Exception as error:  # the boundary to the user's module, which may raise anything
+            raise UsageError(f"MODULE {name} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+async def _work(settings: Settings, life: str | None = None) -> None:
+    import structlog
+
+    from tenax import __version__
+    from tenax.model.names import as_worker_name
+    from tenax.sdk.exchange import without_password
+    from tenax.worker.transport import HttpTransport
+    from tenax.worker.worker import Worker
+
+    url = settings.server or default_server(settings)
+    name = settings.worker_name or as_worker_name(f"{socket.gethostname()}-{os.getpid()}")
+    transport = HttpTransport(url, token_for(settings, url))
+    one = Worker(
+        transport,
+        name=name,
+        runtimes=settings.runtimes,
+        queues=settings.queues,
+        labels=settings.labels,
+        slots=settings.slots,
+        drain=settings.drain,
+        overload_lag=settings.overload_lag,
+        http_addresses=settings.http_addresses,
+        max_result=settings.max_result,
+        version=__version__,
+        life=life,
+    )
+    interrupts = Interrupts()
+    with interrupts.caught():
+        structlog.get_logger("tenax.worker").info(
+            "the worker starts",
+            name=name,
+            server=",".join(map(without_password, url.split(","))),
+            queues=list(settings.queues),
+            runtimes=list(settings.runtimes),
+            slots=settings.slots,
+        )
+        try:
+            await one.run(interrupts.first, interrupts.second)
+        finally:
+            await transport.close()

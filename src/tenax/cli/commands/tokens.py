@@ -1,0 +1,180 @@
+"""Tokens: who may speak to a server. Made in its database or, with the token of an admin, over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any, Protocol
+
+from cyclopts import App, Parameter
+
+from tenax.cli.backend.protocol import run_async
+from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.output import new_table, one_line, print_json, say, show
+from tenax.cli.process.home import tell_of_new_database
+from tenax.errors import NotFound
+from tenax.model.events import timestamp
+from tenax.sdk.client import Client
+from tenax.server_token import token_for
+from tenax.store.connect import Connection, Database
+from tenax.store.tables import tokens
+from tenax.store.tables.tokens import Role, Token
+from tenax.store.transaction import transaction
+
+token = App(name="token", help="Tokens: create, list, revoke.")
+
+_WITHOUT = "a server makes one for its user when it starts; with --open it lets everyone on its machine in"
+Shown = dict[str, Any]
+"""A token as JSON has it: all but its secret."""
+
+
+@token.command
+def create(
+    name: Annotated[str, Parameter(help="Whose it is, for the list and the log.")],
+    /,
+    *,
+    role: Annotated[Role, Parameter(help="What it may do.")],
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Make a token and print its secret, once: only its hash is stored."""
+    made = run_async(_created(where, name, role))
+    if json:
+        print_json(made)
+    else:
+        say(made["token"])
+
+
+async def _created(where: Where, name: str, role: Role) -> Shown:
+    async with _open(where) as keeper:
+        return await keeper.create(name, role)
+
+
+@token.command(name="list")
+def list_(
+    *,
+    all: Annotated[bool, Parameter(name="--all", help="The revoked ones too.")] = False,  # noqa: A002 -- the flag's name
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """List the tokens in force, without their secrets."""
+    known = run_async(_listed(where))
+    found = [one for one in known if all or one["revoked_at"] is None]
+    if json:
+        print_json(found)
+    elif found:
+        show(_table(found))
+    elif known:
+        say(f"no tokens in force (--all shows the revoked): {_WITHOUT}")
+    else:
+        say(f"no tokens: {_WITHOUT}")
+
+
+async def _listed(where: Where) -> Sequence[Shown]:
+    async with _open(where) as keeper:
+        return await keeper.list()
+
+
+@token.command
+def revoke(
+    which: Annotated[str, Parameter(name="ID_OR_NAME", help="Which one.")],
+    /,
+    *,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Revoke a token: servers refuse it within seconds."""
+    revoked = run_async(_revoked(where, which))
+    if json:
+        print_json(revoked)
+    else:
+        say("\n".join(f"token {one['id']} ({one['name']}) is revoked" for one in revoked))
+
+
+async def _revoked(where: Where, which: str) -> Sequence[Shown]:
+    async with _open(where) as keeper:
+        return await keeper.revoke(which)
+
+
+def _table(found: Sequence[Shown]) -> Any:
+    from rich.text import Text
+
+    table = new_table("id", "name", "role", "created", "revoked", right=("id",))
+    for one in found:
+        cells = (str(one["id"]), one["name"], one["role"], one["created_at"], one["revoked_at"] or "-")
+        style = "dim" if one["revoked_at"] else ""
+        table.add_row(*(Text(one_line(cell), style=style) for cell in cells))
+    return table
+
+
+class _Keeper(Protocol):
+    """Who keeps the tokens: a database, or the server before it."""
+
+    async def create(self, name: str, role: Role) -> Shown: ...
+
+    async def list(self) -> Sequence[Shown]: ...
+
+    async def revoke(self, which: str) -> Sequence[Shown]: ...
+
+
+class _OverHttp:
+    def __init__(self, client: Client, where: Where) -> None:
+        self._client = client
+        self._where = where
+
+    async def create(self, name: str, role: Role) -> Shown:
+        return await self._client.create_token(name, role)
+
+    async def list(self) -> Sequence[Shown]:
+        return list(await self._client.list_tokens())
+
+    async def revoke(self, which: str) -> Sequence[Shown]:
+        """The API knows ids only. A name is that of live tokens: a revoked one may have been called the same."""
+        ids = [
+            one["id"]
+            for one in await self._client.list_tokens()
+            if str(one["id"]) == which or (one["name"] == which and one["revoked_at"] is None)
+        ]
+        if not ids:
+            raise NotFound(
+                f"there is no token {which!r}",
+                remedy=f"`{self._where.command('token', 'list')}` shows the tokens there are",
+            )
+        return [one for token_id in ids for one in await self._client.revoke_token(token_id)]
+
+
+class _InDatabase:
+    def __init__(self, tx: Connection) -> None:
+        self._tx = tx
+
+    async def create(self, name: str, role: Role) -> Shown:
+        number, secret = await tokens.create_token(self._tx, name, role)
+        return {"id": number, "name": name, "role": role, "token": secret}
+
+    async def list(self) -> Sequence[Shown]:
+        return [_as_json(one) for one in await tokens.list_tokens(self._tx)]
+
+    async def revoke(self, which: str) -> Sequence[Shown]:
+        return [_as_json(one) for one in await tokens.revoke_token(self._tx, which)]
+
+
+def _as_json(one: Token) -> Shown:
+    return {
+        "id": one.id,
+        "name": one.name,
+        "role": one.role,
+        "created_at": timestamp(one.created_at),
+        "revoked_at": timestamp(one.revoked_at),
+    }
+
+
+@contextlib.asynccontextmanager
+async def _open(where: Where) -> AsyncIterator[_Keeper]:
+    settings = where.settings()
+    if settings.server and (where.server or settings.database_url is None):
+        async with Client(settings.server, token_for(settings, settings.server)) as client:
+            yield _OverHttp(client, where)
+        return
+    tell_of_new_database(settings)
+    async with Database.open(settings, max_size=1) as database, transaction(database) as tx:
+        yield _InDatabase(tx)

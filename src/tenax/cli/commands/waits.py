@@ -1,0 +1,127 @@
+"""What a waiting execution is told by people: signals and approvals."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from tenax.cli.backend.protocol import open_backend, run_async
+from tenax.cli.commands.control import Reason
+from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.input.inputs import parse_json
+from tenax.cli.output import print_json, say
+from tenax.errors import UsageError
+from tenax.model.parse.findings import shorten, suggest_or_list
+
+WaitingStep = Annotated[str, Parameter(name="STEP", help="The step that waits.")]
+Item = Annotated[int | None, Parameter(help="Which item of its fan-out, from 0.")]
+
+
+def signal(
+    execution_id: ExecutionId,
+    name: Annotated[str, Parameter(name="NAME", help="The signal that a step waits for.")],
+    /,
+    *,
+    data: Annotated[
+        str | None, Parameter(help="What it carries, as JSON: the result of the step. [null]")
+    ] = None,
+    key: Annotated[str | None, Parameter(help="A unique key: the same key is the same signal.")] = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Send a signal to an execution. One that comes before a step waits for it is kept."""
+    carried = None if data is None else _carried(data)
+    answer = run_async(_signalled(where, execution_id, name, carried, key))
+    if json:
+        print_json(answer)
+    elif not answer["created"]:
+        say(f"execution {execution_id} has had a signal with this key already: nothing new was sent")
+    elif reached := answer["delivered_to"]:
+        say(f"execution {execution_id}: {_step(reached)} has got signal {name}")
+    else:
+        say(f"execution {execution_id}: nothing waits for signal {name} yet; it is kept")
+        if not answer.get("expected", True):
+            say(f"warning: {_unexpected(name, answer.get('names') or [])}", stream=sys.stderr)
+
+
+def _unexpected(name: str, names: Sequence[str]) -> str:
+    """No step will ever take it. `names` are those that a step waits for."""
+    if not names:
+        return "no step of its workflow waits for a signal"
+    return f"no step of its workflow waits for a signal `{shorten(name)}`{suggest_or_list(name, names)}"
+
+
+def _carried(data: str) -> Any:
+    try:
+        return parse_json(data, "--data")
+    except UsageError as error:
+        raise UsageError(error.message, remedy="text needs quotes of its own: --data '\"text\"'") from None
+
+
+async def _signalled(
+    where: Where, execution_id: int, name: str, data: Any, key: str | None
+) -> dict[str, Any]:
+    async with open_backend(where.settings()) as backend:
+        return await backend.signal(execution_id, name, data=data, key=key)
+
+
+def approve(
+    execution_id: ExecutionId,
+    step: WaitingStep,
+    /,
+    *,
+    item: Item = None,
+    reason: Reason = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Let a step go on that waits for an approval."""
+    _decide(where, execution_id, step, item, reason, approved=True, json=json)
+
+
+def reject(
+    execution_id: ExecutionId,
+    step: WaitingStep,
+    /,
+    *,
+    item: Item = None,
+    reason: Reason = None,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """Refuse a step that waits for an approval: it fails, with reason `rejected`."""
+    _decide(where, execution_id, step, item, reason, approved=False, json=json)
+
+
+def _decide(
+    where: Where,
+    execution_id: int,
+    step: str,
+    item: int | None,
+    reason: str | None,
+    *,
+    approved: bool,
+    json: bool,
+) -> None:
+    if item is not None and item < 0:
+        raise UsageError(f"--item {item}: items are counted from 0")
+    answer = run_async(_decided(where, execution_id, step, item, reason, approved=approved))
+    if json:
+        print_json(answer)
+    else:
+        say(f"execution {execution_id}: {_step(answer)} is {'approved' if approved else 'rejected'}")
+
+
+async def _decided(
+    where: Where, execution_id: int, step: str, item: int | None, reason: str | None, *, approved: bool
+) -> dict[str, Any]:
+    async with open_backend(where.settings()) as backend:
+        return await backend.decide_approval(execution_id, step, approved=approved, item=item, reason=reason)
+
+
+def _step(reached: dict[str, Any]) -> str:
+    item = "" if reached.get("item") is None else f", item {reached['item']},"
+    return f"step {reached['step']}{item}"

@@ -1,0 +1,175 @@
+"""Workers: who they are and how healthy; keep work from them, or give it back to them; free their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from tenax.cli.backend.protocol import open_backend, run_async
+from tenax.cli.flags import ANYWHERE, Json, Where, worker_command
+from tenax.cli.output import print_json, say
+from tenax.cli.output import show as show_
+from tenax.errors import UsageError
+from tenax.model.parse.findings import shorten, suggest
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+workers = App(name="workers", help="Workers: list them; show, pause, drain, resume, release one.")
+
+WorkerName = Annotated[str, Parameter(name="NAME", help="The name of a worker.")]
+Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
+_VERBS = ("show", "pause", "drain", "resume", "release")
+
+
+@workers.default
+def list_(
+    *words: Annotated[str, Parameter(show=False)],
+    all: Annotated[bool, Parameter(name="--all", help="Those that are gone too.")] = False,  # noqa: A002 -- the flag's name
+    watch: Annotated[bool, Parameter(help="Stay, and keep the table up to date; Ctrl-C ends it.")] = False,
+    json: Json = False,
+    where: Where = ANYWHERE,
+) -> None:
+    """List the live workers, and how healthy the server finds them."""
+    if words:
+        raise UsageError(
+            f"unknown command `workers {shorten(words[0])}`{suggest(words[0], _VERBS)}",
+            remedy=f"of one worker: {where.command('workers', 'show', words[0])}",
+        )
+    if watch and json:
+        raise UsageError("--watch and --json exclude each other", remedy="ask again and again with --json")
+    if watch:
+        _watch(where, all_of_them=all)
+        return
+    found = run_async(_listed(where, all_of_them=all))
+    if json:
+        print_json(found)
+    else:
+        show_(_drawn(found, where))
+
+
+async def _listed(where: Where, *, all_of_them: bool) -> list[dict[str, Any]]:
+    async with open_backend(where.settings()) as backend:
+        return list(await backend.workers(all=all_of_them))
+
+
+def _watch(where: Where, *, all_of_them: bool) -> None:
+    try:
+        run_async(_watched(where, all_of_them=all_of_them))
+    except KeyboardInterrupt:
+        return
+
+
+async def _watched(where: Where, *, all_of_them: bool) -> None:
+    from tenax.cli.render.fleet_table import telling
+    from tenax.cli.render.watch import watch
+
+    async with open_backend(where.settings()) as backend:
+        await watch(lambda: backend.workers(all=all_of_them), lambda found: _drawn(found, where), telling)
+
+
+def _drawn(found: Sequence[dict[str, Any]], where: Where) -> RenderableType:
+    from rich.text import Text
+
+    from tenax.cli.render.fleet_table import FleetTable
+
+    return FleetTable(found) if found else Text(_nobody(where))
+
+
+def _nobody(where: Where) -> str:
+    """`tenax up` starts a server of its own: where one is named, a worker for it is what is missing."""
+    start = worker_command(where)
+    if where.settings().server:
+        return f"no worker is live: {start}"
+    return f"no worker is live: {start}, or {where.command('up')}"
+
+
+@workers.command
+def show(name: WorkerName, /, *, json: Json = False, where: Where = ANYWHERE) -> None:
+    """Show a worker: its health column by column, what it reports, what it holds, what happened to it."""
+    found = run_async(_shown(where, name))
+    if json:
+        print_json(found)
+    else:
+        from tenax.cli.render.worker_page import render_worker
+
+        show_(render_worker(found, where))
+
+
+async def _shown(where: Where, name: str) -> dict[str, Any]:
+    async with open_backend(where.settings()) as backend:
+        return await backend.worker(name)
+
+
+@workers.command
+def pause(name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE) -> None:
+    """Give a worker nothing new until it is resumed. What it runs may finish. It stays so over its restarts."""
+    changed = run_async(_changed(where, "pause", name, reason))
+    if json:
+        print_json({"name": name, "state": "paused", "changed": changed})
+    elif changed:
+        go_on = where.command("workers", "resume", name)
+        say(f"worker {name} is paused; what it runs may finish\n  go on: {go_on}")
+    else:
+        say(f"worker {name} was paused already")
+
+
+@workers.command
+def drain(name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE) -> None:
+    """Give a worker nothing new, let it finish what it has, and let its process end.
+
+    Where something starts it again, as `tenax up` does, it gets work again: `pause` keeps it away.
+    """
+    changed = run_async(_changed(where, "drain", name, reason))
+    if json:
+        print_json({"name": name, "state": "draining", "changed": changed})
+    elif changed:
+        watch, pause_it = where.command("workers", "show", name), where.command("workers", "pause", name)
+        say(
+            f"worker {name} is draining: it finishes what it has, then it ends\n  see how far it is: {watch}\n"
+            f"  what starts it again (tenax up, systemd) gives it work again; once it has ended, this keeps it away: {pause_it}"
+        )
+    else:
+        say(f"worker {name} was draining already")
+
+
+@workers.command
+def resume(
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
+    """Give a worker work again that was paused, drained or unhealthy: the failures held against it are forgotten."""
+    changed = run_async(_changed(where, "resume", name, reason))
+    if json:
+        print_json({"name": name, "state": "active", "changed": changed})
+    else:
+        say(f"worker {name} {'gets work again' if changed else 'was active already'}")
+
+
+@workers.command
+def release(
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+) -> None:
+    """Let the next worker that starts under this name have it, whatever token it shows.
+
+    Otherwise a name belongs to the token that a worker has registered with, until that token is revoked.
+    """
+    changed = run_async(_changed(where, "release", name, reason))
+    if json:
+        print_json({"name": name, "changed": changed})
+    elif changed:
+        say(f"the name {name} is free: the next worker that starts under it has it")
+    else:
+        say(f"the name {name} belonged to no token: any worker may have it")
+
+
+async def _changed(where: Where, verb: str, name: str, reason: str | None) -> bool:
+    async with open_backend(where.settings()) as backend:
+        verbs = {
+            "pause": backend.pause_worker,
+            "drain": backend.drain_worker,
+            "resume": backend.resume_worker,
+            "release": backend.release_worker,
+        }
+        return await verbs[verb](name, reason=reason)

@@ -1,0 +1,1 @@
+"""Reads what people hand to commands."""

@@ -1,0 +1,96 @@
+"""What people hand to a command: files, JSON and `k=v` pairs, each refused in words where it cannot be read."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tenax.errors import UsageError
+from tenax.model.parse.findings import shorten
+from tenax.sdk import files
+from tenax.sdk.files import DefinitionFile, decode_text, folder_of
+
+STDIN = "/dev/stdin"
+"""What `-` becomes on the way in (see `boundary`)."""
+STDIN_SHOWN = "<stdin>"
+
+
+def read_definition(name: str) -> DefinitionFile:
+    return definition_of(read_bytes(name), name)
+
+
+def definition_of(content: bytes, name: str) -> DefinitionFile:
+    """The files beside one from stdin are those of the working folder."""
+    text = decode_text(content, name)
+    if name == STDIN:
+        return DefinitionFile(text, STDIN_SHOWN, str(Path.cwd()))
+    return DefinitionFile(text, name, folder_of(name))
+
+
+def read_bytes(name: str) -> bytes:
+    """The content of a file, or of stdin."""
+    return sys.stdin.buffer.read(files.LARGEST_FILE) if name == STDIN else files.read_bytes(name)
+
+
+def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any]:
+    """The inputs of an execution: those of the file, then each `k=v`, where v is JSON if it parses, else text."""
+    inputs = _inputs_of_file(file) if file else {}
+    seen: set[str] = set()
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(
+                f"--input {shorten(pair)}: expected NAME=VALUE",
+                remedy="such as --input url=http://localhost/",
+            )
+        if name.strip() in seen:
+            raise UsageError(f"--input {shorten(name.strip())} is given twice", remedy="keep one of them")
+        seen.add(name.strip())
+        inputs[name.strip()] = json_or_text(value)
+    return inputs
+
+
+def _inputs_of_file(file: str) -> dict[str, Any]:
+    inputs = parse_json(decode_text(read_bytes(file), file), file)
+    if not isinstance(inputs, dict):
+        raise UsageError(f"{file}: expected a JSON object of inputs")
+    return inputs
+
+
+def json_or_text(value: str) -> Any:
+    try:
+        return _loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def parse_json(text: str, what: str) -> Any:
+    """`what` names the place in a message: `--outcome`, or a file."""
+    try:
+        return _loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{what}: not valid JSON: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{what}: the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise UsageError(f"{what}: not valid JSON: {error}") from None
+
+
+def _loads(text: str) -> Any:
+    """JSON as the standard has it: no NaN, and no number that is none."""
+    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{shorten(digits)} is too large a number")
+    return number

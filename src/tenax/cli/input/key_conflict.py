@@ -1,0 +1,29 @@
+"""What is said where a unique key leads to an execution that was there before."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from tenax.cli.output import one_line
+from tenax.errors import TenaxError
+from tenax.model.wire import Submission
+
+
+def known_key(submission: Submission, execution: Mapping[str, Any], *, then: str) -> str:
+    """`then` is what follows from it. That the execution has another input than the one given now is said too."""
+    words = f"execution {execution['id']} has this key already: {then}"
+    if _with_defaults(submission) != execution["input"]:
+        words += f"\n  the input given now is not the one it runs with: {one_line(execution['input'])}"
+    return words
+
+
+def _with_defaults(submission: Submission) -> dict[str, Any]:
+    """The input as the server completes it. A file that cannot be read here is compared as it was given."""
+    from tenax.model.parse.parse import check_input
+    from tenax.policy.expressions.check import load_workflow
+
+    with contextlib.suppress(TenaxError):
+        return check_input(load_workflow(submission.source or ""), submission.input)
+    return dict(submission.input)

@@ -1,0 +1,1 @@
+"""Starts, supervises and stops processes."""

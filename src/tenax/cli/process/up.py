@@ -1,0 +1,293 @@
+"""`tenax up`: one server and its workers under supervision, with the database held for as long as any of them lives."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tenax.cli.commands.serve import default_server
+from tenax.cli.output import say
+from tenax.cli.process.deaths import Lives
+from tenax.cli.process.interrupts import Interrupts
+from tenax.cli.process.parent import LIFE
+from tenax.cli.process.supervise import Child, ChildFailed, ChildPlan, never_by_itself
+from tenax.errors import Unreachable
+from tenax.model.names import as_worker_name
+from tenax.model.wire import EndedLife
+from tenax.private_variables import own_secrets
+from tenax.settings import Settings
+from tenax.store.connect import Database
+from tenax.store.patience import Patience
+from tenax.store.tables.tokens import create_token, list_tokens, revoke_token
+from tenax.store.transaction import transaction
+from tenax.worker.transport import HttpTransport
+
+READY_SECONDS = 120.0
+SERVER_STOP_SECONDS = 10.0
+WORKER_STOP_SECONDS = 20.0
+"""Beyond the time that a worker may drain: to end what does not end by itself, and to tell the server."""
+
+
+async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
+    interrupts = Interrupts()
+    with interrupts.caught():
+        database = await _open(settings, interrupts)
+        if database is None:
+            return 0
+        try:
+            settings = replace(settings, port=settings.port or _free_port(settings.host))
+            async with _pass(database) as workers_pass:
+                return await _Up(settings, modules, workers_pass, interrupts).run()
+        finally:
+            await database.close()
+
+
+async def _open(settings: Settings, interrupts: Interrupts) -> Database | None:
+    """Opens the database, however long it is away. Returns None if someone asks to stop meanwhile."""
+    patience = Patience(settings.database_wait, _say)
+    opening = asyncio.create_task(
+        Database.connected(settings, max_size=2, application_name="tenax up", patience=patience)
+    )
+    asked = asyncio.create_task(interrupts.first.wait())
+    try:
+        await asyncio.wait({opening, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if opening.done():
+            return opening.result()
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        return None
+    finally:
+        asked.cancel()
+
+
+class _Up:
+    def __init__(
+        self, settings: Settings, modules: tuple[str, ...], workers_pass: _Pass, interrupts: Interrupts
+    ) -> None:
+        self._settings = settings
+        self._url = default_server(settings)
+        self._pass = workers_pass
+        self._interrupts = interrupts
+        self._server = Child(ChildPlan("server", ("server",), f"serves {self._url}", self._of_server), _say)
+        self._workers = [self._worker(number, modules) for number in range(1, settings.workers + 1)]
+        self._left = len(self._workers)
+
+    async def run(self) -> int:
+        keeping = [asyncio.create_task(self._server.keep(self._server_is_lost))]
+        try:
+            ready = asyncio.create_task(self._until_ready())
+            await self._wait([*keeping, ready])
+            ready.cancel()
+            if self._server.ready.is_set() and not self._interrupts.first.is_set():
+                _say(f"ready: {self._url}  (database: {self._where()}; Ctrl-C stops everything)")
+                if self._workers:
+                    keeping.append(asyncio.create_task(self._keep_workers()))
+                else:
+                    _say("there are no workers: nothing will be run until one is started (tenax worker)")
+                await self._wait(keeping)
+        except ChildFailed as failed:
+            _say(f"{failed}; it said why above. Everything is stopped")
+            return failed.code
+        finally:
+            await self._stop()
+            for task in keeping:
+                task.cancel()
+            await asyncio.gather(*keeping, return_exceptions=True)
+        return 0
+
+    async def _wait(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Until one of them ends (then what it raised comes out), or we are asked to stop."""
+        asked = asyncio.create_task(self._interrupts.first.wait())
+        try:
+            done, _ = await asyncio.wait({*tasks, asked}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done - {asked}:
+                task.result()
+        finally:
+            asked.cancel()
+
+    async def _until_ready(self) -> None:
+        while not self._server.ready.is_set():
+            try:
+                async with asyncio.timeout(READY_SECONDS):
+                    await self._server.ready.wait()
+            except TimeoutError:
+                if await self._pass.is_database_away():
+                    continue  # the server waits for it, and says so
+                raise Unreachable(
+                    f"the server at {self._url} was not ready within {READY_SECONDS:g} s",
+                    remedy="its own messages above say why",
+                ) from None
+
+    def _server_is_lost(self, code: int) -> bool:
+        """What keeps it from starting even once (a port in use, an old schema) is not helped by trying again."""
+        return never_by_itself(code) or (not self._server.ready.is_set() and code > 0)
+
+    async def _keep_workers(self) -> None:
+        await asyncio.gather(*(self._keep_worker(child) for child in self._workers))
+
+    async def _keep_worker(self, child: Child) -> None:
+        """One that another start cannot help (its name was taken over, ...) stays down; the last such comes out."""
+        try:
+            await child.keep(never_by_itself)
+        except ChildFailed as failed:
+            self._left -= 1
+            if not self._left:
+                raise
+            _say(f"{failed}; it said why above. It is not started again, the rest goes on")
+
+    async def _stop(self) -> None:
+        hurry = self._interrupts.second
+        patience = self._settings.drain + WORKER_STOP_SECONDS
+        by = f" on {signal.Signals(number).name}" if (number := self._interrupts.signal) else ""
+        rest = any(child.process for child in self._workers)
+        _say(f"stopping{by}{': the workers finish or hand back what they have' if rest else ''}")
+        await asyncio.gather(*(child.stop(patience, hurry) for child in self._workers))
+        await self._server.stop(SERVER_STOP_SECONDS, hurry)
+        _say("stopped")
+
+    def _worker(self, number: int, modules: tuple[str, ...]) -> Child:
+        what = f"runs up to {self._settings.slots} work items at once"
+        if modules:
+            what += f", with the tasks of {', '.join(modules)}"
+
+        lives = Lives(self._worker_name(number))
+
+        async def environment() -> Mapping[str, str]:
+            token = await self._pass.secret()
+            return {
+                **self._of_settings(),
+                **own_secrets(),
+                "TENAX_DATABASE_URL": "",  # a worker sees no database, and so no password of one
+                "TENAX_WORKER_NAME": self._worker_name(number),
+                "TENAX_SERVER": self._url,
+                "TENAX_TOKEN": token,
+                LIFE: lives.begin(),
+            }
+
+        async def on_death() -> None:
+            if lost := await lives.end(self._tell_of_death):
+                work = f"{lost} attempt{'s' if lost != 1 else ''}"
+                _say(f"worker-{number} has died with {work} in its hands: lost, and decided on at once")
+
+        name = f"worker-{number}"
+        return Child(ChildPlan(name, ("worker", *modules), what, environment, on_death), _say)
+
+    async def _tell_of_death(self, ended: EndedLife) -> int:
+        transport = HttpTransport(self._url, await self._pass.secret())
+        try:
+            return await transport.end_life(ended)
+        finally:
+            await transport.close()
+
+    def _worker_name(self, number: int) -> str:
+        """The same at each start: the next life takes over from one that died."""
+        settings = self._settings
+        name = settings.worker_name or as_worker_name(f"{socket.gethostname()}-{settings.port}")
+        return f"{name}-{number}"
+
+    async def _of_server(self) -> Mapping[str, str]:
+        return self._of_settings()
+
+    def _of_settings(self) -> Mapping[str, str]:
+        """Our flags as the children's variables, so that they see the same settings."""
+        settings = self._settings
+        flags = {
+            "TENAX_HOME": str(settings.home),
+            "TENAX_HOST": settings.host,
+            "TENAX_PORT": str(settings.port),
+            "TENAX_OPEN": str(settings.open).lower(),
+            "TENAX_SLOTS": str(settings.slots),
+            "TENAX_RUNTIMES": ",".join(settings.runtimes),
+        }
+        return flags | ({"TENAX_DATABASE_URL": settings.database_url} if settings.database_url else {})
+
+    def _where(self) -> str:
+        return "by URL" if self._settings.database_url else f"embedded, in {self._settings.home}"
+
+
+class _Pass:
+    """The workers' token, revoked when `up` ends. They have it even while none is asked for: one may be at any time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._name = f"{_pass_prefix()}{os.getpid()}-{secrets.token_hex(4)}"
+        self._secret: str | None = None
+        self._asked = asyncio.Lock()
+
+    async def secret(self) -> str:
+        """Asked for at each start of a worker: someone may have revoked it since the last one."""
+        try:
+            return await self._live_secret()
+        except Unreachable:
+            if self._secret is None:
+                raise
+            return self._secret  # the database is away for a moment; the worker waits for its server anyway
+
+    async def is_database_away(self) -> bool:
+        try:
+            async with transaction(self._database) as tx:
+                await list_tokens(tx)
+        except Unreachable:
+            return True
+        return False
+
+    async def _live_secret(self) -> str:
+        async with self._asked, transaction(self._database) as tx:
+            live = {token.name for token in await list_tokens(tx) if token.revoked_at is None}
+            if self._name not in live or self._secret is None:
+                for name in _orphans(live):  # ours is not among them: it is not live
+                    await revoke_token(tx, name)
+                _, self._secret = await create_token(tx, self._name, "worker")
+        return self._secret
+
+    async def revoke(self) -> None:
+        if self._secret is not None:
+            with contextlib.suppress(Unreachable):
+                async with transaction(self._database) as tx:
+                    await revoke_token(tx, self._name)
+
+
+@contextlib.asynccontextmanager
+async def _pass(database: Database) -> AsyncIterator[_Pass]:
+    workers_pass = _Pass(database)
+    try:
+        yield workers_pass
+    finally:
+        await workers_pass.revoke()
+
+
+def _pass_prefix() -> str:
+    return f"up-{socket.gethostname()[:60]}-"
+
+
+def _orphans(names: set[str]) -> set[str]:
+    """Tokens of an `up` that was killed before it could revoke its own."""
+    prefix = _pass_prefix()
+    numbers = {name: name.removeprefix(prefix).partition("-")[0] for name in names if name.startswith(prefix)}
+    return {name for name, pid in numbers.items() if pid.isdigit() and not _is_another_process(int(pid))}
+
+
+def _is_another_process(pid: int) -> bool:
+    """In a container the next life has the same host name and the same number: then it was ours before."""
+    return pid != os.getpid() and Path(f"/proc/{pid}").exists()
+
+
+def _free_port(host: str) -> int:
+    """Chosen here, not by the server: after a restart it must be the same."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def _say(text: str) -> None:
+    say(f"tenax up: {text}", stream=sys.stderr)

@@ -1,0 +1,1 @@
+"""Prints executions, events, workers and queues for people."""

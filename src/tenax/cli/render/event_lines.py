@@ -1,0 +1,297 @@
+"""One event as one line of plain text: what `run` prints where there is no terminal to draw on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from tenax.cli.flags import Where
+from tenax.cli.output import one_line
+from tenax.cli.render.fleet_words import fleet_event_words, is_of_worker
+from tenax.model.durations import format_duration
+from tenax.model.execution_views import Event
+from tenax.policy.retry.attempt_words import uncounted_progress
+
+_WHY_NOT = {
+    "attempts_exhausted": "attempts used up",
+    "rule_attempts_exhausted": "attempts of its rule used up",
+    "class_default": "its class is not retried",
+    "never_retried_class": "its class is never retried",
+    "not_retryable": "retryable: false",
+    "retries_disabled": "retries are switched off",
+    "never_on": "never_on names it",
+    "stop_when": "stop_when is true",
+    "retry_when": "retry_when is false",
+    "rule_retry": "a rule says retry: false",
+    "give_up_after": "give_up_after would be passed",
+    "budget": "the budget is spent",
+    "condition_error": "a condition cannot be evaluated",
+    "execution_ended": "the execution is over",
+    "step_ended": "the step is over",
+    "hold_expired": "it was held for too long",
+}
+"""Why there is no retry, by the rule of the decision: `explain` has the whole sentence."""
+_WHY_HELD = {
+    "poison": "it has cost several workers their lease",
+    "hold": "the fleet's controls keep it back",
+}
+_INSTEAD = {
+    "continue": "the rest goes on",
+    "value": "a value stands in for it",
+    "step": "a fallback step stands in for it",
+}
+_HANDED_BACK = {"draining": "its worker is stopping", "no_handler": "its worker has no handler for it"}
+
+
+class Teller:
+    """Tells the events of one execution in their order. It remembers how many attempts counted: no single event says so."""
+
+    def __init__(self) -> None:
+        self._counted: dict[tuple[str | None, int | None, bool], int] = {}
+
+    def words(self, event: Event) -> str:
+        """What happened, in the words of the vocabulary; step, item and time are the caller's to print."""
+        compensates = is_of_compensation(event)
+        whose = (event.step, event.item, compensates)
+        after = event.data.get("decision", {}).get("after")
+        if after:
+            self._counted[whose] = after["counted"]
+        words = _words(event, self._counted.get(whose, 0))
+        return f"compensation: {words}" if compensates else words
+
+
+def is_of_compensation(event: Event) -> bool:
+    return bool(event.type.startswith("compensation_") or event.data.get("compensation"))
+
+
+def in_order(events: Iterable[Event]) -> list[Event]:
+    """By their time: steps that run side by side are written down in whatever order their transactions end."""
+    return sorted(events, key=lambda event: (moment(event.at), event.seq))
+
+
+def _words(event: Event, counted: int) -> str:
+    data, number = event.data, event.attempt
+    match event.type:
+        case "step_enqueued" if "items" in data:
+            return f"enqueued: {counted_items(data['items'])}, {data.get('parallelism', 1):,} at a time"
+        case "action_started" | "compensation_started":
+            return _started(data, number, counted + 1)
+        case "action_completed":
+            return f"attempt {number} succeeded{called_back(data)}"
+        case (
+            "action_error" | "lease_expired" | "queue_expired" | "action_not_completed" | "compensation_error"
+        ):
+            return f"attempt {number} failed: {failure_words(data.get('failure'))}"
+        case "action_snoozed" if data.get("failure"):  # past the limit, as version 0.1 wrote it
+            return f"attempt {number} failed: {failure_words(data['failure'])}"
+        case "action_snoozed":
+            return f"attempt {number} asked to be run later (not counted)"
+        case "action_polled":
+            return f"attempt {number}: not yet done (not counted; poll {data.get('polls')})"
+        case "action_accepted":
+            by = f"; it calls back by {data['deadline_at']}" if data.get("deadline_at") else ""
+            return f"attempt {number} was accepted by its callee{by}"
+        case "retry_held":
+            return _held(data)
+        case "compensation_retry" if data.get("held"):
+            return _held(data)
+        case "step_retry" | "compensation_retry":
+            return f"retry in {duration(data['delay_seconds'])}{_left(data, number)}"
+        case kind:
+            return _end_words(kind, data) or _other_words(kind, data, number)
+
+
+def _end_words(kind: str, data: Mapping[str, Any]) -> str | None:
+    """How a step, an item or a compensation ended."""
+    match kind:
+        case "step_retry_exhausted":
+            return f"attempts are used up: {data.get('attempts')} of {data.get('max_attempts')}"
+        case "step_failed_terminal" | "item_failed" | "compensation_failed":
+            return f"{_failed_for_good(data)}{instead(data.get('on_failure'))}"
+        case "step_completed" | "step_skipped":
+            return f"{kind.removeprefix('step_')}{kept_from(data.get('carried_from'))}{instead(data.get('on_failure'))}"
+        case _:
+            return None
+
+
+def _started(data: Mapping[str, Any], number: int | None, counted: int) -> str:
+    limit = data.get("retry", {}).get("max_attempts")
+    words = f"attempt {attempt_of(number, limit, counted)} started"
+    if data.get("worker"):
+        words += f" on {data['worker']}"
+    if data.get("waiting"):
+        words += f": {waiting_words(data['waiting'], child=data.get('child'))}"
+    return f"{words}{vary_words(data.get('vary'))}"
+
+
+def _held(data: Mapping[str, Any]) -> str:
+    decision = data.get("decision", {})
+    lost_by = decision.get("after", {}).get("lost_by", ())
+    why = why_held(decision.get("rule"))
+    if decision.get("rule") == "poison" and lost_by:
+        why = f"it has cost {len(lost_by)} workers their lease ({', '.join(lost_by)})"
+    return f"the retry is held back{f': {why}' if why else ''}"
+
+
+def _failed_for_good(data: Mapping[str, Any]) -> str:
+    decision = data.get("decision", {})
+    why = why_not(decision.get("rule"), decision.get("max_attempts")) or data.get("reason")
+    tolerated = ", tolerated" if data.get("tolerated") else ""
+    return f"failed for good{tolerated}{f' ({why})' if why else ''}: {failure_words(data.get('failure'))}"
+
+
+def _other_words(kind: str, data: Mapping[str, Any], number: int | None) -> str:
+    """What concerns the worker, a person or the execution as a whole."""
+    match kind:
+        case "lease_released":
+            reason = str(data.get("reason"))
+            return f"attempt {number} was handed back, uncounted ({_HANDED_BACK.get(reason, reason)})"
+        case "item_cancelled" | "compensation_cancelled" if "count" in data:
+            return f"{counted_items(data['count'])} cancelled before they began"
+        case "retry_released":
+            by = f" by {data['actor']}" if data.get("actor") else ""
+            return f"released from its hold{by}{f': {why}' if (why := data.get('reason')) else ''}"
+        case "late_result":
+            return f"a late report on attempt {number} was recorded and changed nothing"
+        case "operator_action" if not is_of_worker(data):
+            why = f": {data['reason']}" if data.get("reason") else ""
+            whose = f" of execution {data['because_of']}" if data.get("because_of") else ""
+            return f"{data.get('actor')} asked for {data.get('action')}{whose}{why}"
+        case "signal_received":
+            with_data = f", with {one_line(data['data'], 100)}" if data.get("data") is not None else ""
+            return f"signal {data.get('name')} was received from {data.get('actor')}{with_data}"
+        case "step_unreachable":
+            return f"unreachable because of {data.get('cause')}"
+        case "execution_failed":
+            return f"execution failed{in_step(data.get('failure'))}: {failure_words(data.get('failure'))}"
+        case "execution_compensating":
+            failed = f"{in_step(data.get('failure'))}: {failure_words(data.get('failure'))}"
+            return f"what was done is undone, because the execution failed{failed}"
+        case "execution_compensated":
+            return f"compensations are over: {data.get('completed')} completed, {data.get('failed')} failed"
+        case _:
+            return fleet_event_words(kind, data) or _plain(kind)
+
+
+def _plain(kind: str) -> str:
+    """The name of an event that says all: `item completed`, `execution paused`, `enqueued`."""
+    return kind.removeprefix("step_").removeprefix("compensation_").replace("_", " ")
+
+
+def counted_items(count: int) -> str:
+    return f"{count:,} item{'s' if count != 1 else ''}"
+
+
+def vary_words(vary: Mapping[str, Any] | None) -> str:
+    """Behind an attempt whose inputs an entry of `vary` changed."""
+    return f" (vary {vary.get('entry')}: {one_line(vary.get('override'), 100)})" if vary else ""
+
+
+def called_back(ended: Mapping[str, Any]) -> str:
+    """Behind the end of an attempt that the callee reported, perhaps after it had been given up."""
+    return " (by callback)" if ended.get("via") == "callback" else ""
+
+
+def instead(on_failure: str | None) -> str:
+    """Behind a failure that something else stands in for."""
+    return f" (on_failure: {_INSTEAD.get(on_failure, on_failure)})" if on_failure else ""
+
+
+def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> str:
+    """What an attempt waits for that nobody works on."""
+    by = f", until {waiting['deadline_at']}" if waiting.get("deadline_at") else ""
+    match waiting["for"]:
+        case "sleep":
+            return f"sleeping until {waiting.get('until')}"
+        case "signal":
+            return f"waiting for signal {waiting.get('signal')}{by}"
+        case "approval":
+            return f"waiting for an approval{by}"
+        case "child":
+            return f"child execution {child}"
+        case "callback":
+            return f"waiting for its callback{by}"
+        case other:
+            return f"waiting: {other}"
+
+
+def how_to_answer(
+    waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None, where: Where
+) -> str:
+    """The command that lets go on what waits for a person; nothing where none does."""
+    match waiting["for"]:
+        case "signal":
+            return f"send it: {where.command('signal', execution_id, waiting.get('signal'))}"
+        case "approval":
+            which = [] if item is None else ["--item", item]
+            return f"{where.command('approve', execution_id, step, *which)} (or reject)"
+        case _:
+            return ""
+
+
+def failure_words(failure: Mapping[str, Any] | None) -> str:
+    if not failure:
+        return "no reason was recorded"
+    if "class" not in failure:
+        return str(failure.get("cause", failure))
+    message = one_line(str(failure.get("message") or ""))
+    return f"{failure['class']} ({failure['reason']}){f': {message}' if message else ''}"
+
+
+def in_step(failure: Mapping[str, Any] | None) -> str:
+    """` in step fetch`, where the failure of an execution is that of a step."""
+    return f" in step {failure['step']}" if failure and failure.get("step") else ""
+
+
+def kept_from(execution_id: int | None) -> str:
+    """Behind the state of a step that a retry took over from the execution it retries."""
+    return f" (kept from execution {execution_id})" if execution_id else ""
+
+
+def why_not(rule: str | None, limit: int | None = None) -> str:
+    """Why a failure is not retried, in a few words; nothing where there was no decision."""
+    if rule == "attempts_exhausted" and limit == 1:
+        return "the limit is 1 attempt"
+    return _WHY_NOT.get(rule, rule) if rule else ""
+
+
+def why_held(rule: str | None) -> str:
+    """Why a retry does not come by itself, in a few words."""
+    return _WHY_HELD.get(rule, rule) if rule else ""
+
+
+def attempt_of(number: int | None, limit: int | None, counted: int) -> str:
+    """`2 of 3`. Attempts that do not count (snoozed, handed back, forgiven) have numbers too: then both are said."""
+    if limit is None:
+        return f"{number}"
+    return f"{number} of {limit}" if number == counted else f"{number} (counted: {counted} of {limit})"
+
+
+def duration(seconds: float) -> str:
+    """For people: no more than three digits that matter."""
+    if not 0 < seconds < 60:
+        return format_duration(seconds)
+    return format_duration(round(seconds, 2 - math.floor(math.log10(seconds))))
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def seconds_between(begin: str, end: str) -> float:
+    """Between two times of the database's clock, to the millisecond. A clock that was set back gives no negative time."""
+    return max(round((moment(end) - moment(begin)).total_seconds(), 3), 0.0)
+
+
+def _left(data: Mapping[str, Any], number: int | None) -> str:
+    """Returns how many retries are left, or that the attempt did not count, in the words of `explain`."""
+    limit, decision = data.get("max_attempts"), data.get("decision", {})
+    if limit is None or "after" not in decision:
+        return ""
+    counted = decision["after"]["counted"]
+    if counted == decision["before"]["counted"]:
+        return f" ({uncounted_progress(number or counted + 1, counted, limit)})"
+    left = max(limit - counted, 0)
+    return f" ({left} {'retry' if left == 1 else 'retries'} left)"

@@ -1,0 +1,114 @@
+"""An execution before one's eyes: a table that moves on a terminal, a line for each event elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.text import Text
+
+from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.output import printable
+from tenax.cli.render.event_lines import moment
+from tenax.cli.render.narration import Narrator
+from tenax.model.execution_views import Event
+
+STYLES = {
+    "pending": "dim",
+    "queued": "cyan",
+    "running": "bold cyan",
+    "retrying": "yellow",
+    "held": "magenta",
+    "completed": "green",
+    "failed": "bold red",
+    "skipped": "dim",
+    "unreachable": "red",
+    "cancelled": "magenta",
+    "paused": "magenta",
+}
+_EVENT_STYLES = {
+    "action_error": "red",
+    "lease_expired": "red",
+    "queue_expired": "red",
+    "action_not_completed": "red",
+    "compensation_error": "red",
+    "step_retry": "yellow",
+    "retry_held": "magenta",
+    "compensation_retry": "yellow",
+    "item_failed": "red",
+    "step_failed_terminal": "bold red",
+    "compensation_failed": "bold red",
+    "execution_compensating": "bold red",
+    "execution_failed": "bold red",
+    "action_completed": "green",
+    "execution_completed": "bold green",
+}
+
+
+class View(Protocol):
+    """What `follow` tells of an execution."""
+
+    def begin(self, execution: Mapping[str, Any]) -> None: ...
+
+    def event(self, event: Event) -> None: ...
+
+    def notice(self, text: str) -> None:
+        """Something that is not an event: the server is away, a question is open."""
+        ...
+
+    async def tick(self) -> None:
+        """Runs beside everything else, for as long as the view is needed."""
+        ...
+
+    def pause(self, *, paused: bool) -> None:
+        """While a question stands, nothing may be drawn over it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def view_for(console: Console, where: Where = ANYWHERE) -> View:
+    from tenax.cli.render.live_table import LiveView
+
+    return LiveView(console, where) if console.is_terminal else PlainView(console, where)
+
+
+class PlainView:
+    """A line for each event, with the seconds since the execution began. Large fan-outs are summed up."""
+
+    def __init__(self, console: Console, where: Where = ANYWHERE) -> None:
+        self._console = console
+        self._where = where
+        self._narrator = Narrator(0)
+        self._began: datetime | None = None
+        self._width = 0
+
+    def begin(self, execution: Mapping[str, Any]) -> None:
+        self._narrator = Narrator(execution["id"], list(execution["steps"]), self._where)
+        self._began = moment(execution["created_at"])
+        self._width = max((len(name) for name in execution["steps"]), default=0)
+        self._line(f"execution {execution['id']} of workflow {execution['workflow']}")
+
+    def event(self, event: Event) -> None:
+        began = self._began or moment(event.at)
+        since = f"+{max((moment(event.at) - began).total_seconds(), 0.0):.3f}s"
+        for step, words in self._narrator.lines(event):
+            whose = f"{step:<{self._width}}  " if self._width else ""
+            self._line(f"{since:>10}  {whose}{words}", _EVENT_STYLES.get(event.type))
+
+    def notice(self, text: str) -> None:
+        self._line(text, "yellow")
+
+    async def tick(self) -> None:
+        """Lines need no refreshing."""
+
+    def pause(self, *, paused: bool) -> None:
+        """Lines follow each other, whatever stands between them."""
+
+    def close(self) -> None:
+        """There is nothing to take away."""
+
+    def _line(self, text: str, style: str | None = None) -> None:
+        self._console.print(Text(printable(text), style=style or ""), soft_wrap=True)

@@ -1,0 +1,205 @@
+"""An execution drawn for people: how it stands, and the timeline of its attempts. The same on a terminal and in a pipe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.output import new_table, one_line, printable
+from tenax.cli.render.event_lines import duration, failure_words, in_step, seconds_between
+from tenax.cli.render.evidence import everything, last_lines
+from tenax.cli.render.family import family_lines
+from tenax.cli.render.live import STYLES
+from tenax.cli.render.timeline_rows import Row, rows_of
+from tenax.cli.render.why_blocked import notes
+
+_LONGEST_RESULT = 4_000
+
+
+def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> RenderableType:
+    """All of it: the head, the timeline, what the failed steps left behind, and the result or the failure."""
+    parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
+    parts += _notes(execution, where)
+    if tree := execution.get("tree"):
+        below = (Padding(line, (0, 0, 0, 2)) for line in family_lines(tree, execution["now"]))
+        parts += [Text(), Text("children:", style="bold"), *below]
+    parts += _evidence(execution, where)
+    if failure := execution["failure"]:
+        words = f"failure{in_step(failure)}: {failure_words(failure)}"
+        parts += [Text(), Text(printable(words), style="red")]
+    if execution["status"] == "completed":
+        parts += [Text(), Text(f"result: {_result(execution['result'])}")]
+    return Group(*parts)
+
+
+def render_step(execution: Mapping[str, Any], name: str, where: Where = ANYWHERE) -> RenderableType:
+    """One step with all that its failed attempts left behind, and its result."""
+    step = execution["steps"][name]
+    parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
+    parts += _notes(execution, where)
+    parts += _all_evidence(step, "")
+    if undoing := step.get("compensation"):
+        parts += _all_evidence(undoing, "compensation, ")
+    if step["status"] == "completed":
+        parts += [Text(), Text(f"result: {_result(step['result'])}")]
+    return Group(*parts)
+
+
+def _notes(execution: Mapping[str, Any], where: Where) -> Iterator[RenderableType]:
+    for why, remedy in notes(execution, where):
+        yield Text()
+        yield Text(printable(why), style="yellow")
+        if remedy:
+            yield Text(f"  {printable(remedy)}", style="yellow")
+
+
+def _all_evidence(work: Mapping[str, Any], whose: str) -> Iterator[RenderableType]:
+    for attempt in work["attempts"]:
+        if failure := attempt["failure"]:
+            yield Text()
+            yield Text(
+                printable(f"{whose}attempt {attempt['attempt']}: {failure_words(failure)}"), style="red"
+            )
+            yield from (Text(line) for line in everything(failure))
+
+
+def render_head(execution: Mapping[str, Any], where: Where = ANYWHERE) -> Text:
+    """`execution 12 of nightly-sync (version 3): completed in 3.2s`, and what else there is to know of it."""
+    head = Text.assemble(
+        "execution ", (str(execution["id"]), "bold"), " of ", (printable(execution["workflow"]), "bold")
+    )
+    if execution["version"]:
+        head.append(f" (version {printable(execution['version'])})")
+    head.append(": ")
+    head.append(execution["status"], style=STYLES.get(execution["status"], ""))
+    ended = execution["finished_at"]
+    took = duration(seconds_between(execution["created_at"], ended or execution["now"]))
+    head.append(f" in {took}" if ended else f" for {took}")
+    if compensation := execution.get("compensation"):
+        head.append(", compensation ")
+        head.append(compensation, style=STYLES.get(compensation, ""))
+    if paused := execution.get("paused_by"):
+        head.append(f"\n  {_paused(paused, execution['id'], where)}", style=STYLES["paused"])
+    head.append("".join(f"\n  {line}" for line in _particulars(execution)), style="dim")
+    return head
+
+
+def _paused(paused: Mapping[str, Any], execution_id: int, where: Where) -> str:
+    """Who, when, why, and how it goes on. A child was paused with its parent, and goes on with it."""
+    above = paused["because_of"]
+    why = f": {one_line(paused['reason'])}" if paused["reason"] else ""
+    with_it = f", with execution {above}" if above else ""
+    by = f"paused by {printable(str(paused['actor']))} at {paused['at']}{with_it}{why}"
+    return f"{by}\n  go on: {where.command('resume', above or execution_id)}"
+
+
+MOST_IN_A_TABLE = 1000
+
+
+class Timeline:
+    """A row for each step, and below it one for each of its attempts: a table, or lines where it would not fit."""
+
+    def __init__(self, execution: Mapping[str, Any], where: Where = ANYWHERE) -> None:
+        self._rows = list(rows_of(execution, where))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if len(self._rows) > MOST_IN_A_TABLE:  # to lay out a table costs more than to read it
+            yield from (line for row in self._rows for line in _lines(row))
+            return
+        table = self._table()
+        fits = Measurement.get(console, options.update(max_width=100_000), table).maximum <= options.max_width
+        yield table if fits else Group(*(line for row in self._rows for line in _lines(row)))
+
+    def _table(self) -> Table:
+        titles = ("step", "status", "attempt", "start", "took", "outcome", "then")
+        table = new_table(*titles, right=("start", "took"))
+        for row in self._rows:
+            outcome = row.outcome.copy()
+            if row.failure:
+                outcome.append(f": {row.failure}" if outcome else row.failure)
+            number = Text(f"  {row.number}", style="dim") if row.is_attempt else Text(row.number)
+            name = Text.assemble("  " * row.level, row.name)
+            at, took = Text(row.at, style="dim"), Text(row.took)
+            table.add_row(name, row.status, number, at, took, outcome, row.then)
+        return table
+
+
+def _lines(row: Row) -> Iterator[RenderableType]:
+    """The message of an attempt on a line of its own, so that it can be as long as it is."""
+    if row.is_attempt:
+        parts = [Text(row.at, style="dim"), Text(row.took), row.outcome, row.then]
+        shown = Text.assemble(f"{row.number}  ", Text("  ").join(part for part in parts if part))
+    else:
+        number = Text(f"attempt {row.number}" if row.number not in ("", "-") else "")
+        facts = [part for part in (row.status, number, row.outcome, row.then) if part]
+        shown = Text.assemble(row.name, "  ", Text(", ").join(facts))
+    yield Padding(shown, (0, 0, 0, 2 * row.level), expand=False)
+    if row.failure:
+        yield Padding(Text(row.failure, style="red"), (0, 0, 0, 2 * row.level + 3), expand=False)
+
+
+def _particulars(execution: Mapping[str, Any]) -> Iterator[str]:
+    yield f"started {execution['created_at']}"
+    if execution["finished_at"]:
+        yield f"ended   {execution['finished_at']}"
+    if execution["deadline_at"] and not execution["finished_at"]:
+        yield f"deadline {execution['deadline_at']}"
+    if execution["key"]:
+        yield f"key {one_line(execution['key'])}"
+    if parent := execution.get("parent"):
+        item = "" if parent["item"] is None else f"[{parent['item']}]"
+        yield f"child of execution {parent['execution_id']}, step {one_line(parent['step'])}{item}, attempt {parent['attempt']}"
+    if execution["retry_of"]:
+        original = execution["original_execution"]
+        of = f" (the original is {original})" if original not in (None, execution["retry_of"]) else ""
+        yield f"retry of {execution['retry_of']}{of}"
+    if execution["input"]:
+        yield f"input {one_line(execution['input'])}"
+
+
+def _evidence(execution: Mapping[str, Any], where: Where) -> Sequence[RenderableType]:
+    """Of the last failed attempt of each failed step, so that most failures are understood without asking again."""
+    parts: list[RenderableType] = []
+    for name, step in execution["steps"].items():
+        for title, failure, flags in _failures(name, step):
+            whole = where.command("show", execution["id"], "--step", name, *flags)
+            if lines := last_lines(failure, whole=whole):
+                head = Text(f"{printable(title)}:", style="bold")
+                parts += [Text(), head, *(Text(line, style="dim") for line in lines)]
+    return parts
+
+
+def _failures(
+    name: str, step: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any], tuple[object, ...]]]:
+    """Of a step, of the first failed item of its fan-out, and of what should have undone it."""
+    if step["status"] == "failed":
+        failed = next((one for one in reversed(step["attempts"]) if one["failure"]), None)
+        if failed is not None:
+            number = failed["attempt"]
+            yield f"{name}, attempt {number}", failed["failure"], ("--attempt", number)
+        item = next((one for one in step.get("listed_items", ()) if one["failure"]), None)
+        if item is not None:
+            yield f"{name}[{item['item']}]", item["failure"], ("--item", item["item"])
+    undoing = step.get("compensation") or {}
+    if undoing.get("status") == "failed":
+        failed = next((one for one in reversed(undoing["attempts"]) if one["failure"]), None)
+        if failed is not None:
+            yield f"{name}, compensation, attempt {failed['attempt']}", failed["failure"], ()
+
+
+def _result(value: Any) -> str:
+    text = printable(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    return (
+        text
+        if len(text) <= _LONGEST_RESULT
+        else f"{text[:_LONGEST_RESULT]}...\n(cut; --json shows all of it)"
+    )

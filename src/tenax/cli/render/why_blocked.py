@@ -1,0 +1,80 @@
+"""Why work that is open does not go on, and what a person can do about it: held, not served by anyone, at a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tenax.cli.flags import Where, worker_command
+from tenax.cli.output import one_line
+from tenax.cli.render.event_lines import duration, seconds_between, why_held
+from tenax.model.definition.workflow import DEFAULT_QUEUE
+from tenax.model.health import SERVER_ACTOR
+
+Body = Mapping[str, Any]
+
+_LONGEST = 600
+_IN_SHORT = {"held": "held: see below", "unserved": "nobody runs it: see below", "limited": "at a limit: see below"}  # fmt: skip
+
+
+def in_short(step: Body) -> Sequence[str]:
+    """That there is something in its way; `notes` says what."""
+    return [words for key, words in _IN_SHORT.items() if step.get(key)]
+
+
+def notes(execution: Body, where: Where) -> Iterator[tuple[str, str]]:
+    """Of each step that does not go on: why, and what there is to do, if anything."""
+    if execution["finished_at"]:
+        return
+    for name, step in execution["steps"].items():
+        if held := step.get("held"):
+            yield f"{_whose(name, step, held)} is held: {_why_held(held)}", _release(held, execution, where)
+        if unserved := step.get("unserved"):
+            yield f"{_whose(name, step)} is not run: {_told(unserved)}", _serve(unserved, where)
+        if limited := step.get("limited"):
+            yield f"{_whose(name, step)} waits at a limit: {_told(limited)}", ""
+
+
+def _whose(name: str, step: Body, held: Body | None = None) -> str:
+    item = step.get("item") if held is None else held.get("item", step.get("item"))
+    return one_line(name) if item is None else f"{one_line(name)}[{item}]"
+
+
+def _told(why: Body) -> str:
+    return one_line(why["reason"], _LONGEST)
+
+
+def _why_held(held: Body) -> str:
+    lost_by = held.get("lost_by") or ()
+    others = f"; {held['items'] - 1} more are held" if held.get("items", 1) > 1 else ""
+    if lost_by and held.get("rule") in (None, "poison"):
+        return f"{poison_words(lost_by)}{others}"
+    return f"{one_line(held['reason'] or why_held(held['rule']), _LONGEST)}{others}"
+
+
+def poison_words(lost_by: Sequence[str]) -> str:
+    """Of an item in quarantine."""
+    workers = f"{len(lost_by)} worker{'s' if len(lost_by) != 1 else ''}"
+    return f"it has cost {workers} their lease ({', '.join(map(one_line, lost_by))})"
+
+
+def _release(held: Body, execution: Body, where: Where) -> str:
+    release = f"release it: {where.command('retry', execution['id'])}"
+    if not held.get("until"):
+        return release
+    left = seconds_between(execution["now"], held["until"])
+    return f"fails in {duration(left)}; {release}" if left > 0 else f"about to fail; {release}"
+
+
+def _serve(unserved: Body, where: Where) -> str:
+    """How one that is able gets work again, or how to start one that is."""
+    idle = unserved.get("idle") or ()
+    kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]
+    if kept:
+        return f"give it work again: {where.command('workers', 'resume', kept[0]['name'])}"
+    if idle:
+        return f"see what it has: {where.command('workers', 'show', idle[0]['name'])}"
+    queue, labels = unserved.get("queue"), unserved.get("labels") or {}
+    flags = [] if queue in (None, DEFAULT_QUEUE) else ["--queue", queue]
+    flags += [part for name, value in sorted(labels.items()) for part in ("--label", f"{name}={value}")]
+    return f"start a worker: {worker_command(where, *flags)} (those there are: {where.command('workers')})"

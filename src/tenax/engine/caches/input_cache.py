@@ -1,0 +1,38 @@
+"""Inputs of what was submitted here: a memory, and nothing but that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import islice
+from typing import Any
+
+from tenax.model.json_text import decode
+from tenax.store.connect import Connection
+from tenax.store.tables.queue import load_inputs
+
+MOST_REMEMBERED = 10_000
+
+
+class Inputs:
+    """The small inputs of the youngest executions, as the database has them: who leases their steps need not read them. They are
+    never changed."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+
+    def note(self, texts: Mapping[int, str | None]) -> None:
+        self._texts |= {id_: text for id_, text in texts.items() if text is not None}
+        for id_ in list(islice(self._texts, max(0, len(self._texts) - MOST_REMEMBERED))):
+            del self._texts[id_]
+
+    def recall(self, execution_id: int) -> dict[str, Any] | None:
+        """What is remembered of it; None: nothing is."""
+        text = self._texts.get(execution_id)
+        return None if text is None else decode(text)
+
+    async def load(self, tx: Connection, executions: Collection[int]) -> dict[int, dict[str, Any]]:
+        """Of each its own copy: whoever gets it may change it."""
+        found = {id_: self._texts.get(id_) for id_ in executions}
+        if unknown := sorted(id_ for id_, text in found.items() if text is None):
+            found |= await load_inputs(tx, unknown)
+        return {id_: decode(text) or {} for id_, text in found.items()}

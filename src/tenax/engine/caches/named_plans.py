@@ -1,0 +1,50 @@
+"""Plans of stored workflows by name, in a server's memory. Before one is used, the database says whether the name still means it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tenax.engine.caches.weighted_cache import Weighted, weight_of_plan
+from tenax.engine.group_commit import GroupCommit
+from tenax.policy.plan import Plan
+from tenax.store.tables.plans import WorkflowStamp
+
+LookUp = Callable[[list[str]], Awaitable[list[WorkflowStamp | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlan:
+    """The plan that a name led to, and what it rests on."""
+
+    plan: Plan
+    plan_id: int
+    rests_on: Mapping[str, WorkflowStamp]
+    """Each name in its tree of definitions, its own included, with what it meant."""
+
+
+class NamedPlans:
+    """Keeps the plans that were last used.
+
+    Other servers may store another definition under a name at any time, so every use asks the database what the names mean. Callers
+    that come at the same time share one statement.
+    """
+
+    def __init__(self, look_up: LookUp, most: int) -> None:
+        self._current = GroupCommit[str, WorkflowStamp | None](look_up)
+        self._kept: Weighted[str, NamedPlan] = Weighted(most, lambda entry: weight_of_plan(entry.plan))
+
+    async def find(self, names: Iterable[str]) -> dict[str, NamedPlan]:
+        """Returns the plans of those names that are in memory and still current."""
+        known = {name: entry for name in names if (entry := self._kept.peek(name)) is not None}
+        asked = sorted({name for entry in known.values() for name in entry.rests_on})
+        current = dict(zip(asked, await self._current(asked), strict=True))
+        found: dict[str, NamedPlan] = {}
+        for name, entry in known.items():
+            if all(current[one] == stamp for one, stamp in entry.rests_on.items()):
+                found[name] = entry
+                self._kept.use(name)
+        return found
+
+    def keep(self, name: str, entry: NamedPlan) -> None:
+        self._kept.keep(name, entry)

@@ -1,0 +1,169 @@
+"""What the verbs share: the database, the settings, the plans in memory, and who must be woken after a commit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+
+import structlog
+
+from tenax.engine.caches.input_cache import Inputs
+from tenax.engine.caches.lease_cache import Leased
+from tenax.engine.caches.named_plans import NamedPlans
+from tenax.engine.caches.weighted_cache import Weighted, weight_of_plan
+from tenax.engine.definitions.reading import Reading
+from tenax.engine.notifier import Hub
+from tenax.errors import Conflict, NotFound, SchemaOutdated
+from tenax.model.attempt.bounded import ReportLimits
+from tenax.model.parse.retry_fields import retry_of_settings
+from tenax.model.policy import Patch
+from tenax.policy.expressions.meter import Budget
+from tenax.policy.plan import Plan
+from tenax.policy.transition import ServerRules
+from tenax.settings import Settings
+from tenax.store.connect import Connection, Database
+from tenax.store.tables import plans
+from tenax.store.tables.claims import Terms
+from tenax.store.tables.steps import ResultCache
+from tenax.store.transaction import session, snapshot, transaction
+
+PLAN_CACHES = 3
+"""Caches that share `plan_memory`: plans by id, plans by name, and definitions by their source."""
+_log = structlog.get_logger("tenax.plans")
+
+
+class PlanCache:
+    """Plans never change, so what is in memory is right."""
+
+    def __init__(self, reading: Reading, most: int) -> None:
+        self._reading = reading
+        self._by_id: Weighted[int, Plan] = Weighted(most, weight_of_plan)
+        self._ids: dict[str, int] = {}
+
+    async def load(self, tx: Connection, plan_ids: Iterable[int]) -> dict[int, Plan]:
+        """These plans, for the caller to hold: the cache itself may let go of any of them at the next await.
+
+        One that this version cannot read is reported and left out: it must not stop the others.
+        """
+        held: dict[int, Plan] = {}
+        for plan_id in set(plan_ids):
+            plan = self._by_id.use(plan_id)
+            if plan is None:
+                stored = await plans.load_plan(tx, plan_id)
+                try:
+                    plan = await self._reading.restore_plan(stored)
+                except Exception:  # noqa: BLE001 -- whatever is wrong with it, it is wrong with this one only
+                    _log.exception("a stored plan cannot be read", plan_id=plan_id)
+                    continue
+                self.keep(plan_id, plan)
+            held[plan_id] = plan
+        return held
+
+    async def one(self, tx: Connection, plan_id: int) -> Plan:
+        found = await self.load(tx, [plan_id])
+        if plan_id not in found:
+            raise Conflict(
+                "the definition of this execution was stored by another version of Tenax, and this one cannot read it",
+                remedy="run the version that stored it; `tenax events` and `tenax cancel` work all the same",
+            )
+        return found[plan_id]
+
+    def known(self, plan_id: int) -> Plan | None:
+        """The plan, if it is in memory."""
+        return self._by_id.peek(plan_id)
+
+    def id_of(self, plan: Plan) -> int | None:
+        return self._ids.get(plan.hash)
+
+    def keep(self, plan_id: int, plan: Plan) -> None:
+        self._ids[plan.hash] = plan_id
+        for gone in self._by_id.keep(plan_id, plan):
+            self._ids.pop(gone.hash, None)
+
+    @property
+    def weight(self) -> int:
+        """Bytes that the plans take, by an estimate."""
+        return self._by_id.weight
+
+
+class Core:
+    """One for each server process."""
+
+    def __init__(
+        self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
+    ) -> None:
+        self.database = database
+        self.settings = settings
+        self.roll = roll
+        self.rendering = Budget(2 * settings.expression_work, settings.max_rendered)
+        """What one rendering may spend: the templates of a step, its `when`, its list, or the outputs of a workflow."""
+        share = settings.plan_memory // PLAN_CACHES
+        self.named_plans = NamedPlans(self._find_current_workflows, share)
+        self.results = ResultCache()
+        self.hub = Hub(database)
+        self.leased = Leased()
+        self.inputs = Inputs()
+        self.secret = b""
+        self.callback_base: str | None = settings.callback_url
+        """Where this server can be called back; a server that listens says so itself."""
+        self.refusal: SchemaOutdated | None = None
+        """Why this server may not touch the database any more."""
+        source = settings.sources.get("retry", "the setting retry")
+        self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
+        self.reading = Reading(settings, self.server_retry, share)
+        self.plans = PlanCache(self.reading, share)
+
+    @property
+    def rules(self) -> ServerRules:
+        settings = self.settings
+        return ServerRules(
+            settings.retries_enabled, settings.poison_after, settings.max_hold, settings.expression_work
+        )
+
+    @property
+    def report_limits(self) -> ReportLimits:
+        return ReportLimits(self.settings.max_message, self.settings.max_evidence)
+
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.settings.lease, self.settings.timeout_grace)
+
+    async def plan_id(self, plan: Plan, texts: plans.Texts | None = None) -> int:
+        """Stored in a transaction of its own: a plan must outlive whatever becomes of the batch that needs it."""
+        plan_id = self.plans.id_of(plan)
+        if plan_id is None:
+            async with self.transaction() as tx:
+                plan_id = await plans.ensure_plan(tx, plan, texts)
+            self.plans.keep(plan_id, plan)
+        return plan_id
+
+    async def _find_current_workflows(self, names: list[str]) -> list[plans.WorkflowStamp | None]:
+        async with self.statements() as tx:
+            return await plans.find_current_workflows(tx, names)
+
+    def transaction(self) -> AbstractAsyncContextManager[Connection]:
+        return transaction(self._allowed())
+
+    def _allowed(self) -> Database:
+        if self.refusal is not None:
+            raise SchemaOutdated(self.refusal.message, remedy=self.refusal.remedy)
+        return self.database
+
+    def snapshot(self) -> AbstractAsyncContextManager[Connection]:
+        """A transaction that only reads, and sees the database as it is now until it ends."""
+        return snapshot(self._allowed())
+
+    def statements(self) -> AbstractAsyncContextManager[Connection]:
+        """A straight session on which each statement is a transaction of its own."""
+        return session(self._allowed())
+
+    def straight(self) -> AbstractAsyncContextManager[Connection]:
+        """A transaction for statements that follow their indexes, whatever the tables hold."""
+        return transaction(self._allowed(), straight=True)
+
+
+def no_execution(execution_id: int) -> NotFound:
+    return NotFound(
+        f"there is no execution {execution_id}", remedy="`tenax list` shows the executions there are"
+    )

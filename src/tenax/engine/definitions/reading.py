@@ -1,0 +1,270 @@
+"""Definitions and inputs that others have sent: what is provably short is done at once, all else aside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import pickle
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, Weighted, weight_of_plan
+from tenax.engine.definitions.aside import Aside, NotDone, OutOfMemory, TooDeep
+from tenax.engine.slices import give_way_after, in_slices
+from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
+from tenax.model.definition.children import child_references
+from tenax.model.definition.workflow import Input, Workflow
+from tenax.model.inputs.inputs import Limits, check_input, fill_in, is_checked_shortly
+from tenax.model.inputs.schema_cost import NotAtOnce
+from tenax.model.json_text import decode, encode, json_fault, most_values
+from tenax.model.parse.parse import workflow_hash
+from tenax.model.policy import Patch, Policy
+from tenax.policy.expressions.check import load_workflow
+from tenax.policy.plan import Child, Plan, make_plan, planning
+from tenax.settings import Settings
+from tenax.store.tables.plans import StoredPlan, Texts, stored_children
+
+READ_AT_ONCE = 4_000
+"""Characters of a definition that is read at once: about 10 ms."""
+RESTORED_AT_ONCE = 20_000
+"""Characters of a stored definition, in its canonical form: that is several times as long as what its author wrote."""
+RARELY = 10_000
+"""New objects between two looks for cycles, in a process that was told to look rarely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition, with its plan where that needs nothing but the definition: most have no children."""
+
+    workflow: Workflow
+    hash: str
+    plan: Plan | None = None
+    policies: Mapping[str, Policy] | None = None
+    """Where they were resolved with it."""
+    texts: Texts | None = None
+
+
+_Key = tuple[str, str | None]
+
+
+class Reading:
+    """One for each server process."""
+
+    def __init__(self, settings: Settings, server_retry: Patch | None, most: int) -> None:
+        """`most`: bytes that the definitions in memory may take, by an estimate."""
+        self.aside = Aside(settings.aside_processes, settings.aside_memory)
+        self._settings = settings
+        self._server_retry = server_retry
+        self._kept: Weighted[_Key, tuple[Definition, int]] = Weighted(most, _weight)
+        self._under_way: dict[_Key, asyncio.Future[Definition]] = {}
+        self._one_at_a_time = asyncio.Lock()
+
+    # -- definitions
+
+    async def read(self, source: str, filename: str | None) -> Definition:
+        """Reads a definition. The same one again is in memory."""
+        key = (source, filename)
+        found = self._kept.use(key)
+        if found is not None:
+            return found[0]
+        if _is_small(source):
+            try:
+                return self._keep(key, self._read_at_once(source, filename))
+            except NotAtOnce:
+                pass
+        if key not in self._under_way:
+            reading = self._under_way[key] = asyncio.ensure_future(self._read_aside(key))
+            reading.add_done_callback(
+                lambda done: done.cancelled() or done.exception()
+            )  # it may have no reader left
+        return await asyncio.shield(self._under_way[key])
+
+    async def restore(self, body: str, content: str) -> Definition:
+        """Reads a stored definition. `content`: the hash of it."""
+        if len(body) <= RESTORED_AT_ONCE:
+            workflow = Workflow.from_dict(decode(body))
+            return Definition(workflow, content)
+        return await self._take_in("restore", body, self._server_retry)
+
+    async def restore_plan(self, stored: StoredPlan) -> Plan:
+        if len(stored.workflow) + len(stored.policy_bodies) <= 2 * RESTORED_AT_ONCE:
+            return stored.restore()
+        definition = await self._take_in(
+            "restore_plan", stored.workflow, stored.policies, stored.policy_bodies
+        )
+        return await self.plan(definition, stored_children(stored.children))
+
+    async def plan(self, definition: Definition, children: Mapping[str, Child]) -> Plan:
+        """Makes the plan of a definition, a large one in slices and after others."""
+        if definition.policies is None:
+            return make_plan(definition.workflow, self._server_retry, children)
+        async with self._one_at_a_time:
+            with _no_collections():
+                return await in_slices(
+                    planning(definition.workflow, definition.policies, children, definition.hash)
+                )
+
+    def _read_at_once(self, source: str, filename: str | None) -> Definition:
+        limits = replace(self._limits, at_once=True)
+        workflow = load_workflow(source, filename=filename, server_retry=self._server_retry, limits=limits)
+        if child_references(workflow):
+            return Definition(workflow, workflow_hash(workflow))
+        plan = make_plan(workflow, self._server_retry)
+        return Definition(workflow, plan.workflow_hash, plan)
+
+    async def _read_aside(self, key: _Key) -> Definition:
+        source, filename = key
+        try:
+            self._refuse_large(source, filename)
+            definition = await self._take_in("read", source, filename, self._server_retry, self._limits)
+            if not child_references(definition.workflow):
+                definition = replace(definition, plan=await self.plan(definition, {}))
+            return self._keep(key, definition)
+        except NotDone as bound:
+            raise self._unread(filename, bound) from None
+        finally:
+            del self._under_way[key]
+
+    async def _take_in(self, task: str, *arguments: Any) -> Definition:
+        parts = await self.aside.run(task, *arguments, seconds=self._settings.definition_time)
+        async with self._one_at_a_time:
+            with _no_collections():
+                return await in_slices(_assemble(parts))
+
+    def _refuse_large(self, source: str, filename: str | None) -> None:
+        most = self._settings.max_definition
+        if len(source) > most or len(source.encode("utf-8", "replace")) > most:
+            message = f"larger than {most:,} bytes (`max_definition`): a definition holds steps, not data; pass data as input"
+            raise InvalidDefinition([Finding(message, file=filename)])
+
+    def _unread(self, filename: str | None, bound: NotDone) -> InvalidDefinition:
+        seconds = f"it could not be read within {self._settings.definition_time:g} s (`definition_time`)"
+        why = self._bound_words(bound) or seconds
+        return InvalidDefinition([Finding(f"{why}: split it up, or simplify its schemas", file=filename)])
+
+    def _bound_words(self, bound: NotDone) -> str | None:
+        """Says which bound was exceeded. None: the time was over."""
+        match bound:
+            case OutOfMemory():
+                return f"it takes more memory than its process has: {self._settings.aside_memory:,} bytes (`aside_memory`)"
+            case TooDeep():
+                return "it is nested too deeply"
+            case _:
+                return None
+
+    def _keep(self, key: _Key, definition: Definition) -> Definition:
+        self._kept.keep(key, (definition, len(key[0])))
+        return definition
+
+    @property
+    def weight(self) -> int:
+        """Bytes that the definitions in memory take, by an estimate."""
+        return self._kept.weight
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(self._settings.max_steps, self._settings.max_schema)
+
+    # -- values
+
+    async def check_values(self, text: bytes) -> None:
+        """Refuses JSON of so many values that to read it would hold the event loop."""
+        most = self._settings.max_values
+        if len(text) <= 2 * most:
+            return
+        await give_way_after(len(text))
+        if most_values(text) <= most:
+            await give_way_after(len(text))
+            return
+        with contextlib.suppress(NotDone):
+            [found] = await self.aside.run("count_values", text, seconds=self._settings.input_time)
+            if pickle.loads(found) <= most:  # noqa: S301 -- our own process wrote it
+                return
+        raise TooLarge(
+            f"the server takes JSON of at most {most:,} values in one request (max_values)",
+            remedy="send less at once, pass a reference to large data, or raise TENAX_MAX_VALUES on the server",
+        )
+
+    # -- inputs
+
+    def checks_shortly(self, workflow: Workflow, given: Mapping[str, Any]) -> bool:
+        """Whether `check` gives its answer at once."""
+        return is_checked_shortly(workflow, given)
+
+    async def check(self, workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Checks the inputs of an execution, and returns what it starts with. InvalidInput says what does not fit."""
+        if is_checked_shortly(workflow, given):
+            return check_input(workflow, given)
+        text = encode(given)
+        most, seconds = self._settings.max_input, self._settings.input_time
+        if len(text) > most:
+            message = f"the input of workflow `{workflow.name}` has more than {most:,} bytes (`max_input`)"
+            raise InvalidInput(message, remedy="pass a reference to large data instead")
+        if (fault := json_fault(given)) is not None:  # `encode` would bend it into shape
+            raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  {fault}")
+        inputs: dict[str, Input] = dict(workflow.inputs)
+        try:
+            await self.aside.run("check_input", workflow.name, inputs, text, seconds=seconds)
+        except NotDone as bound:
+            slow = f"its check was ended after {seconds:g} s (`input_time`): a pattern or a `$ref` in the schemas takes too long on it"
+            raise InvalidInput(
+                f"the input does not fit workflow `{workflow.name}`:\n  {self._bound_words(bound) or slow}",
+                remedy="simplify the `pattern`, `anyOf` and `$ref` of the workflow's input schemas, or send less",
+            ) from None
+        return fill_in(workflow, given)
+
+
+@contextlib.contextmanager
+def _no_collections() -> Iterator[None]:
+    """Switches off the search for reference cycles while a large plan is made: it would go through a million objects, none of them in a
+    cycle, and hold the event loop meanwhile.
+
+    In a server, which searches rarely, later searches leave these objects out too.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if gc.get_threshold()[0] >= RARELY:
+            gc.freeze()
+        if enabled:
+            gc.enable()
+
+
+def _is_small(source: str) -> bool:
+    """Whether a definition is small as it stands. Aliases could make it large."""
+    return len(source) <= READ_AT_ONCE and not ("&" in source and "*" in source)
+
+
+def _weight(kept: tuple[Definition, int]) -> int:
+    definition, size = kept
+    if definition.texts is not None:  # a large one: its values are not written out again for this
+        size += sum(map(len, definition.texts.policies.values())) + 5 * len(definition.texts.workflow)
+    elif definition.plan is not None:
+        return size + weight_of_plan(definition.plan)
+    else:
+        size *= 5
+    return size + BYTES_OF_PLAN + BYTES_OF_STEP * len(definition.workflow.steps)
+
+
+def _assemble(parts: Sequence[bytes]) -> Generator[None, None, Definition]:
+    """Puts a definition together from its pickled parts, and rests after each."""
+    workflow, content, text = pickle.loads(parts[0])  # noqa: S301 -- our own process wrote it
+    steps: list[Any] = []
+    policies: dict[str, Policy] = {}
+    bodies: dict[str, str] = {}
+    for part in parts[1:]:
+        yield
+        found = pickle.loads(part)  # noqa: S301 -- as above
+        if isinstance(found[0], dict):
+            policies |= found[0]
+            bodies |= found[1]
+        else:
+            steps += found
+    yield
+    return Definition(
+        replace(workflow, steps=tuple(steps)), content, policies=policies, texts=Texts(text, bodies)
+    )

@@ -1,0 +1,1 @@
+"""Carries out what no worker runs: sleeps, waits, children, signals and callbacks."""

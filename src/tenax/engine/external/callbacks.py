@@ -1,0 +1,167 @@
+"""Callbacks of async steps: a success of any attempt counts while the item is open, a failure only of the current one."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tenax.engine.context import Core
+from tenax.engine.graph.settle import settle
+from tenax.engine.late_results import MAX_LATE_RESULTS, is_same, said_by
+from tenax.engine.lease.render_inputs import receipt
+from tenax.engine.notifier import announce
+from tenax.errors import NotFound
+from tenax.model.attempt.bounded import bounded_outcome, late_data
+from tenax.model.attempt.outcome import Outcome
+from tenax.model.events import ATTEMPT_ENDS, NAMES, event
+from tenax.model.events.types import LateResult
+from tenax.model.json_text import decode
+from tenax.model.wire import ReportAnswer
+from tenax.policy.outcome_events import EndedAttempt
+from tenax.policy.plan import Plan, PlannedStep
+from tenax.policy.retry.until import poll
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ItemRow, ledger_from
+from tenax.store.tables import queue
+from tenax.store.tables.log import find_attempt_events, is_log_longer
+from tenax.store.tables.steps import count_attempts
+
+_RUNNING = ("leased", "accepted")
+_ENDS = ATTEMPT_ENDS
+LATE = NAMES[LateResult]
+
+
+async def callback(
+    core: Core,
+    execution_id: int,
+    item_id: int,
+    attempt: int,
+    given: str,
+    outcome: Outcome,
+    *,
+    step: str | None,
+    item: int | None,
+) -> ReportAnswer:
+    """Decides on what a callee says. What is late is recorded once and changes nothing.
+
+    An attempt that never was cannot be called back.
+    """
+    check_receipt(core, execution_id, item_id, given)
+    outcome = bounded_outcome(outcome, core.report_limits)
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [execution_id])
+        if now is None:
+            raise NotFound("there is nothing to call back under this address: its execution is gone")
+        row, journal = executions[execution_id], Journal(now)
+        plan = await core.plans.one(tx, row.plan_id)
+        found = await queue.lock_items(tx, [item_id])
+        if not _is_async(plan, found[0] if found else None, step):
+            raise _nothing_here()
+        if found and _counts(journal, plan, found[0], attempt, outcome):
+            ended = EndedAttempt(found[0], outcome, "callback", attempt)
+            [decision] = await settle(tx, core, journal, executions, [ended])
+            delays = [decision.delay.delay] if decision.delay is not None else []
+            answer = ReportAnswer(item_id, "applied", decision.verdict)
+        else:
+            at = _Place.of(execution_id, found[0] if found else None, step, item, attempt)
+            late = await _late_result(tx, core, plan, found[0] if found else None, at, outcome)
+            if late is not None:
+                journal.log(row.id, late)
+                await journal.write(tx)
+            delays, answer = [], ReportAnswer(item_id, "late")
+    announce(core.hub, journal, delays)
+    return answer
+
+
+def check_receipt(core: Core, execution_id: int, item_id: int, given: str) -> None:
+    """Anyone may call; only the receipt lets in."""
+    expected = receipt(core.secret, execution_id, item_id)
+    if not hmac.compare_digest(expected.encode(), given.encode()):
+        raise _nothing_here()
+
+
+def _nothing_here() -> NotFound:
+    return NotFound("there is nothing to call back under this address", remedy="use the URL as it was given")
+
+
+def _is_async(plan: Plan, item: ItemRow | None, named: str | None) -> bool:
+    """Every callee knows its item's receipt; but only one that was given a URL, which names the step, may call back."""
+    if item is not None:
+        return "async" in plan.action(item.step, compensates=item.compensates).step.spec
+    return named is not None and named in plan.steps and "async" in plan.steps[named].step.spec
+
+
+def _counts(journal: Journal, plan: Plan, item: ItemRow, attempt: int, outcome: Outcome) -> bool:
+    if not 1 <= attempt <= item.attempt:
+        return False
+    if item.state in _RUNNING and attempt == item.attempt:
+        return True
+    return outcome.status == "succeeded" and _is_done(journal, plan.steps[item.step], item, attempt, outcome)
+
+
+def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int, outcome: Outcome) -> bool:
+    """What an old attempt found not yet done is no news: the current one looks again."""
+    if planned.until is None:
+        return True
+    elapsed = item.age(journal.now)
+    polls = ledger_from(decode(item.ledger), elapsed).polls
+    where: dict[str, Any] = {"execution_id": item.execution_id, "node_id": item.step}
+    return poll(planned.until, outcome, polls=polls, attempt=attempt, elapsed=elapsed, **where).done
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which attempt a callback is about. Where the item is gone, its URL says which step and place it was of."""
+
+    execution_id: int
+    step: str
+    item: int | None
+    attempt: int
+
+    @classmethod
+    def of(
+        cls, execution_id: int, found: ItemRow | None, step: str | None, item: int | None, attempt: int
+    ) -> _Place:
+        if found is not None:
+            return cls(execution_id, found.step, found.item_no, attempt)
+        assert step is not None  # else nothing here is async
+        return cls(execution_id, step, item, attempt)
+
+
+async def _late_result(
+    tx: Connection, core: Core, plan: Plan, item: ItemRow | None, at: _Place, outcome: Outcome
+) -> dict[str, Any] | None:
+    """Returns the event of a late callback. Returns None if the same one was applied or recorded before, or enough others were.
+
+    Raises NotFound for an attempt that never was.
+    """
+    earlier = await find_attempt_events(tx, at.execution_id, at.step, at.item, at.attempt)
+    if not await _was_there(tx, plan, item, at, earlier):
+        raise _nothing_here()
+    said = await said_by(outcome)
+    told = [e for e in earlier if e["type"] in _ENDS or e["type"] == LATE]
+    if any(is_same(e, said) for e in told):
+        return None
+    if sum(e["type"] == LATE and "token" not in e for e in told) >= MAX_LATE_RESULTS:
+        return None
+    kept = late_data(said, core.settings.max_late_result)
+    return event(LateResult, at.step, item=at.item, attempt=at.attempt, data={"via": "callback", **kept})
+
+
+async def _was_there(
+    tx: Connection, plan: Plan, item: ItemRow | None, at: _Place, earlier: Sequence[dict[str, Any]]
+) -> bool:
+    """Returns whether there was such an attempt: by the item, by what the log says, or by the row of its step that has ended."""
+    if at.attempt < 1:
+        return False
+    if item is not None:
+        return at.attempt <= item.attempt
+    if any(e["type"] != LATE for e in earlier):
+        return True
+    if not await is_log_longer(tx, at.execution_id):
+        return False
+    attempts = await count_attempts(tx, at.execution_id, at.step, at.item)
+    return attempts is None or at.attempt <= attempts or plan.steps[at.step].compensation is not None

@@ -1,0 +1,141 @@
+"""Delivers messages to executions: a child has ended, a child is to be cancelled. Each under its receiver's lock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+
+from tenax.engine.context import Core
+from tenax.engine.graph.settle import settle
+from tenax.engine.isolate_failures import SetAside
+from tenax.engine.notifier import announce, whenever
+from tenax.engine.operate import family
+from tenax.errors import Unreachable
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.policy.outcome_events import EndedAttempt
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ItemRow
+from tenax.store.tables import inbox, queue
+from tenax.store.tables.inbox import EndedChild, Message
+
+BATCH = 200
+_log = structlog.get_logger("tenax.inbox")
+
+
+class Postman:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._wake = asyncio.Event()
+        self._broken = SetAside()
+        core.hub.when_messages(self._wake.set)
+
+    async def run(self) -> None:
+        await whenever(self._wake, self.deliver)
+
+    async def deliver(self, most: int = BATCH) -> int:
+        """Delivers what is there. Returns how much that was."""
+        seen: list[Message] = []
+        try:
+            return await self._deliver(most, seen)
+        except Unreachable:
+            raise
+        except Exception:  # noqa: BLE001 -- one broken message must not keep the others back
+            if most == 1:
+                _log.exception("a message cannot be delivered", message=seen[0] if seen else None)
+                for message in seen:
+                    self._broken.put(message.id)
+                return 0
+            return sum([await self.deliver(1) for _ in range(max(len(seen), 1))])
+
+    async def _deliver(self, most: int, seen: list[Message]) -> int:
+        async with self._core.transaction() as tx:
+            seen += await inbox.take(tx, most, self._broken.ids)
+            if not seen:
+                return 0
+            journal, delays = await _apply_endings(
+                tx, self._core, [m for m in seen if m.kind == "child_ended"]
+            )
+            await inbox.drop(tx, [message.id for message in seen if message.kind == "child_ended"])
+        if journal is not None:
+            announce(self._core.hub, journal, delays)
+        for message in seen:
+            if message.kind == "cancel":
+                await self._cancel(message)
+        return len(seen)
+
+    async def _cancel(self, message: Message) -> None:
+        await family.cancel_if_open(
+            self._core, message.execution_id, actor="tenax", reason=message.body["reason"]
+        )
+        async with self._core.transaction() as tx:
+            await inbox.drop(tx, [message.id])
+
+
+async def _apply_endings(
+    tx: Connection, core: Core, messages: Sequence[Message]
+) -> tuple[Journal | None, Sequence[float]]:
+    executions, now = await queue.lock_executions(tx, [message.execution_id for message in messages])
+    if now is None:
+        return None, ()
+    ids = [message.body["child"] for message in messages]
+    children = await inbox.ended_children(tx, ids, core.settings.max_rendered)
+    items = {item.id: item for item in await queue.lock_items(tx, [m.body["item"] for m in messages])}
+    ended: list[EndedAttempt] = []
+    for message in messages:
+        if (child := children.get(message.body["child"])) is None:
+            continue
+        item = items.get(message.body["item"]) or await _rebuilt(tx, message.execution_id, child)
+        if item is not None and item.child == child.id:
+            ended.append(EndedAttempt(item, _outcome(child), "ended"))
+    journal = Journal(now)
+    decisions = await settle(tx, core, journal, executions, ended)
+    return journal, [d.delay.delay for d in decisions if d.delay is not None]
+
+
+async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> ItemRow | None:
+    """Returns the item that waits for the child in the place of the one that started it, where that row was lost."""
+    step, item_no = child.parent_step, child.parent_item_no
+    waiting = await queue.lock_accepted_items(tx, execution_id, "child", step=step, item=item_no)
+    return next((item for item in waiting if item.child == child.id), None)
+
+
+def _outcome(child: EndedChild) -> Outcome:
+    """A failed child is a failure of its parent's step, with the child's own class and history in the evidence."""
+    if child.state == "completed" and child.result_size is not None:
+        message = (
+            f"the result of child execution {child.id} has {child.result_size:,} bytes, which is more than its parent can take"
+            " (`max_rendered`); let its `outputs` give less"
+        )
+        facts = Facts(failure_class="invalid", reason="result_too_large", message=message)
+        return Outcome("failed", facts=facts)
+    if child.state == "completed":
+        return Outcome("succeeded", child.result)
+    failure = child.failure or {}
+    evidence: dict[str, Any] = {
+        "execution_id": child.id,
+        **{
+            name: failure[name]
+            for name in ("class", "reason", "message", "step", "attempts", "child")
+            if name in failure
+        },
+    }
+    words = failure.get("message", f"it is {child.state}")
+    if child.state == "cancelled":
+        facts = Facts(
+            failure_class="cancelled",
+            reason="child_cancelled",
+            message=f"child execution {child.id} was cancelled: {words}",
+            child=evidence,
+        )
+    else:
+        facts = Facts(
+            failure_class="logical",
+            reason="child_failed",
+            message=f"child execution {child.id} failed: {words}",
+            child=evidence,
+        )
+    return Outcome("failed", facts=facts)

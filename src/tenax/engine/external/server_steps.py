@@ -1,0 +1,294 @@
+"""What the server itself carries out: sleeps, waits, children. No worker is asked, and no slot is held meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from msgspec import UNSET, UnsetType
+
+from tenax.engine.context import Core
+from tenax.engine.graph.settle import settle
+from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
+from tenax.engine.isolate_failures import Found, SetAside
+from tenax.engine.notifier import whenever
+from tenax.engine.submit.submit import OWN_KEYS, Start, insert_child
+from tenax.errors import InvalidInput, Unreachable
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.durations import parse_duration
+from tenax.model.events.data import StartedData
+from tenax.model.events.parts import RetryCount, WaitingRecord
+from tenax.model.events.types import ActionStarted
+from tenax.model.inputs.schema_cost import NotAtOnce
+from tenax.model.json_text import decode
+from tenax.model.times import parse_time
+from tenax.policy.expressions.compiler import EvaluationError
+from tenax.policy.expressions.meter import Meter
+from tenax.policy.outcome_events import EndedAttempt, item_event
+from tenax.policy.plan import Plan
+from tenax.policy.transitions import check
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import Accepted, ExecutionRow, Parent, ServerItem
+from tenax.store.tables import queue, signals
+
+BATCH = 200
+MOST_SLOW = 100
+"""Children that wait for the check of their inputs. More of them are left alone for a while."""
+COMPLAINT = "a step of the server cannot be started"
+LONGEST_SLEEP = timedelta(days=36_500)
+_log = structlog.get_logger("tenax.server_steps")
+
+
+class ServerSteps:
+    """Starts the server's own steps as soon as they are ready."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._wake = asyncio.Event()
+        self._broken = SetAside()
+        self._slow: dict[int, asyncio.Task[None]] = {}
+        """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
+        self._slow_at_once = asyncio.Semaphore(core.settings.aside_processes)
+        core.hub.when_server_steps(self._wake.set)
+
+    async def run(self) -> None:
+        await whenever(self._wake, self.start)
+
+    async def start(self) -> int:
+        """Starts what is ready now. Returns how much that was."""
+        async with self._core.transaction() as tx:
+            found = await queue.find_server_items(tx, BATCH, [*self._broken.ids, *self._slow])
+        return await self._broken.deal(found, self._start, COMPLAINT)
+
+    async def finish_slow(self) -> None:
+        """Waits until those that start by themselves have started."""
+        while self._slow:
+            await asyncio.wait(self._slow.values())
+
+    def close(self) -> None:
+        for task in self._slow.values():
+            task.cancel()
+
+    async def _start(self, found: Sequence[Found]) -> int:
+        started, slow = await _start_batch(self._core, found, patient=False)
+        for one in slow:
+            if len(self._slow) < MOST_SLOW:
+                self._slow[one[0]] = asyncio.create_task(self._start_slow(one))
+            else:
+                self._broken.put(one[0])
+        return started
+
+    async def _start_slow(self, one: Found) -> None:
+        async def start(found: Sequence[Found]) -> int:
+            return (await _start_batch(self._core, found, patient=True))[0]
+
+        try:
+            async with self._slow_at_once:
+                await self._broken.deal([one], start, COMPLAINT)
+        except Unreachable:
+            self._broken.put(one[0])
+        finally:
+            del self._slow[one[0]]
+
+
+async def _start_batch(core: Core, found: Sequence[Found], *, patient: bool) -> tuple[int, list[Found]]:
+    """Starts these steps. Returns how many it has dealt with, and those that it left alone: `patient` would have had to wait."""
+    if not found:
+        return 0, []
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+        if now is None:
+            return 0, []
+        items = await queue.lock_server_items(tx, [item_id for item_id, _ in found])
+        journal = Journal(now, most_read=core.settings.max_rendered)
+        batch = _Batch(tx, core, journal, executions, patient)
+        await batch.prepare(items)
+        for item in items:
+            await batch.start(item)
+        await settle(tx, core, batch.journal, executions, batch.ended)
+    core.hub.announce(
+        ready=journal.ready or batch.children,
+        server_steps=journal.server_ready or batch.children,
+        due_in=min((_seconds(now, a.until) for a in journal.accepted if a.until is not None), default=None),
+        executions=journal.events.keys(),
+        messages=journal.messages or batch.children,
+    )
+    return len(items), batch.slow
+
+
+@dataclass(slots=True)
+class _Batch:
+    tx: Connection
+    core: Core
+    journal: Journal
+    executions: Mapping[int, ExecutionRow]
+    patient: bool
+    """It may wait for the check of an input."""
+    slow: list[Found] = field(default_factory=list)
+    """What was left alone, since it would have had to."""
+    plans: Mapping[int, Plan] = field(default_factory=dict)
+    steps: dict[int, dict[str, Any]] = field(default_factory=dict)
+    ended: list[EndedAttempt] = field(default_factory=list)
+    """What was over at once: a signal was there already, or its inputs cannot be rendered."""
+    children: bool = False
+
+    async def prepare(self, items: Sequence[ServerItem]) -> None:
+        self.plans = await self.core.plans.load(self.tx, {item.plan_id for item in items})
+        keys = {
+            (item.execution_id, name)
+            for item in items
+            for name in self.plans[item.plan_id].steps[item.step].reads
+        }
+        found = await load_results(self.tx, self.journal, sorted(keys)) if keys else {}
+        await know_inputs(self.tx, self.executions.values())
+        self.steps = {
+            id_: {name: step_scope(row) for name, row in rows.items()} for id_, rows in found.items()
+        }
+
+    async def start(self, item: ServerItem) -> None:
+        check("item", item.state, "accepted")
+        before = item.state, item.attempt, item.started_at
+        item.state = "accepted"
+        item.attempt += 1
+        item.started_at = self.journal.now
+        try:
+            await self._carry_out(item, self._render(item))
+        except (EvaluationError, InvalidInput) as error:
+            reason = "template_error" if isinstance(error, EvaluationError) else "invalid_parameters"
+            self._log_started(item)
+            facts = Facts(failure_class="invalid", reason=reason, message=str(error))
+            self.ended.append(EndedAttempt(item, Outcome("failed", facts=facts), "ended"))
+        except NotAtOnce:
+            item.state, item.attempt, item.started_at = before
+            self.slow.append((item.id, item.execution_id))
+
+    def _render(self, item: ServerItem) -> dict[str, Any]:
+        vary = decode(item.vary)
+        spec = self.plans[item.plan_id].steps[item.step].specs[vary["entry"] if vary else 0]
+        row = self.executions[item.execution_id]
+        scope = {
+            "input": row.input or {},
+            "steps": self.steps.get(row.id, {}),
+            "execution_id": row.id,
+            "attempt": item.attempt,
+            "item": decode(item.element),
+            "index": item.item_no,
+        }
+        return dict(spec.render(scope, Meter(*self.core.rendering)).value)
+
+    async def _carry_out(self, item: ServerItem, spec: dict[str, Any]) -> None:
+        match item.runtime:
+            case "sleep":
+                until = _wakes_at(spec, self.journal.now)
+                self._accept(item, "sleep", until, WaitingRecord(for_="sleep", until=until))
+            case "wait":
+                await self._wait(item, spec)
+            case _:
+                await self._start_child(item, spec)
+
+    async def _wait(self, item: ServerItem, spec: dict[str, Any]) -> None:
+        name, deadline = spec.get("signal"), spec.get("deadline")
+        asked = self.plans[item.plan_id].steps[item.step].step.spec.get("signal")
+        if asked is not None and (not isinstance(name, str | int) or isinstance(name, bool) or name == ""):
+            raise EvaluationError(f"`signal` of step {item.step}: it must give the name of a signal")
+        until = None if deadline is None else self.journal.now + timedelta(seconds=deadline)
+        name = None if name is None else str(name)
+        waiting = WaitingRecord(
+            for_="approval" if name is None else "signal",
+            signal=UNSET if name is None else name,
+            deadline_at=UNSET if until is None else until,
+        )
+        taken = None if name is None else await signals.take(self.tx, item.execution_id, name, item.id)
+        if taken is None:
+            self._accept(item, "approval" if name is None else f"signal:{name}", until, waiting)
+            return
+        self._log_started(item, waiting)
+        self.ended.append(EndedAttempt(item, Outcome("succeeded", taken.data), "ended"))
+
+    async def _start_child(self, item: ServerItem, spec: dict[str, Any]) -> None:
+        """The child is known by parent, step, item and attempt: started again, it is the same one."""
+        row = self.executions[item.execution_id]
+        child = self.plans[item.plan_id].children[item.step]
+        plan = await self.core.plans.one(self.tx, child.plan_id)
+        given = spec.get("input") or {}
+        if not isinstance(given, dict):
+            raise EvaluationError(f"`input` of step {item.step}: it must give a mapping")
+        if not self.patient and not self.core.reading.checks_shortly(plan.workflow, given):
+            raise NotAtOnce
+        checked = await self.core.reading.check(plan.workflow, given)
+        lane = row.lane or (row.id if item.item_no is not None else 0)
+        parent = Parent(row.id, item.id, item.step, item.item_no, item.attempt, lane)
+        start = Start(
+            plan=plan,
+            plan_id=child.plan_id,
+            input=checked,
+            key=f"{OWN_KEYS}child:{row.id}:{item.step}:{'' if item.item_no is None else item.item_no}:{item.attempt}",
+            base_dir=_folder(row.base_dir, child.folder),
+            parent=parent,
+        )
+        child_id = await insert_child(self.tx, self.core, self.journal.now, start)
+        self.children = True
+        until = None if item.timeout is None else self.journal.now + timedelta(seconds=item.timeout)
+        waiting = WaitingRecord(for_="child", deadline_at=UNSET if until is None else until)
+        self._accept(item, "child", until, waiting, child=child_id)
+
+    def _accept(
+        self,
+        item: ServerItem,
+        awaiting: str,
+        until: datetime | None,
+        waiting: WaitingRecord,
+        child: int | UnsetType = UNSET,
+    ) -> None:
+        self._log_started(item, waiting, child)
+        self.journal.accepted.append(Accepted(item.id, item.attempt, awaiting, until))
+
+    def _log_started(
+        self, item: ServerItem, waiting: WaitingRecord | UnsetType = UNSET, child: int | UnsetType = UNSET
+    ) -> None:
+        ledger = decode(item.ledger)
+        retry = RetryCount(
+            attempt=item.attempt,
+            max_attempts=item.max_attempts,
+            is_retry=bool(ledger and ledger["counted"] + ledger["exempted"]),
+        )
+        vary = decode(item.vary) if item.vary is not None else UNSET
+        started = StartedData(worker=None, retry=retry, vary=vary, waiting=waiting, child=child)
+        event = item_event(ActionStarted, item, started, attempt=item.attempt)
+        self.journal.log(item.execution_id, event)
+
+
+def _wakes_at(spec: Mapping[str, Any], now: datetime) -> datetime:
+    """A time that is over already is now."""
+    if "for" in spec:
+        try:
+            until = now + timedelta(seconds=parse_duration(spec["for"]))
+        except (ValueError, OverflowError) as error:
+            raise EvaluationError(f"`for`: {error}") from None
+    else:
+        until = _moment(spec["at"])
+    if until - now > LONGEST_SLEEP:
+        raise EvaluationError("a sleep lasts a hundred years at most")
+    return max(until, now)
+
+
+def _moment(given: Any) -> datetime:
+    try:
+        return parse_time(given)
+    except ValueError as error:
+        raise EvaluationError(f"`at`: {error}") from None
+
+
+def _folder(parent: str | None, child: str | None) -> str | None:
+    if parent is None or not child:
+        return parent
+    return f"{parent}/{child}"
+
+
+def _seconds(now: datetime, until: datetime) -> float:
+    return max(0.0, (until - now).total_seconds())

@@ -1,0 +1,138 @@
+"""What people and other systems tell an execution: signals and approvals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenax.engine.context import Core, no_execution
+from tenax.engine.graph.settle import settle
+from tenax.engine.notifier import announce
+from tenax.errors import Conflict, InvalidInput, NotFound
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.events import event
+from tenax.model.events.data import OperatorData, SignalData
+from tenax.model.events.types import OperatorAction, SignalReceived
+from tenax.model.json_text import json_fault
+from tenax.model.parse.findings import suggest
+from tenax.model.views import ApprovalAnswer, Delivery, SignalAnswer
+from tenax.policy.outcome_events import EndedAttempt
+from tenax.policy.plan import Plan
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ExecutionRow, ItemRow
+from tenax.store.tables import queue, signals
+
+
+async def signal(
+    core: Core, execution_id: int, name: str, *, data: Any, key: str | None, actor: str
+) -> SignalAnswer:
+    """Goes to the step that has waited longest for it; where none does, it is kept. The same key is the same signal."""
+    if (fault := json_fault(data)) is not None:
+        raise InvalidInput(f"the data of signal {name!r} cannot be stored: {fault}")
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [execution_id])
+        if now is None:
+            raise no_execution(execution_id)
+        row, journal = executions[execution_id], Journal(now)
+        if key is not None and (earlier := await signals.find(tx, execution_id, key)) is not None:
+            if earlier[0] != name:
+                raise Conflict(f"the key {key!r} was used for the signal {earlier[0]!r}")
+            return SignalAnswer(
+                id=execution_id, signal=name, delivered_to=None, created=False, expected=True, names=None
+            )
+        if not row.open or row.failing:
+            state = row.state if not row.open else "failing"
+            raise Conflict(
+                f"execution {execution_id} is {state}: nothing in it can wait for a signal any more"
+            )
+        waiting = await queue.lock_accepted_items(tx, execution_id, f"signal:{name}")
+        taker = waiting[0] if waiting else None
+        taken_by = taker.id if taker is not None else None
+        await signals.insert(tx, execution_id, name, data, actor=actor, key=key, now=now, taken_by=taken_by)
+        journal.log(
+            row.id, event(SignalReceived, data=SignalData(name=name, data=data, actor=actor, key=key))
+        )
+        ended = [EndedAttempt(taker, Outcome("succeeded", data), "ended")] if taker is not None else []
+        await settle(tx, core, journal, executions, ended)
+        names = _signal_names(await core.plans.one(tx, row.plan_id))
+    announce(core.hub, journal)
+    to = None if taker is None else Delivery(step=taker.step, item=taker.item_no)
+    return SignalAnswer(
+        id=execution_id,
+        signal=name,
+        delivered_to=to,
+        created=True,
+        expected=names is None or name in names,
+        names=names,
+    )
+
+
+def _signal_names(plan: Plan) -> list[str] | None:
+    """The signals that its steps wait for. None: a template says it, so it may be any."""
+    given = [
+        planned.step.spec.get("signal") for planned in plan.steps.values() if planned.step.type == "wait"
+    ]
+    names = sorted({name for name in given if name is not None})
+    return None if any("{{" in name for name in names) else names
+
+
+async def decide_approval(
+    core: Core,
+    execution_id: int,
+    step: str,
+    *,
+    approved: bool,
+    item: int | None,
+    actor: str,
+    reason: str | None,
+) -> ApprovalAnswer:
+    """A person's yes or no to a step that waits for it."""
+    async with core.transaction() as tx:
+        executions, now = await queue.lock_executions(tx, [execution_id])
+        if now is None:
+            raise no_execution(execution_id)
+        row, journal = executions[execution_id], Journal(now)
+        plan = await core.plans.one(tx, row.plan_id)
+        waiting = await _waiting_for_approval(tx, row, plan, step, item)
+        action = "approve" if approved else "reject"
+        data = OperatorData(action=action, actor=actor, reason=reason)
+        journal.log(row.id, event(OperatorAction, step, item=waiting.item_no, data=data))
+        outcome = _answer(approved=approved, actor=actor, reason=reason)
+        await settle(tx, core, journal, executions, [EndedAttempt(waiting, outcome, "ended")])
+    announce(core.hub, journal)
+    return ApprovalAnswer(id=execution_id, step=step, item=waiting.item_no, approved=approved)
+
+
+async def _waiting_for_approval(
+    tx: Connection, row: ExecutionRow, plan: Plan, step: str, item: int | None
+) -> ItemRow:
+    if step not in plan.steps:
+        raise NotFound(f"execution {row.id} has no step {step!r}{suggest(step, plan.steps)}")
+    definition = plan.steps[step].step
+    if definition.type != "wait":
+        raise Conflict(f"step {step} is {definition.type}: only a `wait` step asks for approval")
+    name = definition.spec.get("signal")
+    if name is not None:
+        raise Conflict(
+            f"step {step} waits for a signal, not for approval",
+            remedy=f"tenax signal {row.id} {name}",
+        )
+    found = await queue.lock_accepted_items(tx, row.id, "approval", step=step, item=item)
+    if not found:
+        where = f"item {item} of step {step}" if item is not None else f"step {step}"
+        raise Conflict(
+            f"{where} does not wait for approval now", remedy=f"`tenax show {row.id}` says how it stands"
+        )
+    if len(found) > 1:
+        numbers = ", ".join(str(one.item_no) for one in found[:20])
+        raise Conflict(
+            f"{len(found)} items of step {step} wait for approval: {numbers}", remedy="name one with `--item`"
+        )
+    return found[0]
+
+
+def _answer(*, approved: bool, actor: str, reason: str | None) -> Outcome:
+    if approved:
+        return Outcome("succeeded", {"approved": True, "by": actor, "reason": reason})
+    words = f"rejected by {actor}" + (f": {reason}" if reason else "")
+    return Outcome("failed", facts=Facts(failure_class="denied", reason="rejected", message=words))

@@ -1,0 +1,270 @@
+"""The leader watches over the fleet: the health of each worker, probes for those that may have recovered, a drain for those
+on which many items die. Judging is `policy.health`; here are its inputs, and what follows from its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from msgspec import UNSET
+
+from tenax.engine.context import Core
+from tenax.model.durations import format_duration
+from tenax.model.events import event
+from tenax.model.events.data import HealthChangedData, OperatorData, WorkerDrainedData
+from tenax.model.events.types import OperatorAction, WorkerDrained, WorkerHealthChanged
+from tenax.model.health import SERVER_ACTOR, HealthTerms
+from tenax.policy.dispatch.health import (
+    FAILURE_COLUMNS,
+    Column,
+    Seen,
+    Verdict,
+    columns,
+    judge_fleet,
+    may_be_spared,
+    may_probe,
+    streak_is_over,
+)
+from tenax.settings import Settings
+from tenax.store.connect import Connection
+from tenax.store.tables import workers
+from tenax.store.tables.workers import NewHealth, WorkerRow
+
+LABELS_KNOWN = 10
+"""Looks at the fleet between two at which labels work asks for."""
+_log = structlog.get_logger("tenax.fleet")
+
+
+def terms_of(settings: Settings) -> HealthTerms:
+    return HealthTerms(
+        unhealthy_silence=settings.unhealthy_silence or settings.lease,
+        degraded_failures=settings.degraded_failures,
+        unhealthy_failures=settings.unhealthy_failures,
+        degraded_depth=settings.degraded_depth,
+        unhealthy_depth=settings.unhealthy_depth,
+        degraded_rate=settings.degraded_rate,
+        unhealthy_rate=settings.unhealthy_rate,
+        window=settings.health_window,
+        min_runs=settings.health_min_runs,
+        probing=settings.probing,
+        probe_after=settings.probe_after,
+    )
+
+
+def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]] | None = None) -> Seen:
+    """A worker as it is judged. `asked`: the labels that work asks for; others keep nobody from being replaced."""
+    report = row.reported or {}
+    # A worker counts on for a while after it was resumed: it is heard once the server has seen a failure of its own.
+    told = report.get("consecutive_failures", 0) if row.report_is_news and row.streak else 0
+    # Of its failures the figures speak, under the floor. It calls itself unhealthy for other things only.
+    status = report.get("status")
+    if status == "degraded" and report.get("consecutive_failures", 0) >= terms.degraded_failures:
+        status = None
+    labels = row.labels if asked is None else {k: v for k, v in row.labels.items() if (k, v) in asked}
+    return Seen(
+        name=row.name,
+        runtimes=tuple(row.runtimes),
+        queues=tuple(row.queues),
+        labels=labels,
+        slots=row.slots,
+        state=row.state,
+        health=row.health,
+        heartbeat_age=max(0.0, row.heartbeat_age),
+        consecutive_failures=max(row.streak, told),
+        last_failure_age=row.last_failure_age,
+        queue_depth=max(row.depth, report.get("queue_depth", 0)),
+        runs=row.runs,
+        failures=row.failures,
+        reported_status=status,
+        recovering=_is_recovering(row, terms),
+        serves=row.serves,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The fleet at one moment, and the verdicts on it."""
+
+    rows: Sequence[WorkerRow]
+    fleet: Mapping[str, Seen]
+    verdicts: Mapping[str, Verdict]
+
+    def is_spared(self, row: WorkerRow) -> bool:
+        """Someone else is there for all that it can do."""
+        return may_be_spared(self.fleet[row.name], self.fleet.values(), self.verdicts)
+
+
+class Watch:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._asked: frozenset[tuple[str, str]] = frozenset()
+        self._looks = 0
+
+    async def look(self) -> int:
+        """Judges every worker that is here. Returns how many stand otherwise now."""
+        terms = terms_of(self._core.settings)
+        async with self._core.transaction() as tx:
+            lease = self._core.settings.lease
+            if await workers.is_fleet_sound(tx, terms.unhealthy_silence, lease, terms.window):
+                self._looks = 0
+                return 0
+            if self._looks % LABELS_KNOWN == 0:
+                self._asked = await workers.find_asked_labels(tx)
+            self._looks += 1
+            rows = await workers.load_workers(tx, terms.window, lease)
+            back = [row for row in rows if _has_come_back(row)]
+            if back:
+                await workers.clear_workers(tx, [row.name for row in back])
+            rows = [_recovered(row) if row in back else row for row in rows]
+            rows = await self._end_streaks(tx, rows)
+            fleet = {row.name: seen_of(row, terms, self._asked) for row in rows}
+            verdicts = judge_fleet(list(fleet.values()), terms)
+            seen = _Look(rows, fleet, verdicts)
+            changed = await self._write(tx, seen)
+            moved = await self._take_back(tx, seen) or await self._drain(tx, seen)
+        return changed + moved
+
+    async def _end_streaks(self, tx: Connection, rows: Sequence[WorkerRow]) -> list[WorkerRow]:
+        """Clears the streaks that are over, so that the counts end together with their verdicts. Returns the rows as they are then."""
+        terms = terms_of(self._core.settings)
+        over = [row.name for row in rows if streak_is_over(seen_of(row, terms), terms)]
+        if over:
+            await workers.end_streaks(tx, over)
+        return [replace(row, streak=0) if row.name in over else row for row in rows]
+
+    async def _write(self, tx: Connection, seen: _Look) -> int:
+        terms = terms_of(self._core.settings)
+        changes: list[NewHealth] = []
+        events: list[dict[str, Any]] = []
+        for row in seen.rows:
+            verdict = seen.verdicts[row.name]
+            if verdict.health == "healthy" and _is_plain(row):
+                continue
+            table = columns(seen.fleet[row.name], terms)
+            probe_at = _probe_at(row, verdict, table, terms)
+            since = row.recovering_since if seen.fleet[row.name].recovering else None
+            new = NewHealth(row.name, verdict.health, verdict.column, probe_at, since)
+            old = NewHealth(row.name, row.health, row.health_column, row.probe_at, row.recovering_since)
+            if new != old:
+                changes.append(new)
+            if verdict.health != row.health:
+                events.append(_changed(row, verdict, table, probe_at))
+        if changes:
+            await workers.change_health(tx, changes, events)
+        return len(changes)
+
+    async def _take_back(self, tx: Connection, seen: _Look) -> int:
+        """One that was drained here, and without which some work would have nobody now. One at a time, as below."""
+        for row in seen.rows:
+            verdict = seen.verdicts[row.name]
+            if row.state != "draining" or row.state_actor != SERVER_ACTOR:
+                continue
+            if verdict.health == "unhealthy" and verdict.column not in FAILURE_COLUMNS:
+                continue
+            if seen.is_spared(row):
+                continue
+            reason = "nobody else is left for all that it can do"
+            await workers.set_worker_state(tx, row.name, "active", reason=reason, actor=SERVER_ACTOR)
+            data = OperatorData(action="worker_resume", worker=row.name, actor=SERVER_ACTOR, reason=reason)
+            await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+            _log.warning("a worker that was drained gets work again", worker=row.name, reason=reason)
+            return 1
+        return 0
+
+    async def _drain(self, tx: Connection, seen: _Look) -> int:
+        """One at a time: the others are judged by what is left, at the next look."""
+        limit = self._core.settings.drain_after
+        for row in seen.rows:
+            if not limit or row.losses < limit or row.state != "active":
+                continue
+            if not seen.is_spared(row):
+                continue
+            within = format_duration(self._core.settings.health_window)
+            reason = f"it was lost {row.losses} times with work in its hands within {within}"
+            await workers.set_worker_state(tx, row.name, "draining", reason=reason, actor=SERVER_ACTOR)
+            data = WorkerDrainedData(worker=row.name, reason=reason, losses=row.losses)
+            await workers.log_fleet_events(tx, [event(WorkerDrained, data=data)])
+            _log.error("a worker on which many items died is drained", worker=row.name, losses=row.losses)
+            return 1
+        return 0
+
+
+def _is_plain(row: WorkerRow) -> bool:
+    """It is healthy, and nothing is left of what it was before."""
+    return (
+        row.health == "healthy"
+        and row.health_column is None
+        and row.probe_at is None
+        and row.recovering_since is None
+    )
+
+
+def _has_come_back(row: WorkerRow) -> bool:
+    """It was unhealthy by its failures, was given one item to see, and did it."""
+    return (
+        row.health == "unhealthy"
+        and row.health_column in FAILURE_COLUMNS
+        and row.probed_at is not None
+        and row.health_since is not None
+        and row.probed_at >= row.health_since
+        and row.last_success_at is not None
+        and row.last_success_at > row.probed_at
+    )
+
+
+def _recovered(row: WorkerRow) -> WorkerRow:
+    return replace(row, streak=0, runs=0, failures=0, losses=0, recovering_since=row.now)
+
+
+def _is_recovering(row: WorkerRow, terms: HealthTerms) -> bool:
+    """Until another success, or for as long as a probe would have waited, without a failure."""
+    since = row.recovering_since
+    if since is None or (row.last_success_at is not None and row.last_success_at > since):
+        return False
+    quiet = (row.now - since).total_seconds()
+    if row.last_failure_age is not None:
+        quiet = min(quiet, row.last_failure_age)
+    return quiet < terms.probe_after
+
+
+def _probe_at(
+    row: WorkerRow, verdict: Verdict, table: Sequence[Column], terms: HealthTerms
+) -> datetime | None:
+    """When it may be given one item. None: it has it already, or it is not its failures alone that stand against it."""
+    others = any(c.health == "unhealthy" and c.name not in FAILURE_COLUMNS for c in table)
+    if others or not may_probe(verdict.health, verdict.column, row.state, terms):
+        return None
+    after = row.now + timedelta(seconds=terms.probe_after)
+    if row.health != "unhealthy":
+        return after
+    return row.probe_at or (None if row.given_work else after)
+
+
+def _changed(
+    row: WorkerRow, verdict: Verdict, table: Sequence[Column], probe_at: datetime | None
+) -> dict[str, Any]:
+    data = HealthChangedData(
+        worker=row.name,
+        from_=row.health,
+        to=verdict.health,
+        column=verdict.column,
+        value=verdict.value,
+        threshold=verdict.threshold,
+        floored=verdict.floored,
+        columns={column.name: column.value for column in table},
+        probe_at=probe_at if probe_at is not None else UNSET,
+    )
+    said = {
+        "worker": row.name,
+        "from": row.health,
+        "to": verdict.health,
+        "column": verdict.column,
+        "value": verdict.value,
+    }
+    told = {name: value for name, value in said.items() if value is not None}
+    tell = _log.warning if verdict.health == "unhealthy" else _log.info
+    tell("the health of a worker changed", **told)
+    return event(WorkerHealthChanged, data=data)

@@ -1,0 +1,68 @@
+"""Heartbeats of many workers go to the database together: a fleet that waits for work costs next to nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tenax.engine.context import Core
+from tenax.engine.fleet.workers import heartbeat, heartbeats
+from tenax.engine.group_commit import GroupCommit
+from tenax.model.wire import Heartbeat, HeartbeatAnswer
+
+TURNS = 20
+"""Transactions in the time between two heartbeats of a worker. As many workers, and fewer, go on at once."""
+
+LONGEST = 0.5
+"""Seconds that a heartbeat waits for others at most: by as much a lease may last longer after the death of its worker."""
+
+
+class Heartbeats:
+    """Where there are many, they wait for each other a moment."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._together = GroupCommit[Heartbeat, HeartbeatAnswer | None](lambda beats: heartbeats(core, beats))
+        self._crowd = Crowd(core.settings.heartbeat)
+        self._seconds = min(LONGEST, core.settings.heartbeat / TURNS)
+        self._opening: asyncio.Event | None = None
+
+    async def __call__(self, beat: Heartbeat) -> HeartbeatAnswer:
+        await self._turn(beat)
+        [answer] = await self._together([beat])
+        return answer or await heartbeat(self._core, beat)
+
+    async def _turn(self, beat: Heartbeat) -> None:
+        """Those who wait go on in the order in which they came. One that leaves takes them along, and comes after them: it
+        may be one of them that said something else before."""
+        loop = asyncio.get_running_loop()
+        workers = self._crowd.count(beat.worker, loop.time())
+        if self._opening is None:
+            if beat.leaving or workers <= TURNS:
+                return
+            self._opening = asyncio.Event()
+            loop.call_later(self._seconds, self._open, self._opening)
+        elif beat.leaving:
+            loop.call_soon(self._open, self._opening)
+        await self._opening.wait()
+
+    def _open(self, opening: asyncio.Event) -> None:
+        opening.set()
+        if self._opening is opening:
+            self._opening = None
+
+
+class Crowd:
+    """How many workers are heard in so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._since = float("-inf")
+        self._names: set[str] = set()
+        self._before = 0
+
+    def count(self, name: str, now: float) -> int:
+        if now - self._since >= self._seconds:
+            self._before = len(self._names) if now - self._since < 2 * self._seconds else 0
+            self._since, self._names = now, set()
+        self._names.add(name)
+        return max(self._before, len(self._names))

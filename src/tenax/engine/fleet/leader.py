@@ -1,0 +1,43 @@
+"""One server of all looks after the fleet. It is the one that holds a lease on that: a server that is killed, cut off or
+stopped loses it within seconds, which a lock held by a connection would not promise."""
+
+from __future__ import annotations
+
+import uuid
+
+import structlog
+
+from tenax.engine.context import Core
+from tenax.store import service
+from tenax.store.tables import queue
+
+LEASE = 4.0
+"""Seconds; it is renewed every second."""
+_log = structlog.get_logger("tenax.leader")
+
+
+class Leadership:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._id = str(uuid.uuid4())
+        self.leads = False
+        self._asked = False
+
+    async def renew(self) -> bool:
+        """Whether this server leads, for the next seconds. The one that does says with it that a server is alive."""
+        settings = self._core.settings
+        async with self._core.transaction() as tx:
+            leads = await service.lead(tx, self._id, LEASE)
+            if leads:
+                await queue.beat_service(tx, settings.lease, settings.probe_after)
+        if leads != self.leads and self._asked:
+            _log.info("this server leads now" if leads else "this server leads no more")
+        self.leads, self._asked = leads, True
+        return leads
+
+    async def resign(self) -> None:
+        """In good order: another one need not wait."""
+        if self.leads:
+            self.leads = False
+            async with self._core.transaction() as tx:
+                await service.stop_leading(tx, self._id)

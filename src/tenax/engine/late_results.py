@@ -1,0 +1,142 @@
+"""Reports whose lease is not the current one: the same report again, or a late one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from tenax.engine.context import Core
+from tenax.engine.slices import LARGE, give_way_after
+from tenax.model.attempt.bounded import Said, digest_of, in_order, late_data
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.events import event
+from tenax.model.events.types import LateResult
+from tenax.model.json_text import decode, encode
+from tenax.model.wire import Report, ReportAnswer
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ItemRow
+from tenax.store.tables import queue
+from tenax.store.tables.log import Told, find_outcomes, is_log_longer
+
+MAX_LATE_RESULTS = 10
+"""`late_result` events per lease token. Further reports under it are answered, and not recorded."""
+Event = dict[str, Any]
+
+_STATUSES = {
+    "action_completed": "succeeded",
+    "action_polled": "succeeded",
+    "compensation_completed": "succeeded",
+    "action_accepted": "accepted",
+    "action_snoozed": "snoozed",
+    "action_not_completed": "not_completed",
+}
+"""The status that was reported, by the event that tells of it."""
+_REASONS = {"succeeded": ("until_limit", "template_error"), "snoozed": ("snooze_limit",)}
+"""Why an attempt that reported one of these statuses is told of as an error: what the server makes of it."""
+_WITH_FACTS = ("failed", "not_completed", "accepted")
+
+
+async def answer_late(
+    tx: Connection, core: Core, now: datetime, late: Sequence[Report], believed: Callable[[Outcome], Outcome]
+) -> dict[tuple[int, str], ReportAnswer]:
+    """Answers reports that no current lease fits. The same report again gets the first answer; any other is recorded as late.
+
+    `believed` removes from an outcome what only the server may say. Where the log is too long to be looked through, nobody can say
+    whether it is the same report again: it is recorded, and says so.
+    """
+    known = await find_outcomes(tx, [r.execution_id for r in late], [r.token for r in late])
+    executions, tokens = len({r.execution_id for r in late}), len({r.token for r in late})
+    live = {item.id: item for item in await queue.lock_items(tx, [r.item_id for r in late])}
+    journal = Journal(now)
+    answers: dict[tuple[int, str], ReportAnswer] = {}
+    for r in late:
+        said = await said_by(r.outcome, believed)
+        earlier = known.setdefault(r.token, [])
+        same = next((told for told in earlier if is_same(told.event, said)), None)
+        if same is not None:
+            answers[r.item_id, r.token] = _first_answer(same, r)
+            continue
+        answers[r.item_id, r.token] = ReportAnswer(r.item_id, "late")
+        if _is_worth_recording(r, earlier):
+            recorded = _late_result(r, said, live.get(r.item_id), core.settings.max_late_result)
+            if not earlier and await is_log_longer(tx, r.execution_id, executions, tokens):
+                recorded["data"]["unchecked"] = True
+            earlier.append(Told(recorded, [recorded]))
+            journal.log(r.execution_id, recorded)
+    if journal.events:
+        await journal.write(tx)
+    return answers
+
+
+def _is_worth_recording(late: Report, earlier: Sequence[Told]) -> bool:
+    """Returns False where enough is known of what was said under this token.
+
+    A callee's acceptance is no result: it is not recorded either, where the attempt had ended before it was reported.
+    """
+    if late.outcome.status == "accepted":
+        return False
+    return [told.event["type"] for told in earlier].count("late_result") < MAX_LATE_RESULTS
+
+
+async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> Said:
+    """Returns what an outcome says. A large one is worked through in pieces, with turns for others between them."""
+    said: dict[str, Any] = {"status": outcome.status}
+    if outcome.status == "succeeded" or outcome.result is not None:
+        said["result"] = outcome.result
+    if outcome.status in _WITH_FACTS:
+        facts = (believed(outcome) if believed is not None else outcome).facts or Facts()
+        said["failure"] = classify(facts, status=outcome.status).as_dict()
+    if outcome.after is not None:
+        said["after"] = outcome.after
+    stored: dict[str, Any] = decode(encode(said))
+    text = in_order(stored)
+    if len(text) <= LARGE:
+        return Said(stored, digest_of(text))
+    await give_way_after(len(text))
+    return Said(stored, await asyncio.to_thread(digest_of, text))  # which lets others compute meanwhile
+
+
+def is_same(recorded: Event, late: Said) -> bool:
+    """Returns whether this event records exactly what the report, or the callback, says."""
+    data, said = recorded.get("data", {}), late.body
+    if "digest" in data:
+        return bool(data["digest"] == late.digest)
+    status = said["status"]
+    kind = data.get("how", recorded["type"])  # of a compensation's error, `how` says what it was
+    known = data.get("status") if kind == "late_result" else _STATUSES.get(kind)
+    failure = data.get("failure") or {}
+    if known is None:  # an error
+        same = (
+            failure == said["failure"] if status in _WITH_FACTS else failure.get("reason") in _REASONS[status]
+        )
+    else:
+        same = known == status and (status not in ("failed", "not_completed") or failure == said["failure"])
+    if status != "snoozed":
+        same = same and data.get("result") == said.get("result")
+    return bool(same and data.get("after") == said.get("after"))
+
+
+def _first_answer(told: Told, again: Report) -> ReportAnswer:
+    """Reads the first answer from the events of its transition: late, accepted, or the verdict of the decision."""
+    first = told.event
+    if first["type"] == "late_result":
+        return ReportAnswer(again.item_id, "late")
+    same = [e for e in told.together if _attempt_of(e) == _attempt_of(first)]
+    decisions = [e["data"]["decision"] for e in same if e.get("data", {}).get("decision")]
+    return ReportAnswer(again.item_id, "applied", str(decisions[0]["verdict"]) if decisions else None)
+
+
+def _attempt_of(e: Event) -> tuple[Any, ...]:
+    return (e.get("step"), e.get("item"), e.get("attempt"))
+
+
+def _late_result(late: Report, said: Said, item: ItemRow | None, limit: int) -> Event:
+    data = late_data(said, limit)
+    if item is not None and item.compensates:
+        data["compensation"] = True
+    number = item.item_no if item is not None else late.item
+    return event(LateResult, late.step, item=number, attempt=late.attempt, token=late.token, data=data)

@@ -1,0 +1,45 @@
+"""Which workers have fallen silent. The request of a worker that was stopped, or cut off, is still parked here; whatever it
+were given would be lost, and cost an attempt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from tenax.engine.context import Core
+from tenax.store.tables.workers import find_silent_workers
+
+
+class Presence:
+    def __init__(self, core: Core, on_return: Callable[[], None]) -> None:
+        self._core = core
+        self._on_return = on_return
+        self._heard: dict[str, float] = {}
+        self._silent: frozenset[str] = frozenset()
+
+    @property
+    def patience(self) -> float:
+        """Beyond the next heartbeat, and before the lease runs out: by then its work must go to others."""
+        return (self._core.settings.heartbeat + self._core.settings.lease) / 2
+
+    def heard(self, worker: str) -> None:
+        self._heard[worker] = asyncio.get_running_loop().time()
+        if worker in self._silent:
+            self._silent -= {worker}
+            self._on_return()
+
+    def is_here(self, worker: str) -> bool:
+        """It was heard here of late: nobody need be asked about it."""
+        since = asyncio.get_running_loop().time() - self.patience
+        return self._heard.get(worker, since) > since
+
+    async def silent(self, workers: Iterable[str]) -> frozenset[str]:
+        """Asks the database only about those not heard here: their heartbeats may go to another server."""
+        unheard = [worker for worker in set(workers) if not self.is_here(worker)]
+        self._silent = frozenset()
+        if unheard:
+            async with self._core.transaction() as tx:
+                self._silent = frozenset(await find_silent_workers(tx, unheard, self.patience))
+            if len(self._heard) > 10 * len(unheard) + 1000:
+                self._heard = {worker: at for worker, at in self._heard.items() if self.is_here(worker)}
+        return self._silent

@@ -1,0 +1,159 @@
+"""Leased items become assignments: inputs are rendered as the attempt is leased, never earlier."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlencode
+
+import structlog
+
+from tenax.engine.context import Core
+from tenax.engine.graph.template_scope import step_scope
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.json_text import decode
+from tenax.model.wire import Assignment, Report
+from tenax.policy.expressions.compiler import EvaluationError
+from tenax.policy.expressions.meter import Budget, Meter
+from tenax.policy.plan import Plan
+from tenax.store.connect import Connection
+from tenax.store.rows import LeasedItem
+from tenax.store.tables.steps import StepKey
+
+_log = structlog.get_logger("tenax.assign")
+
+
+@dataclass(frozen=True, slots=True)
+class Assigning:
+    """All that a batch of leased items needs to be rendered, read in the transaction that leased them."""
+
+    secret: bytes
+    callback_base: str | None
+    plans: Mapping[int, Plan]
+    steps: Mapping[int, dict[str, Any]]
+    inputs: Mapping[int, dict[str, Any]]
+    budget: Budget
+    """What each rendering may spend."""
+
+    @classmethod
+    async def prepare(cls, tx: Connection, core: Core, items: Sequence[LeasedItem]) -> Assigning:
+        plans = await core.plans.load(tx, {item.plan_id for item in items})
+        keys: dict[StepKey, bool] = {}
+        readers: set[int] = set()
+        for item in items:
+            if item.plan_id not in plans:
+                continue
+            plan = plans[item.plan_id]
+            action = plan.action(item.step, compensates=item.compensates)
+            for name in action.reads:
+                keys[item.execution_id, name] = plan.steps[name].is_final
+            if action.reads_input:
+                readers.add(item.execution_id)
+        steps: dict[int, dict[str, Any]] = {}
+        for (execution_id, step), row in (
+            await core.results.load(tx, keys, core.settings.max_rendered) if keys else {}
+        ).items():
+            steps.setdefault(execution_id, {})[step] = step_scope(row)
+        inputs = await core.inputs.load(tx, readers) if readers else {}
+        return cls(core.secret, core.callback_base, plans, steps, inputs, core.rendering)
+
+    @classmethod
+    def at_hand(cls, core: Core, item: LeasedItem) -> Assigning | None:
+        """The same for the first attempt of a step that needs no other. None: something must be read."""
+        plan, inputs = core.plans.known(item.plan_id), core.inputs.recall(item.execution_id)
+        if plan is None or (inputs is None and plan.steps[item.step].reads_input):
+            return None
+        known = {item.execution_id: inputs or {}}
+        return cls(core.secret, core.callback_base, {item.plan_id: plan}, {}, known, core.rendering)
+
+    def make(self, item: LeasedItem) -> Assignment | Report:
+        """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""
+        try:
+            return self._assignment(item)
+        except EvaluationError as error:
+            return _unrendered(item, error)
+        except Exception as error:  # noqa: BLE001 -- it is leased already: whatever went wrong must end this attempt, and only it
+            _log.exception("a leased item cannot be made an assignment", item_id=item.id)
+            return _unrendered(item, error)
+
+    def _assignment(self, item: LeasedItem) -> Assignment:
+        plan = self.plans[item.plan_id]
+        action = plan.action(item.step, compensates=item.compensates)
+        template = action.specs[decode(item.vary)["entry"] if item.vary is not None else 0]
+        if template.is_static:
+            rendered = template.render({})
+        else:
+            rendered = template.render(self._scope(item), Meter(*self.budget))
+        key = receipt(self.secret, item.execution_id, item.id)
+        # By place: so many names would take three times as long, and there is one of these for each attempt.
+        return Assignment(
+            item.execution_id,
+            item.id,
+            item.attempt,
+            item.lease_token,
+            item.step,
+            action.step.type,
+            rendered.value,
+            item.timeout,
+            key,
+            plan.workflow.name,
+            item.max_attempts,
+            item.base_dir,
+            action.step.dependency,
+            rendered.secrets,
+            item.item_no,
+            self._callback(item, key) if "async" in action.step.spec else None,
+            item.compensates,
+            item.is_retry,
+        )
+
+    def _scope(self, item: LeasedItem) -> dict[str, Any]:
+        scope = {
+            "input": self.inputs.get(item.execution_id, {}),
+            "steps": self.steps.get(item.execution_id, {}),
+            "execution_id": item.execution_id,
+            "attempt": item.attempt,
+            "item": decode(item.element),
+            "index": item.item_no,
+        }
+        scope["result" if item.compensates else "previous"] = decode(item.previous)
+        return scope
+
+    def _callback(self, item: LeasedItem, key: str) -> str:
+        """Where the callee posts its outcome. The receipt in it is what lets it in."""
+        if self.callback_base is None:
+            raise NoCallback(
+                "an async step needs an address at which it can be called back, and nothing listens here: "
+                "run it with `tenax run` or a server (`tenax up`), or set `callback_url`"
+            )
+        query = {"step": item.step} | ({"item": item.item_no} if item.item_no is not None else {})
+        path = f"/v1/callbacks/{item.execution_id}/{item.id}/{item.attempt}/{key}"
+        return f"{self.callback_base.rstrip('/')}{path}?{urlencode(query)}"
+
+
+class NoCallback(EvaluationError):
+    """Nobody could call the server back."""
+
+
+def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
+    """The item's receipt token: the same over all its attempts, and not to be guessed."""
+    digest = _keyed(secret).copy()
+    digest.update(b"item %d %d" % (execution_id, item_id))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _keyed(secret: bytes) -> hashlib.blake2b:
+    """What has taken in the key need not do so again."""
+    return hashlib.blake2b(key=secret, digest_size=16)
+
+
+def _unrendered(item: LeasedItem, error: Exception) -> Report:
+    reason = "no_callback_url" if isinstance(error, NoCallback) else "template_error"
+    words = str(error) if isinstance(error, EvaluationError) else f"{type(error).__name__}: {error}"
+    facts = Facts(failure_class="invalid", reason=reason, message=words)
+    outcome = Outcome("failed", facts=facts)
+    return Report(item.execution_id, item.id, item.attempt, item.lease_token, outcome, item.step)

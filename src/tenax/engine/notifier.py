@@ -1,0 +1,191 @@
+"""Who must hear of a commit: the dispatcher, the timers, those who follow an execution; here and in other servers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple, NoReturn
+
+from tenax.engine.server_news import News, Reader
+from tenax.errors import Unreachable
+from tenax.model.changes import Loss, Run
+from tenax.store.connect import Database
+from tenax.store.journal import Journal
+from tenax.store.notify import listen, notify
+
+QUIET = 0.02
+"""Seconds between two notifications to the other servers at heavy load; at light load they go out at once."""
+IDLE_TALK = 0.1
+"""The same where there was nothing for them to do: only those hear it who follow an execution."""
+TALK_AFTER = 0.005
+"""Seconds for which such news wait at light load: what they tell of is on its way to a worker, and must not wait for them."""
+PAUSE = 0.5
+"""Seconds before something is tried again while the database is away."""
+
+
+class Settled(NamedTuple):
+    """What a commit says of workers."""
+
+    runs: Sequence[Run]
+    losses: Sequence[Loss] = ()
+    pardons: Sequence[int] = ()
+
+
+class Hub:
+    """Effects after commit. A message that is lost costs a sweep's time, never work: the database has it all."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._name = uuid.uuid4().hex
+        self._reader = Reader(self._name)
+        self._news = News()
+        self._unsent = asyncio.Event()
+        self._soon: asyncio.TimerHandle | None = None
+        self._followers: dict[int, set[asyncio.Event]] = {}
+        self._follow_all: set[asyncio.Event] = set()
+        self._on_ready: list[Callable[[], None]] = []
+        self._on_server_steps: list[Callable[[], None]] = []
+        self._on_messages: list[Callable[[], None]] = []
+        self.on_special: Callable[[], None] = lambda: None
+        self.on_fleet: Callable[[], None] = lambda: None
+        self.on_connected: Callable[[], None] = lambda: None
+        self.on_settled: Callable[[Settled], bool] = lambda _settled: False
+        self.on_handed_back: Callable[[str, Sequence[int]], None] = lambda _worker, _items: None
+        self.on_due: Callable[[float], None] = lambda _seconds: None
+
+    def when_ready(self, wake: Callable[[], None]) -> None:
+        """To be called whenever there may be something to lease."""
+        self._on_ready.append(wake)
+
+    def when_server_steps(self, wake: Callable[[], None]) -> None:
+        """To be called whenever the server may have a step of its own to start."""
+        self._on_server_steps.append(wake)
+
+    def when_messages(self, wake: Callable[[], None]) -> None:
+        """To be called whenever there may be something in the inbox."""
+        self._on_messages.append(wake)
+
+    def wake(self, *, server_steps: bool = True, messages: bool = True) -> None:
+        """A time has come, or a sweep: look for work, here. The other servers have clocks of their own."""
+        self._apply(News(ready=True, server_steps=server_steps, messages=messages), set())
+
+    def announce(
+        self,
+        *,
+        ready: bool = False,
+        special: bool = False,
+        fleet: bool = False,
+        server_steps: bool = False,
+        messages: bool = False,
+        due_in: float | None = None,
+        executions: Iterable[int] = (),
+    ) -> None:
+        fresh = News(ready, special, fleet, server_steps, messages, due_in, set(executions))
+        self._apply(fresh, fresh.executions)
+        self._news.add(fresh)
+        if fresh.urgent:
+            self._unsent.set()
+        elif fresh.executions and self._soon is None and not self._unsent.is_set():
+            self._soon = asyncio.get_running_loop().call_later(TALK_AFTER, self._unsent.set)
+
+    @contextlib.asynccontextmanager
+    async def following(self, execution_id: int) -> AsyncIterator[asyncio.Event]:
+        """An event that is set whenever something has happened to the execution."""
+        changed = asyncio.Event()
+        self._followers.setdefault(execution_id, set()).add(changed)
+        try:
+            yield changed
+        finally:
+            self._followers[execution_id].discard(changed)
+            if not self._followers[execution_id]:
+                del self._followers[execution_id]
+
+    @contextlib.asynccontextmanager
+    async def following_all(self) -> AsyncIterator[asyncio.Event]:
+        """The same for whatever happens to any execution."""
+        changed = asyncio.Event()
+        self._follow_all.add(changed)
+        try:
+            yield changed
+        finally:
+            self._follow_all.discard(changed)
+
+    async def send(self) -> None:
+        """Tells the other servers, in as few messages as can be."""
+        while True:
+            await self._unsent.wait()
+            urgent = self._news.urgent
+            with contextlib.suppress(Unreachable):
+                await self.flush()
+            await asyncio.sleep(QUIET if urgent else IDLE_TALK)
+
+    async def flush(self) -> None:
+        """Sends what is unsent now: for a command that ends before the loop would."""
+        if self._soon is not None:
+            self._soon.cancel()
+        elif not self._unsent.is_set():
+            return
+        self._soon = None
+        self._unsent.clear()
+        news, self._news = self._news, News()
+        await notify(self._database, news.as_text(self._name))
+
+    async def receive(self) -> None:
+        """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""
+        async for message in listen(self._database):
+            if message is None:
+                self.on_connected()
+                self._apply(News(True, True, True, True, True, 0.0), None)
+                continue
+            if (heard := self._reader.read(message)) is not None:
+                self._apply(heard.news, heard.executions)
+
+    def _apply(self, news: News, executions: set[int] | None) -> None:
+        """`executions` None: any may have changed."""
+        if news.special:
+            self.on_special()
+        if news.fleet:
+            self.on_fleet()
+        for wake in (
+            *(self._on_ready if news.ready else ()),
+            *(self._on_server_steps if news.server_steps else ()),
+            *(self._on_messages if news.messages else ()),
+        ):
+            wake()
+        if news.due_in is not None:
+            self.on_due(news.due_in)
+        for changed in self._follow_all if executions or executions is None else ():
+            changed.set()
+        if self._followers:
+            for execution_id, events in self._followers.items():
+                if executions is None or execution_id in executions:
+                    for changed in events:
+                        changed.set()
+
+
+async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> NoReturn:
+    """Works, for as long as there is something to do, each time it is woken; and again when the database is back."""
+    while True:
+        await wake.wait()
+        wake.clear()
+        try:
+            while await work():
+                pass
+        except Unreachable:
+            await asyncio.sleep(PAUSE)
+            wake.set()
+
+
+def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
+    """What everyone must hear of a journal that has been committed."""
+    made_room = hub.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
+    hub.announce(
+        ready=journal.ready or made_room or bool(journal.freed_limits),
+        special=journal.out_of_the_common,
+        server_steps=journal.server_ready,
+        messages=journal.messages,
+        due_in=min((*delays, *journal.queue_times), default=None),
+        executions=journal.events.keys(),
+    )

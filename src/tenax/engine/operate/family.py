@@ -1,0 +1,152 @@
+"""An execution and its descendants: cancelled, paused and resumed together, in one transaction."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from tenax.engine.context import Core, no_execution
+from tenax.engine.graph.end_execution import cancel_items
+from tenax.engine.notifier import announce
+from tenax.errors import Busy, Conflict
+from tenax.model.events import event
+from tenax.model.events.data import CancelledData, OperatorData
+from tenax.model.events.types import ExecutionCancelled, ExecutionPaused, ExecutionResumed, OperatorAction
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ExecutionRow
+from tenax.store.tables import queue
+from tenax.store.tables.executions import find_descendants
+
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """The head, and all that are still open, itself included; locked."""
+
+    core: Core
+    tx: Connection
+    journal: Journal
+    head: ExecutionRow
+    open: list[ExecutionRow]
+    actor: str
+    reason: str | None
+
+    def log(self, row: ExecutionRow, action: str) -> None:
+        """Who did it: once, with the head. The others say whose it was."""
+        because_of = self.head.id if row.id != self.head.id else UNSET
+        data = OperatorData(action=action, actor=self.actor, reason=self.reason, because_of=because_of)
+        self.journal.log(row.id, event(OperatorAction, data=data))
+
+
+async def cancel(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
+    """Ends it, and its children. What waits ends at once; leases are revoked. False: it is cancelled already."""
+    return await _together(core, execution_id, _cancel, actor, reason)
+
+
+async def cancel_if_open(core: Core, execution_id: int, *, actor: str, reason: str | None) -> None:
+    with contextlib.suppress(Conflict):
+        await cancel(core, execution_id, actor=actor, reason=reason)
+
+
+async def pause(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
+    """Decisions are made, nothing is leased; the same for its children. False: it is paused already."""
+    return await _together(core, execution_id, _pause, actor, reason)
+
+
+async def resume(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
+    """What a pause held back may be leased again. False: it was not paused."""
+    return await _together(core, execution_id, _resume, actor, reason)
+
+
+async def _together(
+    core: Core,
+    execution_id: int,
+    act: Callable[[_Family], Awaitable[bool]],
+    actor: str,
+    reason: str | None,
+) -> bool:
+    """Locks are taken in the order of the ids; where a child was just being started, that may clash, and is tried again."""
+    for left in reversed(range(TRIES)):
+        try:
+            async with core.transaction() as tx:
+                family = await _lock(core, tx, execution_id, actor, reason)
+                changed = await act(family)
+                await family.journal.write(tx)
+        except Busy:
+            if not left:
+                raise
+            continue
+        announce(core.hub, family.journal)
+        core.hub.announce(ready=True, server_steps=True)
+        return changed
+    raise AssertionError("unreachable")
+
+
+async def _lock(core: Core, tx: Connection, execution_id: int, actor: str, reason: str | None) -> _Family:
+    """A child is started under its parent's lock: once nobody new appears, all of them are held."""
+    rows: dict[int, ExecutionRow] = {}
+    while missing := [id_ for id_ in await find_descendants(tx, execution_id) if id_ not in rows]:
+        locked, now = await queue.lock_executions(tx, missing)
+        if now is None:
+            raise no_execution(execution_id)
+        rows |= locked
+    assert now is not None
+    is_open = [row for row in rows.values() if row.open]
+    return _Family(core, tx, Journal(now), rows[execution_id], is_open, actor, reason)
+
+
+async def _cancel(family: _Family) -> bool:
+    """What has ended stays as it is; but a child that a failed parent left running is cancelled through it."""
+    head = family.head
+    if not family.open:
+        if head.state == "cancelled":
+            return False
+        raise Conflict(f"execution {head.id} is {head.state}: there is nothing to cancel")
+    for row in family.open:
+        family.log(row, "cancel")
+    await cancel_items(family.tx, family.journal, [row.id for row in family.open], running_too=True)
+    message = family.reason or f"cancelled by {family.actor}"
+    failure = {"class": "cancelled", "reason": "cancelled_on_request", "message": message}
+    for row in family.open:
+        row.become("cancelled")
+        if row.compensation is not None:
+            row.compensation = "cancelled"
+        family.journal.execution(row, failure=failure)
+        family.journal.fans_over.append(row.id)
+        data = CancelledData(actor=family.actor, reason=family.reason)
+        family.journal.log(row.id, event(ExecutionCancelled, data=data))
+    return True
+
+
+async def _pause(family: _Family) -> bool:
+    head = family.head
+    if not head.open:
+        raise Conflict(f"execution {head.id} is {head.state}: there is nothing to pause")
+    running = [row for row in family.open if row.state == "running"]
+    await _switch(family, running, "paused")
+    return head in running
+
+
+async def _resume(family: _Family) -> bool:
+    head = family.head
+    if not head.open:
+        raise Conflict(f"execution {head.id} is {head.state}: there is nothing to resume")
+    paused = [row for row in family.open if row.state == "paused"]
+    await _switch(family, paused, "running")
+    return head in paused
+
+
+async def _switch(family: _Family, rows: list[ExecutionRow], state: str) -> None:
+    paused = state == "paused"
+    for row in rows:
+        family.log(row, "pause" if paused else "resume")
+        row.become(state)
+        family.journal.execution(row)
+        family.journal.log(row.id, event(ExecutionPaused if paused else ExecutionResumed))
+    plans = await family.core.plans.load(family.tx, {row.plan_id for row in rows})
+    await queue.pause_items(family.tx, [row.id for row in rows], plans, paused=paused)

@@ -1,0 +1,138 @@
+"""What people do to executions: retry now, retry anew. (Cancel, pause and resume: see `family`.)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import UNSET
+
+from tenax.engine.context import Core, no_execution
+from tenax.engine.graph.template_scope import know_inputs
+from tenax.engine.slices import Turns
+from tenax.engine.submit.submit import Start
+from tenax.errors import Conflict
+from tenax.model.changes import ItemAgain, StepRow
+from tenax.model.events import event
+from tenax.model.events.data import OperatorData, ReleasedRetryData, RescheduledData
+from tenax.model.events.types import OperatorAction, RetryReleased, RetryRescheduled
+from tenax.policy.graph import topological_order
+from tenax.policy.plan import Plan
+from tenax.policy.queued_action import queue_deadline
+from tenax.policy.transitions import check
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ExecutionRow
+from tenax.store.tables import executions, queue
+from tenax.store.tables.fan_outs import load_open_fans
+from tenax.store.tables.steps import ended_steps
+
+
+async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | None) -> list[str]:
+    """What waits for its next attempt starts at once. Returns the steps that were waiting."""
+    async with core.transaction() as tx:
+        row, now = await _locked(tx, execution_id)
+        items = [item for item in await queue.lock_open_items(tx, [row.id], running_too=False)
+                 if item.state in ("retrying", "held")]  # fmt: skip
+        if not items:
+            raise Conflict(
+                f"execution {execution_id} has no step that waits for a retry",
+                remedy="`tenax show` says what it is doing",
+            )
+        plan = await core.plans.one(tx, row.plan_id)
+        journal = Journal(now)
+        data = OperatorData(action="retry_now", actor=actor, reason=reason)
+        journal.log(row.id, event(OperatorAction, data=data))
+        turns = Turns()
+        for item in items:
+            if turns.over:
+                await turns.give_way()
+            compensation = True if item.compensates else UNSET
+            moved = RescheduledData(available_at=now, actor=actor, compensation=compensation)
+            if item.state == "held":
+                released = ReleasedRetryData(
+                    available_at=now, actor=actor, reason=reason, compensation=compensation
+                )
+                journal.log(
+                    row.id,
+                    event(RetryReleased, item.step, item=item.item_no, attempt=item.attempt, data=released),
+                )
+            journal.log(
+                row.id,
+                event(RetryRescheduled, item.step, item=item.item_no, attempt=item.attempt, data=moved),
+            )
+            check("item", item.state, "retrying")
+            step = plan.action(item.step, compensates=item.compensates).step
+            expires_at = queue_deadline(step, now)
+            journal.items_again.append(
+                ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, expires_at, item.attempt)
+            )
+        for fan in await load_open_fans(tx, [row.id]):
+            journal.fans[fan.execution_id, fan.step] = fan
+        await journal.write(tx)
+    core.hub.announce(ready=True, server_steps=True, executions=[execution_id])
+    return list(dict.fromkeys(item.step for item in items))
+
+
+async def retry_anew(
+    core: Core, execution_id: int, *, actor: str, reason: str | None, from_failed: bool
+) -> Start:
+    """A finished execution as a new one, linked to it; with `from_failed` the steps that succeeded stay done."""
+    async with core.transaction() as tx:
+        row, _ = await _locked(tx, execution_id)
+        if row.open:
+            raise Conflict(f"execution {execution_id} is {row.state}: only a finished one can be run anew")
+        if from_failed and row.state == "completed":
+            raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
+        plan = await core.plans.one(tx, row.plan_id)
+        await know_inputs(tx, [row])
+        ended = await ended_steps(tx, execution_id, core.settings.max_rendered if from_failed else 0)
+        done = await _kept(plan, ended, undone=row.compensation is not None)
+        large = next((step for step in done if step.left_out is not None), None) if from_failed else None
+        if large is not None:
+            raise Conflict(
+                f"step {large.step} has {sum((large.left_out or {}).values()):,} bytes of results, which is more than a new execution can"
+                " take over (`max_rendered`)",
+                remedy="run all of it anew, without `from_failed`",
+            )
+        return Start(
+            plan=plan,
+            plan_id=row.plan_id,
+            input=row.input or {},
+            base_dir=row.base_dir,
+            retry_of=execution_id,
+            original_execution=row.original_execution or execution_id,
+            operator=OperatorData(action="retry", actor=actor, reason=reason, from_failed=from_failed),
+            carried=tuple(done) if from_failed else (),
+        )
+
+
+async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
+    """What stays done, in the order of the graph: not what was compensated, and nothing that came after it."""
+    turns = Turns()
+    done = {s.step: s for s in ended if s.state in ("completed", "skipped")}
+    anew = set(plan.compensated) if undone else set()
+    kept: list[StepRow] = []
+    for name in topological_order(plan.workflow):
+        if turns.over:
+            await turns.give_way()
+        if name not in done or name in anew or anew.intersection(plan.steps[name].step.needs):
+            anew.add(name)
+        else:
+            kept.append(done[name])
+    return kept
+
+
+async def is_open(core: Core, execution_id: int) -> bool:
+    async with core.transaction() as tx:
+        row = await executions.get_execution(tx, execution_id)
+    if row is None:
+        raise no_execution(execution_id)
+    return row.open
+
+
+async def _locked(tx: Connection, execution_id: int) -> tuple[ExecutionRow, datetime]:
+    rows, now = await queue.lock_executions(tx, [execution_id])
+    if now is None:
+        raise no_execution(execution_id)
+    return rows[execution_id], now

@@ -1,0 +1,64 @@
+"""Queues, as people see them, and the limits that people set for them."""
+
+from __future__ import annotations
+
+import math
+
+from tenax.engine.context import Core
+from tenax.errors import UsageError
+from tenax.model.events import event
+from tenax.model.events.data import OperatorData
+from tenax.model.events.types import OperatorAction
+from tenax.model.names import name_fault
+from tenax.model.parse.findings import shorten
+from tenax.model.queue_limits import LEAST_RATE, MOST, usual_burst
+from tenax.model.views import LimitAnswer, Queue
+from tenax.store.tables import fleet, workers
+
+
+async def list_queues(core: Core) -> list[Queue]:
+    async with core.transaction() as tx:
+        return await fleet.list_queues(tx, core.settings.lease)
+
+
+async def limit_queue(
+    core: Core,
+    queue: str,
+    *,
+    concurrency: int | None,
+    rate: float | None,
+    burst: int | None,
+    actor: str,
+    reason: str | None,
+) -> LimitAnswer:
+    """Exactly these limits; None: no such one."""
+    _check(queue, concurrency, rate, burst)
+    if rate is not None and burst is None:
+        burst = usual_burst(rate)
+    async with core.transaction() as tx:
+        await fleet.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
+        data = OperatorData(
+            action="queue_limit",
+            queue=queue,
+            concurrency=concurrency,
+            rate=rate,
+            burst=burst,
+            actor=actor,
+            reason=reason,
+        )
+        await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
+    core.hub.announce(ready=True, fleet=True)
+    return LimitAnswer(queue=queue, concurrency=concurrency, rate=rate, burst=burst)
+
+
+def _check(queue: str, concurrency: int | None, rate: float | None, burst: int | None) -> None:
+    if (fault := name_fault(queue)) is not None:
+        raise UsageError(f"the queue {shorten(repr(queue))} {fault}")
+    if concurrency is not None and not 1 <= concurrency <= MOST:
+        raise UsageError(f"`concurrency` must be from 1 to {MOST}, not {concurrency}")
+    if rate is not None and not (math.isfinite(rate) and LEAST_RATE <= rate <= MOST):
+        raise UsageError(f"`rate` must be from one a day to {MOST} a second, not {rate:g} a second")
+    if burst is not None and rate is None:
+        raise UsageError("`burst` is how many of a `rate` may start at once: give a `rate` as well")
+    if burst is not None and not 1 <= burst <= MOST:
+        raise UsageError(f"`burst` must be from 1 to {MOST}, not {burst}")

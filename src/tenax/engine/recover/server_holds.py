@@ -1,0 +1,71 @@
+"""Holds that the server itself ends: what was held is decided on again. (A person's release is in `control`: it runs at once.)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from tenax.engine.context import Core
+from tenax.engine.graph.settle import settle
+from tenax.engine.isolate_failures import Found, SetAside
+from tenax.engine.notifier import announce
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.events import event
+from tenax.model.events.types import RetryReleased
+from tenax.model.execution_views import Event
+from tenax.model.health import SERVER_ACTOR
+from tenax.policy.outcome_events import EndedAttempt
+from tenax.store.journal import Journal
+from tenax.store.rows import ItemRow
+from tenax.store.tables import fleet, queue
+from tenax.store.tables.log import get_events
+
+
+class Holds:
+    """Finds holds that no longer have a reason. An item that cannot be decided on is reported and left for a while."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._broken = SetAside()
+
+    async def release(self) -> int:
+        """Releases what the setting `poison_after` would not hold any more. Returns how many items that were."""
+        async with self._core.transaction() as tx:
+            found = await fleet.find_releasable_items(tx, self._core.settings.poison_after, self._broken.ids)
+        return await self._broken.deal(found, self._decide, "a held work item cannot be decided on")
+
+    async def _decide(self, found: Sequence[Found]) -> int:
+        core = self._core
+        async with core.transaction() as tx:
+            executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+            if now is None:
+                return 0
+            items = await queue.lock_items(tx, [item_id for item_id, _ in found])
+            held = [item for item in items if item.state == "held"]
+            journal = Journal(now)
+            events = {id_: await get_events(tx, id_) for id_ in {item.execution_id for item in held}}
+            released = [_released(item, events[item.execution_id], journal) for item in held]
+            decisions = await settle(tx, core, journal, executions, released)
+        announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+        return len(held)
+
+
+def _released(item: ItemRow, events: Sequence[Event], journal: Journal) -> EndedAttempt:
+    """Logs the release. Returns the failure that the item was held for: no attempt has ended since."""
+    reason = "poison_after would not hold it any more"
+    data: dict[str, Any] = {"actor": SERVER_ACTOR, "reason": reason}
+    if item.compensates:
+        data["compensation"] = True
+    released = event(RetryReleased, item.step, item=item.item_no, attempt=item.attempt, data=data)
+    journal.log(item.execution_id, released)
+    own = [e.data for e in events if (e.step, e.item) == (item.step, item.item_no)]
+    failure: dict[str, Any] = next((data["failure"] for data in reversed(own) if data.get("failure")), {})
+    due = next((data["available_at"] for data in reversed(own) if data.get("available_at")), None)
+    due_in = (datetime.fromisoformat(due) - journal.now).total_seconds() if due is not None else 0.0
+    facts = Facts(
+        failure_class=failure.get("class", "worker_lost"),
+        reason=failure.get("reason"),
+        message=failure.get("message"),
+    )
+    return EndedAttempt(item, Outcome("failed", facts=facts), "released", due_in=max(due_in, 0.0))

@@ -1,0 +1,113 @@
+"""Finds stuck work: items that nobody is able to run, and items that wait at a limit under which there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import structlog
+from msgspec.structs import replace
+
+from tenax.engine.context import Core
+from tenax.engine.graph.settle import settle
+from tenax.engine.isolate_failures import Found, SetAside
+from tenax.engine.notifier import announce
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.durations import format_duration
+from tenax.model.execution_views import Event, HeldWork
+from tenax.policy.outcome_events import EndedAttempt
+from tenax.policy.plan import Plan
+from tenax.store import service
+from tenax.store.connect import Connection
+from tenax.store.journal import Journal
+from tenax.store.rows import ItemRow
+from tenax.store.tables import fleet, queue
+
+SEEK_EVERY = 10.0
+"""Seconds between two searches for what nobody is able to run, at most."""
+KEYS_AT_ONCE = 300
+"""Keys of limits that one look goes through; the next goes on from there."""
+DECIDES_HOLDS = ("retry_held", "compensation_retry")
+"""The events whose decision may be to hold."""
+_log = structlog.get_logger("tenax.nets")
+
+
+class Nets:
+    """What the leader looks after: it knows how far it has come."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._broken = SetAside()
+        self._sought_at: datetime | None = None
+        self._last_key = ""
+
+    async def give_up_unserved(self) -> int:
+        """Work that no live worker was able to run for `worker_wait`: a failure like any other, and decided on like one."""
+        wait, lease = self._core.settings.worker_wait, self._core.settings.lease
+        if wait is None:
+            return 0
+        async with self._core.transaction() as tx:
+            now = await service.now(tx)
+            since = (now - self._sought_at).total_seconds() if self._sought_at is not None else -1.0
+            if 0 <= since < _seek_every(wait):  # less than 0: the clock was set back
+                return 0
+            found = await fleet.find_unserved_items(tx, wait, lease, self._broken.ids)
+        if not found:
+            self._sought_at = now
+        return await self._broken.deal(
+            found, self._give_up, "a work item that nobody runs cannot be decided on"
+        )
+
+    async def _give_up(self, found: Sequence[Found]) -> int:
+        wait = self._core.settings.worker_wait
+        assert wait is not None
+        async with self._core.transaction() as tx:
+            executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+            if now is None:
+                return 0
+            journal = Journal(now)
+            items = await queue.lock_items(tx, [item_id for item_id, _ in found])
+            ready = [item for item in items if item.state in ("queued", "retrying")]
+            plans = await self._core.plans.load(tx, {item.plan_id for item in ready})
+            ended = [_unserved(item, plans[item.plan_id], wait) for item in ready]
+            decisions = await settle(tx, self._core, journal, executions, ended)
+        announce(self._core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+        return len(ready)
+
+    async def unblock_forgotten(self) -> int:
+        """Lets items go on that are blocked at a limit under which there is room. Returns how many that were."""
+        async with self._core.transaction() as tx:
+            unblocked, last = await fleet.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
+        self._last_key = last or ""
+        if unblocked:
+            self._core.hub.announce(ready=True, special=True)
+        return unblocked
+
+
+def _seek_every(wait: float) -> float:
+    """Seconds between two searches: where much is ready, each costs seconds."""
+    return max(min(SEEK_EVERY, wait / 4), 1.0)
+
+
+def _unserved(item: ItemRow, plan: Plan, wait: float) -> EndedAttempt:
+    item.attempt += 1
+    step = plan.action(item.step, compensates=item.compensates).step
+    asks = f"runtime {step.type}, queue {step.queue}"
+    if step.labels:
+        asks += f", labels {', '.join(f'{name}={value}' for name, value in sorted(step.labels.items()))}"
+    message = (
+        f"no live worker was able to run it for {format_duration(wait)} (worker_wait): it asks for {asks}"
+    )
+    facts = Facts(failure_class="worker_unavailable", reason="worker_wait_expired", message=message)
+    return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
+
+
+async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
+    """Returns the held work of an execution by step, with the rule and the reason of the last decision that held some."""
+    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
+    found: dict[str, HeldWork] = {}
+    for step, held in (await fleet.find_held_work(tx, execution_id)).items():
+        decision = last.get(step, {})
+        reason = decision.get("reason") or held.reason
+        found[step] = replace(held, rule=decision.get("rule"), reason=reason)
+    return found

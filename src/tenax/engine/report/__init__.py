@@ -1,0 +1,1 @@
+"""Takes what workers report of attempts, and the leases that they hand back."""

@@ -1,0 +1,22 @@
+"""A batch of reports in which a token may occur twice: each lease is ended by its first report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenax.engine.context import Core
+from tenax.engine.report.report import report
+from tenax.model.wire import Report, ReportAnswer
+
+
+async def report_in_turn(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
+    """Decides on the first report of each lease, and then looks at the others as reports that came later."""
+    if len({one.token for one in reports}) == len(reports):
+        return await report(core, reports)
+    first: dict[str, int] = {}
+    for n, one in enumerate(reports):
+        first.setdefault(one.token, n)
+    later = sorted(set(range(len(reports))) - set(first.values()))
+    answers = dict(zip(first.values(), await report(core, [reports[n] for n in first.values()]), strict=True))
+    answers |= zip(later, await report_in_turn(core, [reports[n] for n in later]), strict=True)
+    return [answers[n] for n in range(len(reports))]

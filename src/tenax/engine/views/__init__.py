@@ -1,0 +1,1 @@
+"""Shows executions, explains decisions and checks history. Writes nothing."""

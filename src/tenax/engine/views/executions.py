@@ -1,0 +1,358 @@
+"""What people see of executions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from msgspec import structs
+
+from tenax.engine.context import Core, no_execution
+from tenax.engine.recover.unserved_work import DECIDES_HOLDS, held_steps
+from tenax.engine.slices import Turns
+from tenax.engine.views.why_blocked import NOTHING, items_waiting_at, steps_waiting_at
+from tenax.errors import Conflict, NotFound
+from tenax.model.changes import StepRow
+from tenax.model.events import timestamp
+from tenax.model.execution_views import Child, Event, Execution, News, Parent, StandIn, Step, left_out
+from tenax.model.json_text import encode
+from tenax.model.parse.findings import suggest
+from tenax.model.state.execution import ExecutionState, apply, fold
+from tenax.model.state.fan_out import fan_out_status
+from tenax.model.views import ExecutionSummary, ItemInfo, Standing, Tree
+from tenax.policy.plan import Plan, PlannedStep
+from tenax.store.connect import Connection
+from tenax.store.tables import executions
+from tenax.store.tables.executions import Relative, StoredExecution
+from tenax.store.tables.fan_outs import ItemsOfFan, count_items, list_items
+from tenax.store.tables.log import find_log_place, get_events_page, get_new_events, get_step_level_events
+from tenax.store.tables.steps import load_within
+
+ITEMS_FOLDED = 1000
+"""Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
+SMALL = 1000
+"""Bytes of a result that is shown whatever else there is."""
+IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
+CHILDREN_SHOWN = 100
+NODES_SHOWN = 500
+
+
+async def get(core: Core, execution_id: int) -> Execution:
+    """One execution with its steps, folded from its events."""
+    most = core.settings.max_rendered
+    async with core.transaction() as tx:
+        row = await _known(tx, execution_id, most)
+        plan = await core.plans.one(tx, row.plan_id)
+        fans = await count_items(tx, execution_id) if not plan.single else {}
+        many = sum(fan.total for fan in fans.values()) > ITEMS_FOLDED
+        told = await _fold(tx, execution_id, plan, most, with_items=not many)
+        results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fans)], most)
+        children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
+        waiting_at = await steps_waiting_at(tx, core, execution_id) if row.open else {}
+        held = await held_steps(tx, execution_id, told.holds.values()) if row.open else {}
+    steps: dict[str, Step] = {}
+    family = _by_step(children)
+    turns = Turns()
+    for name, planned in plan.steps.items():
+        if turns.over:
+            await turns.give_way()
+        shown = told.state.steps[name].shown()
+        if (ended := results.get((execution_id, name))) is not None:
+            shown |= {"result": ended.result, "failures": ended.failures, **_left_out(ended)}
+        if many and name in fans:
+            shown |= _counted(fans[name], shown["status"], is_open=row.open)
+        if shown["max_attempts"] is None:
+            shown["max_attempts"] = planned.policy.policy.max_attempts
+        at = waiting_at.get(name, NOTHING)
+        steps[name] = Step(
+            **shown,
+            **_of_plan(plan, planned),
+            children=[_child(child) for child in family.get(name, ())],
+            unserved=at.unserved,
+            limited=at.limited,
+            held=held.get(name),
+        )
+    return Execution(
+        id=row.id,
+        status=row.state,
+        workflow=row.workflow,
+        version=row.version,
+        input=row.input or {},
+        result=row.result if row.result_size is None else left_out(row.result_size, IN_PARTS),
+        failure=row.failure,
+        key=row.submit_key,
+        retry_of=row.retry_of,
+        original_execution=row.original_execution,
+        parent=_parent(row),
+        compensation=executions.compensation_shown(row.compensation),
+        created_at=timestamp(row.created_at),
+        deadline_at=timestamp(row.deadline_at),
+        finished_at=timestamp(row.finished_at),
+        now=timestamp(row.now),
+        last_seq=told.last_seq,
+        steps=steps,
+    )
+
+
+def _in_tables(plan: Plan, fans: Mapping[str, ItemsOfFan]) -> list[str]:
+    """Finds the steps whose results are in the tables: what a fallback has lent to the step that failed is in no event of that step."""
+    small = [step for step, fan in fans.items() if fan.total <= ITEMS_FOLDED]
+    return small + [name for name, step in plan.steps.items() if not step.is_final and name not in fans]
+
+
+def _by_step(children: Sequence[Relative]) -> dict[str | None, list[Relative]]:
+    found: dict[str | None, list[Relative]] = {}
+    for child in children:
+        found.setdefault(child.parent_step, []).append(child)
+    return found
+
+
+def _left_out(step: StepRow) -> dict[str, Any]:
+    """Returns what is shown in the places of a step's values that are too large."""
+    where = f"the items have it: `tenax items {step.execution_id} {step.step}`, GET /v1/executions/{step.execution_id}/steps/{step.step}/items"
+    return {name: left_out(size, where) for name, size in (step.left_out or {}).items()}
+
+
+async def _known(tx: Connection, execution_id: int, most: int = 0) -> StoredExecution:
+    """Finds an execution. A result of more than `most` bytes is left out."""
+    row = await executions.get_execution(tx, execution_id, most)
+    if row is None:
+        raise no_execution(execution_id)
+    return row
+
+
+@dataclass(slots=True)
+class _Folded:
+    """What the events of an execution come to."""
+
+    state: ExecutionState
+    last_seq: int = 0
+    holds: dict[str | None, Event] = field(default_factory=dict)
+    """The last event of each step that decided to hold something."""
+
+    async def add(self, events: Iterable[Event], room: int | None = None) -> None:
+        """Adds events, of which the large results may have so many bytes together. None: they are known to be few."""
+        turns = Turns()
+        for event in events:
+            if turns.over:
+                await turns.give_way()
+            if room is not None and (size := len(encode(event.data.get("result")))) > SMALL:
+                if size <= room:
+                    room -= size
+                else:
+                    event.data["result"] = left_out(size)
+            apply(self.state, event)
+            self.last_seq = event.seq
+            if event.type in DECIDES_HOLDS:
+                self.holds[event.step] = event
+
+
+async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
+    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted.
+
+    Once `most` bytes have been read, so are further large results.
+    """
+    folded = _Folded(fold((), list(plan.steps)))
+    if not with_items:
+        await folded.add(await get_step_level_events(tx, execution_id, most))
+        return folded
+    place = await find_log_place(tx, execution_id)
+    before = 0
+    while True:
+        page, place = await get_events_page(tx, execution_id, place)
+        if not page:
+            return folded
+        await folded.add(page, None if place.size <= most else max(0, most - before))
+        before = place.size
+
+
+def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
+    step, stand_in = planned.step, planned.step.on_failure
+    return {
+        "for_each": planned.for_each is not None,
+        "type": step.type,
+        "needs": list(step.needs),
+        "goal": step.name in plan.goals,
+        "stand_in": None if stand_in is None else StandIn(action=stand_in.action, step=stand_in.step),
+    }
+
+
+def _child(row: Relative) -> Child:
+    assert row.parent_attempt is not None
+    return Child(id=row.id, status=row.state, item=row.parent_item_no, attempt=row.parent_attempt)
+
+
+def _counted(fan: ItemsOfFan, status: str, *, is_open: bool) -> dict[str, Any]:
+    """A fan-out too large to be folded from the events of its items: as its tables have it."""
+    counts = {name: fan.live.get(name, 0) for name in ("waiting", "queued", "accepted", "retrying", "held")}
+    counts["running"] = fan.live.get("leased", 0)
+    ended = {"succeeded": fan.ended - fan.failed, "failed": fan.failed}
+    left = fan.total - fan.ended - sum(counts.values())
+    over = fan.closed or not is_open
+    return {
+        "status": status if over else fan_out_status(counts) or status,
+        "items": {"total": fan.total, **counts, **ended, "cancelled": left if over else 0},
+    }
+
+
+def _parent(row: StoredExecution) -> Parent | None:
+    if row.parent_id is None:
+        return None
+    assert row.parent_step is not None
+    assert row.parent_attempt is not None
+    return Parent(
+        execution_id=row.parent_id,
+        step=row.parent_step,
+        item=row.parent_item_no,
+        attempt=row.parent_attempt,
+    )
+
+
+async def items(
+    core: Core,
+    execution_id: int,
+    step: str,
+    *,
+    states: Sequence[str] | None,
+    after: int,
+    limit: int,
+) -> list[ItemInfo]:
+    """Returns the items of a fan-out, live and ended."""
+    async with core.transaction() as tx:
+        row = await _known(tx, execution_id)
+        plan = await core.plans.one(tx, row.plan_id)
+        if step not in plan.steps:
+            raise NotFound(f"execution {execution_id} has no step {step!r}{suggest(step, plan.steps)}")
+        if plan.steps[step].for_each is None:
+            raise Conflict(f"step {step} has no `for_each`: it is one item, and `tenax show` has it all")
+        attempts = plan.steps[step].policy.policy.max_attempts
+        return await list_items(
+            tx, execution_id, step, states=states, after=after, limit=limit, max_attempts=attempts,
+            most=core.settings.max_rendered,
+        )  # fmt: skip
+
+
+async def tree(core: Core, execution_id: int) -> Tree:
+    """Returns an execution with its children and theirs, level by level, as many as can be looked through."""
+    async with core.transaction() as tx:
+        row = await _known(tx, execution_id)
+        children: dict[int | None, list[Relative]] = {}
+        totals: dict[int | None, int] = {}
+        level, left = [execution_id], NODES_SHOWN
+        while level and left > 0:
+            family = await executions.get_family(tx, level, min(CHILDREN_SHOWN, left))
+            totals |= {child.parent_id: child.n for child in family}
+            shown, left = family[:left], max(0, left - len(family))
+            for child in shown:
+                children.setdefault(child.parent_id, []).append(child)
+            level = [child.id for child in shown]
+    top = replace(row, parent_step=None, parent_item_no=None, parent_attempt=None)
+    return _tree(top, children, totals)
+
+
+def _tree(
+    row: Relative, children: Mapping[int | None, Sequence[Relative]], totals: Mapping[int | None, int]
+) -> Tree:
+    shown = [_tree(child, children, totals) for child in children.get(row.id, ())]
+    return Tree(
+        id=row.id,
+        workflow=row.workflow,
+        status=row.state,
+        step=row.parent_step,
+        item=row.parent_item_no,
+        attempt=row.parent_attempt,
+        failure=row.failure,
+        created_at=timestamp(row.created_at),
+        finished_at=timestamp(row.finished_at),
+        children=shown,
+        more=totals.get(row.id, 0) - len(shown),
+    )
+
+
+async def list_(
+    core: Core,
+    *,
+    states: Sequence[str] | None = None,
+    workflow: str | None = None,
+    since: datetime | None = None,
+    before: int | None = None,
+    limit: int = 50,
+    top: bool = False,
+    compensation: str | None = None,
+) -> list[ExecutionSummary]:
+    async with core.transaction() as tx:
+        found = await executions.list_executions(
+            tx,
+            states=states,
+            workflow=workflow,
+            since=since,
+            before=before,
+            limit=limit,
+            top=top,
+            compensation=compensation,
+        )
+        telling = [item for _, item in found if item is not None]
+        waiting_at = await items_waiting_at(tx, core, telling)
+    return [_standing(one, waiting_at.get(one.id, NOTHING)) for one, _ in found]
+
+
+def _standing(one: ExecutionSummary, at: Standing) -> ExecutionSummary:
+    if one.waiting is None:
+        return one
+    waiting = structs.replace(one.waiting, unserved=at.unserved, limited=at.limited)
+    return structs.replace(one, waiting=waiting)
+
+
+async def plan_id(core: Core, execution_id: int) -> int:
+    async with core.transaction() as tx:
+        return (await _known(tx, execution_id)).plan_id
+
+
+async def event_pages(core: Core, execution_id: int, *, after: int = 0) -> AsyncIterator[list[Event]]:
+    """Gives the events after a sequence number as they stand now, page by page: no more than one page is in memory.
+
+    No session is held between two pages, however slowly they are asked for.
+    """
+    async with core.transaction() as tx:
+        place = await find_log_place(tx, execution_id, after)
+        page, place = await get_events_page(tx, execution_id, place)
+        if not page:
+            await _known(tx, execution_id)
+    while page:
+        if wanted := [e for e in page if e.seq > after]:
+            yield wanted
+        async with core.transaction() as tx:
+            page, place = await get_events_page(tx, execution_id, place)
+
+
+async def events(core: Core, execution_id: int, *, after: int = 0) -> list[Event]:
+    """The events after a sequence number, as they stand now, all of them."""
+    return [e async for page in event_pages(core, execution_id, after=after) for e in page]
+
+
+async def news(core: Core, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
+    """The events since the cursor (all, without one), and the next cursor: who comes back with it misses nothing.
+
+    With `wait`, up to so many seconds until there is one.
+    """
+    async with core.hub.following(execution_id) as changed:
+        found = await _news(core, execution_id, cursor)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                while not found.events and wait > 0:
+                    await changed.wait()
+                    changed.clear()
+                    found = await _news(core, execution_id, found.cursor)
+    return found
+
+
+async def _news(core: Core, execution_id: int, cursor: str | None) -> News:
+    async with core.transaction() as tx:
+        found = await get_new_events(tx, execution_id, cursor)
+        if not found.events:
+            await _known(tx, execution_id)
+    return found

@@ -1,0 +1,96 @@
+"""Why attempts were retried, or not: the decisions of an execution in plain English."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from tenax.engine.context import Core
+from tenax.engine.slices import Turns
+from tenax.engine.views.executions import event_pages
+from tenax.errors import NotFound
+from tenax.model.execution_views import Event
+from tenax.model.views import Explanation
+from tenax.policy.retry.explain import explain_decision
+
+_SUCCESSES = ("action_completed", "compensation_completed")
+"""Of an attempt that had failed before, by its deadline, a success may come late: the failure is not its own."""
+
+
+async def explain(
+    core: Core,
+    execution_id: int,
+    *,
+    step: str | None = None,
+    attempt: int | None = None,
+    item: int | None = None,
+) -> list[Explanation]:
+    """Every decision on retries, in plain English; of one step, item or attempt where they are named."""
+    found: list[Event] = []
+    known: set[str] = set()
+    async for page in event_pages(core, execution_id):
+        known |= {e.step for e in page if e.step is not None}
+        found += [_without_results(e) for e in page if e.data.keys() & {"decision", "failure"}]
+    if step is not None and step not in known:
+        raise NotFound(
+            f"execution {execution_id} has no events of a step {step!r}; there are: {', '.join(sorted(known))}"
+        )
+    chosen = [
+        e for e in found
+        if "decision" in e.data
+        and (step is None or e.step == step)
+        and (attempt is None or e.attempt == attempt)
+        and (item is None or e.item == item)
+    ]  # fmt: skip
+    if (attempt is not None or item is not None) and not chosen:
+        which = [f"attempt {attempt}"] if attempt is not None else []
+        which += [f"item {item}"] if item is not None else []
+        which += [f"step {step}"] if step is not None else []
+        raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
+    failures = {_attempt_of(e): e.data["failure"] for e in reversed(found) if e.data.get("failure")}
+    explained: list[Explanation] = []
+    turns = Turns()
+    for e in chosen:
+        if turns.over:
+            await turns.give_way()
+        explained.append(_explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e))))
+    return explained
+
+
+def _without_results(e: Event) -> Event:
+    """Returns an event with what is explained of it: all results of a long history together would not fit into memory."""
+    return replace(e, data={name: e.data[name] for name in ("decision", "failure") if name in e.data})
+
+
+def _attempt_of(e: Event) -> tuple[Any, ...]:
+    return (e.step, e.item, e.attempt, e.type.startswith("compensation_"))
+
+
+def _explained(decided: Event, failure: dict[str, Any] | None) -> Explanation:
+    decision = decided.data["decision"]
+    return Explanation(
+        step=decided.step,
+        item=decided.item,
+        attempt=decided.attempt,
+        compensation=decided.type.startswith("compensation_"),
+        at=decided.at,
+        verdict=decision["verdict"],
+        rule=decision["rule"],
+        reason=decision.get("reason"),
+        failure=failure,
+        decision=decision,
+        text=_text(decided, decision, failure),
+    )
+
+
+def _text(decided: Event, decision: dict[str, Any], failure: dict[str, Any] | None) -> str:
+    name = decided.step or ""
+    if decided.item is not None:
+        name += f"[{decided.item}]"
+    if decided.type.startswith("compensation_"):
+        name += " (compensation)"
+    if "checks" not in decision:
+        return f"{name}: attempt {decided.attempt} succeeded at once; there was nothing to decide."
+    assert decided.attempt is not None, "a decision is on an attempt"
+    return explain_decision(decision, failure, step=name, attempt=decided.attempt)

@@ -1,0 +1,108 @@
+"""What work waits at: nobody is able to run it, as much runs as may, or it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenax.engine.context import Core
+from tenax.model.events import timestamp
+from tenax.model.queue_limits import rate_words
+from tenax.model.views import IdleWorker, Limited, Standing, Unserved
+from tenax.policy.dispatch.why_unserved import NAMED, LiveWorker, Want, why_unserved
+from tenax.store.connect import Connection
+from tenax.store.tables import fleet, workers
+from tenax.store.tables.ready_work import ReadyWork, ready_work_among, ready_work_of
+from tenax.store.tables.workers import WorkerRow
+
+NOTHING = Standing()
+
+
+async def steps_waiting_at(tx: Connection, core: Core, execution_id: int) -> dict[str, Standing]:
+    """Of each step of an execution that has ready work: what that waits at, if anything."""
+    found: dict[str, Standing] = {}
+    for work, standing in await _judged(tx, core, await ready_work_of(tx, execution_id)):
+        known = found.get(work.step, NOTHING)
+        found[work.step] = Standing(
+            unserved=known.unserved or standing.unserved, limited=known.limited or standing.limited
+        )
+    return found
+
+
+async def items_waiting_at(tx: Connection, core: Core, items: Sequence[int]) -> dict[int, Standing]:
+    """Of these work items, of which no execution has two, those that are ready: by execution."""
+    judged = await _judged(tx, core, await ready_work_among(tx, items) if items else [])
+    return {work.execution_id: standing for work, standing in judged}
+
+
+async def _judged(tx: Connection, core: Core, ready: Sequence[ReadyWork]) -> list[tuple[ReadyWork, Standing]]:
+    if not ready:
+        return []
+    lease = core.settings.lease
+    rows = await workers.load_workers(tx, core.settings.health_window, lease)
+    live = [row for row in rows if row.heartbeat_age < lease]
+    own = any(row.serves is not None for row in live)
+    lines = {id_: await fleet.find_line(tx, id_) for id_ in {work.execution_id for work in ready} if own}
+    judged: list[tuple[ReadyWork, Standing]] = []
+    for work in ready:
+        line = lines.get(work.execution_id, set())
+        here = [row for row in live if row.serves is None or row.serves in line]
+        judged.append((work, Standing(unserved=_unserved(work, here), limited=_limited(work))))
+    return judged
+
+
+def _unserved(work: ReadyWork, here: Sequence[WorkerRow]) -> Unserved | None:
+    want = Want(work.queue, work.runtime, work.labels)
+    why = why_unserved(want, [_server(row) for row in here])
+    if why is None:
+        return None
+    idle = [
+        IdleWorker(name=row.name, state=row.state, state_actor=row.state_actor, health=row.health)
+        for row in here
+        if why_unserved(want, [LiveWorker(*_able(row), "active", "healthy", own=row.serves is not None)])
+        is None
+    ]
+    return Unserved(
+        reason=why,
+        since=timestamp(work.since),
+        queue=work.queue,
+        labels=work.labels,
+        idle=idle[:NAMED],
+    )
+
+
+def _able(row: WorkerRow) -> tuple[str, tuple[str, ...], tuple[str, ...], dict[str, str]]:
+    return row.name, tuple(row.queues), tuple(row.runtimes), row.labels
+
+
+def _server(row: WorkerRow) -> LiveWorker:
+    return LiveWorker(*_able(row), row.state, row.health, own=row.serves is not None)
+
+
+def _limited(work: ReadyWork) -> Limited | None:
+    reason = _why_limited(work)
+    return None if reason is None else Limited(reason=reason, since=timestamp(work.since))
+
+
+def _why_limited(work: ReadyWork) -> str | None:
+    """The first limit that is reached, in plain words."""
+    if work.action is not None and _is_full(work.action_running, work.action_most):
+        name, _ = _read_limit(work.action)
+        return f"{work.action_running} of {work.action_most} of `{name}` run (concurrency)"
+    if work.key is not None and _is_full(work.key_running, work.key_most):
+        name, key = _read_limit(work.key)
+        return f"{work.key_running} of {work.key_most} of `{name}` with the key {key!r} run (concurrency)"
+    if _is_full(work.queue_running, work.queue_most):
+        return f"{work.queue_running} of {work.queue_most} of the queue {work.queue} run (tenax queues)"
+    if work.rate is not None and work.tokens is not None and work.tokens + 1e-9 < 1:
+        return f"the rate of the queue {work.queue}, {rate_words(work.rate)}, is used up (tenax queues)"
+    return None
+
+
+def _is_full(running: int | None, most: int | None) -> bool:
+    return running is not None and most is not None and running >= most
+
+
+def _read_limit(limit: str) -> tuple[str, str]:
+    """What people know it by, and the key: of `step:mails/send:acme` that is `send` and `acme`."""
+    _, name, *key = limit.split(":", 2)
+    return name.rpartition("/")[2], "".join(key)

@@ -1,0 +1,140 @@
+"""Bounds on what a worker or a callee says of an attempt: what is kept of its texts and data, and of a report that comes too late."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.json_text import encode, json_fault
+
+LONGEST_NAME = 200
+"""Characters of a reason, a dependency, and the name of an exception."""
+MOST_BASES = 50
+"""Base classes of an exception."""
+
+in_order = msgspec.json.Encoder(order="sorted").encode
+"""Encodes a value so that the same value is always the same text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLimits:
+    """How much of a report is kept."""
+
+    message: int
+    """Characters."""
+    evidence: int
+    """Characters of each other text, and of the data as JSON."""
+
+
+def bounded_outcome(outcome: Outcome, limits: ReportLimits) -> Outcome:
+    """Returns the outcome as it can be stored.
+
+    A success whose result JSON cannot hold exactly is a failure of the class `invalid`. The texts and the data of a failure are cut.
+    """
+    if outcome.result is not None and (fault := json_fault(outcome.result)) is not None:
+        message = f"the result cannot be stored: {fault}"
+        facts = Facts(failure_class="invalid", reason="invalid_result", message=message)
+        return Outcome("failed", facts=facts, usage=outcome.usage)
+    if outcome.facts is None or (facts := bounded_facts(outcome.facts, limits)) is outcome.facts:
+        return outcome
+    return replace(outcome, facts=facts)
+
+
+def bounded_facts(facts: Facts, limits: ReportLimits) -> Facts:
+    """Returns the facts with their texts and data cut. Returns the same facts if nothing is too long."""
+    if facts.data is None and facts.child is None and _are_short(facts, limits):
+        return facts
+    found = {
+        "message": _head(facts.message, limits.message),
+        "reason": _name(facts.reason),
+        "exception": _name(facts.exception),
+        "dependency": _name(facts.dependency),
+        "stderr_tail": _tail(facts.stderr_tail, limits.evidence),
+        "traceback": _tail(facts.traceback, limits.evidence),
+        "data": _data(facts.data, limits.evidence),
+        "child": _child(facts.child, limits.evidence),
+        "exception_bases": _bases(facts.exception_bases),
+    }
+    changed = {name: value for name, value in found.items() if value is not getattr(facts, name)}
+    return replace(facts, **changed) if changed else facts
+
+
+def _are_short(facts: Facts, limits: ReportLimits) -> bool:
+    """Returns whether no text is near its limit. That is so for nearly every report, and costs little to find out."""
+    names = len(facts.reason or "") + len(facts.exception or "") + len(facts.dependency or "")
+    texts = len(facts.stderr_tail or "") + len(facts.traceback or "")
+    return (
+        len(facts.message or "") <= limits.message
+        and names <= LONGEST_NAME
+        and texts <= limits.evidence
+        and sum(map(len, facts.exception_bases)) <= LONGEST_NAME
+        and len(facts.exception_bases) <= MOST_BASES
+    )
+
+
+def _head(text: str | None, limit: int) -> str | None:
+    if text is None or len(text) <= limit:
+        return text
+    return f"{text[:limit]} [{len(text) - limit} characters more were not kept]"
+
+
+def _tail(text: str | None, limit: int) -> str | None:
+    if text is None or len(text) <= limit:
+        return text
+    return f"[{len(text) - limit} characters before were not kept] {text[-limit:]}"
+
+
+def _name(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONGEST_NAME else text[:LONGEST_NAME]
+
+
+def _bases(bases: tuple[str, ...]) -> tuple[str, ...]:
+    if len(bases) <= MOST_BASES and all(len(base) <= LONGEST_NAME for base in bases):
+        return bases
+    return tuple(base[:LONGEST_NAME] for base in bases[:MOST_BASES])
+
+
+def _data(data: Any, limit: int) -> Any:
+    """Returns the data, or the beginning of its JSON if that is too long or cannot be stored exactly."""
+    if data is None:
+        return None
+    if json_fault(data) is not None:
+        return _head(json.dumps(data, default=str), limit)
+    text = encode(data)
+    return data if len(text) <= limit else _head(text, limit)
+
+
+def _child(child: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
+    return None if child is None or len(encode(child)) > limit else child
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a report or a callback says, in the form in which events store it: the status, and the result or the failure."""
+
+    body: dict[str, Any]
+    digest: str
+    """By which the same one is known again."""
+
+
+def digest_of(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def late_data(late: Said, limit: int) -> dict[str, Any]:
+    """Returns what is recorded of a late report: all of it with its digest, or its beginning if it is longer than the limit."""
+    said, digest = late.body, {"digest": late.digest}
+    text = encode({name: said[name] for name in ("result", "failure") if name in said})
+    if len(text) <= limit:
+        return {**said, **digest}
+    kept = {name: value for name, value in said.items() if name not in ("result", "failure")}
+    if failure := said.get("failure"):
+        message = _head(failure["message"], limit)
+        kept["failure"] = {"class": failure["class"], "reason": failure["reason"], "message": message}
+    return {**kept, **digest, "size": len(text), "head": text[:limit]}

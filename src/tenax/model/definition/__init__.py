@@ -1,0 +1,1 @@
+"""Says what a workflow is: its steps, its children, its inputs."""

@@ -1,0 +1,309 @@
+"""The inputs a workflow declares, each a JSON Schema; and the check of what an execution is given against them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+from tenax.errors import InvalidInput
+from tenax.model.definition.workflow import Input, Workflow
+from tenax.model.inputs.schema_cost import NotAtOnce, SchemaCost, cost_of, is_short, size_of, weight_of
+from tenax.model.inputs.schema_validator import validator_of
+from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
+from tenax.model.parse.fields import Fields, describe_mismatch
+from tenax.model.parse.findings import Path, format_path, shorten, suggest
+
+MOST_INPUTS = 500
+DEEPEST = 100
+"""Levels of lists and objects in an input."""
+_SCHEMAS_AT_ONCE = 200
+"""Values in all schemas of a definition that is read at once: each schema is checked against that of JSON Schema itself."""
+SCHEMA_MEMORY = 32_000_000
+"""Bytes of the schemas whose validators are kept in memory."""
+_VALIDATOR = 2_000
+"""Bytes of a validator besides its schema."""
+_VALUES_AT_ONCE = 10_000
+"""Values of all inputs of an execution, where they are checked at once."""
+
+# fmt: off
+_KEYWORDS = (
+    "type", "enum", "const", "required", "default", "description", "title", "examples", "format",
+    "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+    "maxLength", "items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems",
+    "minContains", "maxContains", "properties", "patternProperties", "additionalProperties",
+    "propertyNames", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas",
+    "unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+    "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
+    "$schema", "$ref", "$defs", "$comment",
+)
+# fmt: on
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_REFUSED_ANYWHERE = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor")
+_LONGEST_PROBLEM = 300
+_MOST_PROBLEMS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a definition may be."""
+
+    steps: int = 20_000
+    schema: int = 5_000
+    """Values in all schemas of its inputs."""
+    at_once: bool = False
+    """Only as long as that is short: where a schema may need more time, `NotAtOnce` is raised."""
+
+
+def read_inputs(fields: Fields, limits: Limits) -> dict[str, Input]:
+    """The workflow's `input`: a mapping of names to schemas."""
+    if len(fields.values) > MOST_INPUTS:
+        fields.findings.add(fields.path, f"more than {MOST_INPUTS} inputs: pass one mapping instead")
+        return {}
+    values = cost_of(fields.values).values
+    if values > limits.schema:
+        message = (
+            f"{values:,} values in the schemas of the inputs; {limits.schema:,} are allowed (`max_schema`)"
+        )
+        fields.findings.add(fields.path, message)
+        return {}
+    if limits.at_once and values > _SCHEMAS_AT_ONCE:
+        raise NotAtOnce
+    inputs: dict[str, Input] = {}
+    for name in fields.values:
+        if limits.at_once:
+            _stay_short(fields.values[name])
+        declared = _read_input(name, fields)
+        if declared is not None:
+            inputs[name] = declared
+    return inputs
+
+
+def _stay_short(schema: Any) -> None:
+    """Raises NotAtOnce unless the checks of a schema and of its default are short."""
+    default = size_of(schema.get("default")) if isinstance(schema, dict) else size_of(schema)
+    if default is None or not is_short(cost_of(schema), default):
+        raise NotAtOnce
+
+
+def _read_input(name: str, fields: Fields) -> Input | None:
+    value = fields.values[name]
+    if not isinstance(value, dict):
+        example = f"{{type: {value}}}" if isinstance(value, str) and value.isalpha() else "{type: string}"
+        fields.report(name, f"an input is a JSON Schema such as {shorten(example)}")
+        return None
+    own = Fields(value, (*fields.path, name), fields.findings)
+    found = len(fields.findings)
+    own.refuse_unknown(_KEYWORDS, within="in an input's schema")
+    # JSON Schema's own `required` is a list of property names; the input's is a boolean.
+    required = own.flag("required", default=False) if not isinstance(value.get("required"), list) else False
+    schema = {
+        key: part for key, part in value.items() if key != "default" and not (key == "required" and required)
+    }
+    if value.get("required") is False:
+        del schema["required"]
+    if required and "default" in value:
+        own.report(
+            "required", "an input with a `default` is never missing: leave out `required` or `default`"
+        )
+    if len(fields.findings) == found:
+        _check_schema(own, schema)
+    if "default" not in value:
+        return Input(schema, required=required)
+    if len(fields.findings) == found:
+        for path, problem in _problems(schema, value["default"]):
+            own.report("default", f"does not fit the input's own schema: {problem}", *path)
+    return Input(schema, has_default=True, default=value["default"])
+
+
+def _check_schema(fields: Fields, schema: dict[str, Any]) -> None:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    references = list(_walk_references(schema, ()))
+    for path, message in references:
+        fields.findings.add((*fields.path, *path), message)
+    if references:
+        return
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (OverflowError, RecursionError):
+        message = "not valid JSON Schema: a `pattern` counts or nests too far"
+        fields.findings.add(fields.path, message)
+        return
+    except SchemaError as error:
+        fields.findings.add(
+            (*fields.path, *error.absolute_path), f"not valid JSON Schema: {_brief(error.message)}"
+        )
+        return
+    if unusable := _try_out(schema):
+        fields.findings.add(fields.path, unusable)
+
+
+def _try_out(schema: dict[str, Any]) -> str | None:
+    """A `$ref` that leads nowhere, or in a circle, shows only when the schema is used."""
+    return next((problem for _, problem in _problems(schema, None) if problem.startswith("its schema")), None)
+
+
+def _walk_references(schema: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Whatever could make a validator look beyond the schema itself: nothing is ever fetched."""
+    if isinstance(schema, list):
+        for index, element in enumerate(schema):
+            yield from _walk_references(element, (*path, index))
+    if not isinstance(schema, dict):
+        return
+    for key, value in schema.items():
+        if key in _REFUSED_ANYWHERE:
+            yield (*path, key), f"`{key}` is not allowed in an input's schema"
+        elif key == "$ref" and isinstance(value, str) and not value.startswith("#"):
+            yield (*path, key), "`$ref` must stay within the schema: it begins with #"
+        yield from _walk_references(value, (*path, key))
+
+
+def check_input(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What an execution starts with: the given inputs, checked, and defaults for the others."""
+    problems = [
+        f"{shorten(name)}: there is no such input{suggest(name, list(workflow.inputs))}"
+        if workflow.inputs
+        else f"{shorten(name)}: the workflow declares no inputs"
+        for name in given
+        if name not in workflow.inputs
+    ]
+    for name, declared in workflow.inputs.items():
+        if name in given:
+            problems += [
+                format_path((name, *path)) + f": {text}" for path, text in _problems_of(declared, given[name])
+            ]
+        elif declared.required:
+            problems.append(f"{name}: required, but not given")
+    if problems:
+        shown = problems[:_MOST_PROBLEMS]
+        if len(problems) > len(shown):
+            shown.append("and more")
+        raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  " + "\n  ".join(shown))
+    return fill_in(workflow, given)
+
+
+def fill_in(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given inputs, which were checked, and defaults for the others."""
+    return {
+        name: given.get(name, declared.default)
+        for name, declared in workflow.inputs.items()
+        if name in given or declared.has_default
+    }
+
+
+def is_checked_shortly(workflow: Workflow, given: Mapping[str, Any]) -> bool:
+    """Whether `check_input` is provably short. If not, it may take any time."""
+    values = 0
+    for name, value in given.items():
+        size = size_of(value)
+        if size is None:
+            return False
+        values += size.values
+        declared = workflow.inputs.get(name)
+        if (
+            declared is not None
+            and declared.schema
+            and not is_short(_VALIDATORS.of(declared.schema).cost, size)
+        ):
+            return False
+    return values <= _VALUES_AT_ONCE
+
+
+def _problems_of(declared: Input, value: Any) -> list[tuple[Path, str]]:
+    unstorable = next(_walk_unstorable(value), None)
+    return [unstorable] if unstorable is not None else _problems(declared.schema, value)
+
+
+def _walk_unstorable(value: Any) -> Iterator[tuple[Path, str]]:
+    """What JSON or PostgreSQL cannot hold. With its own stack: a given value may be nested as deep as it likes."""
+    pending: list[tuple[Path, Any]] = [((), value)]
+    while pending:
+        path, part = pending.pop()
+        if len(path) > DEEPEST:
+            yield path[:3], f"nested deeper than {DEEPEST} levels"
+        elif isinstance(part, dict):
+            pending.extend(((*path, str(key)), below) for key, below in part.items())
+            pending.extend((path, key) for key in part)
+        elif isinstance(part, list):
+            pending.extend(((*path, index), below) for index, below in enumerate(part))
+        elif isinstance(part, float) and not math.isfinite(part):
+            yield path, f"{part} is not a finite number"
+        elif isinstance(part, int) and not SMALLEST_INTEGER <= part <= LARGEST_INTEGER:
+            yield path, "an integer beyond 64 bits (from -2^63 to 2^64-1): send it as a text"
+        elif isinstance(part, str) and ("\0" in part or not _is_unicode(part)):
+            yield path, "a character that cannot be stored as text (U+0000, or half of a surrogate pair)"
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or _SURROGATE.search(text) is None
+
+
+def _problems(schema: Mapping[str, Any], value: Any) -> list[tuple[Path, str]]:
+    """Where and how `value` does not fit `schema`."""
+    if not schema:
+        return []
+    from referencing.exceptions import Unresolvable
+
+    validator = _VALIDATORS.of(schema).validator
+    try:
+        errors = list(islice(validator.iter_errors(value), _MOST_PROBLEMS + 1))
+    except RecursionError:
+        return [((), "its schema refers to itself without end (`$ref`)")]
+    except Unresolvable:
+        return [((), "its schema has a `$ref` that leads nowhere")]
+    except (MemoryError, SystemError):  # the process aside has no more memory
+        raise
+    except Exception:  # noqa: BLE001 -- what stands in an `enum` or a `description` was never checked to be a schema
+        return [((), "its schema has a `$ref` that leads to what is no schema")]
+    return [
+        (tuple(error.absolute_path), _explain(error.validator, error.validator_value, error))
+        for error in errors
+    ]
+
+
+def _explain(keyword: object, wanted: Any, error: Any) -> str:
+    if keyword == "type":
+        wanted_types = " or ".join(wanted) if isinstance(wanted, list) else str(wanted)
+        written = json.dumps(error.instance) if not isinstance(error.instance, list | dict) else None
+        return describe_mismatch(wanted_types, error.instance, written)
+    return _brief(str(error.message))
+
+
+def _brief(message: str) -> str:
+    return shorten(message, _LONGEST_PROBLEM)
+
+
+class _Compiled(NamedTuple):
+    schema: Mapping[str, Any]
+    """Kept, so that no other has its identity."""
+    cost: SchemaCost
+    validator: Any
+    weight: int
+
+
+class _Validators:
+    """Validators by the identity of their schemas: a workflow in memory is submitted many times. The oldest go first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[int, _Compiled] = {}
+        self.weight = 0
+
+    def of(self, schema: Mapping[str, Any]) -> _Compiled:
+        found = self._kept.get(id(schema))
+        if found is not None:
+            return found
+        weight = _VALIDATOR + weight_of(schema)
+        while self._kept and self.weight + weight > self._most:
+            self.weight -= self._kept.pop(next(iter(self._kept))).weight
+        made = self._kept[id(schema)] = _Compiled(schema, cost_of(schema), validator_of(schema), weight)
+        self.weight += weight
+        return made
+
+
+_VALIDATORS = _Validators(SCHEMA_MEMORY)

@@ -1,0 +1,1 @@
+"""Reads workflow files, with the place and a remedy for each mistake."""

@@ -1,0 +1,138 @@
+"""Everything wrong with one file, collected so that its author sees it all at once, each with its place."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tenax.errors import Finding, InvalidDefinition
+
+if TYPE_CHECKING:
+    from tenax.model.parse.yaml_source import Source
+
+Path = tuple[str | int, ...]
+
+MOST_FINDINGS = 100
+"""Beyond this a file is not read further: nobody reads on, and a hostile file must not cost more."""
+
+NOT_YET = "is not supported by this version of Tenax yet"
+
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_NEAR = 0.6
+_LONGEST_GUESSED = 60
+_MOST_GUESSED = 500
+_MOST_LISTED = 20
+_LONGEST_MESSAGE = 600
+
+
+def format_path(path: Path) -> str:
+    """A key path as people read it: `workflow[0].retry.max_attempts`."""
+    parts: list[str] = []
+    for key in path:
+        if isinstance(key, int):
+            parts.append(f"[{key}]")
+        elif _PLAIN_KEY.fullmatch(key):
+            parts.append(f".{shorten(key)}" if parts else shorten(key))
+        else:
+            parts.append(f'["{shorten(key)}"]')
+    return "".join(parts)
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """A user's own text within a message: on one line, never long."""
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[: limit + 1])
+    return line if len(text) <= limit else line[:limit] + "..."
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant. Bounded: names come from the file, and there may be thousands."""
+    if len(name) > _LONGEST_GUESSED:
+        return None
+    candidates: list[str] = []
+    for candidate in known:
+        if candidate.lower() == name.lower():
+            return candidate
+        # What differs more than that in length alone cannot be near.
+        short, long = sorted((len(candidate), len(name)))
+        if 2 * short >= _NEAR * (short + long) and len(candidates) < _MOST_GUESSED:
+            candidates.append(candidate)
+    return next(iter(difflib.get_close_matches(name, candidates, n=1, cutoff=_NEAR)), None)
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """How a message about an unknown name ends: with the nearest one, or else with those there are."""
+    meant = nearest(name, known)
+    if meant is not None:
+        return f"; did you mean `{meant}`?"
+    if 0 < len(known) <= _MOST_LISTED:
+        return f" (there are: {', '.join(known)})"
+    return ""
+
+
+def suggest_or_list(name: str, known: Iterable[str]) -> str:
+    """The same where nobody knows the names by heart: all of them, if none is near."""
+    names = list(known)
+    meant = nearest(name, names)
+    return f"; did you mean `{meant}`?" if meant is not None else f"; known are {', '.join(names)}"
+
+
+def name_kind(value: Any) -> str:
+    """What a value of the file is, in the words of its author."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def more_to_come(file: str | None) -> Finding:
+    return Finding(f"these are the first {MOST_FINDINGS} errors; there may be more", file=file)
+
+
+class Findings:
+    """The findings of one source. Places are looked up by key path."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._found: list[Finding] = list(source.findings)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, path: Path, message: str) -> None:
+        """Report `message` at `path`, unless the value there was already reported as unreadable."""
+        place = self.source.place(path)
+        if place is None:
+            return
+        line, column = place
+        self._found.append(
+            Finding(
+                shorten(message, _LONGEST_MESSAGE),
+                path=format_path(path),
+                file=self.source.filename,
+                line=line,
+                column=column,
+            )
+        )
+        if len(self._found) >= MOST_FINDINGS:
+            self.refuse()
+
+    def refuse(self) -> None:
+        """Raise what was found, in the order of the file; return quietly where there is nothing."""
+        if not self._found:
+            return
+        ordered = sorted(self._found, key=lambda finding: (finding.line or 0, finding.column or 0))
+        if len(ordered) >= MOST_FINDINGS:
+            ordered = ordered[:MOST_FINDINGS]
+            ordered.append(more_to_come(self.source.filename))
+        raise InvalidDefinition(ordered)

@@ -1,0 +1,300 @@
+"""Plans a claim: what the server asks the database next, and how many slots each kind of ready item gets.
+
+A claim leases ready items to the lease requests that wait. The *short claim* does it by one statement, which takes a list of
+shares (`pick_ready_items.sql`). It can serve unrestricted items of one priority, and one fan-out beside them. Everything else
+needs the *full claim* (`engine/full_claim.py`).
+
+Between claims a server keeps one `ClaimState`. Within a short claim `next_query` says what to ask next; `after_look`,
+`after_pick` and `after_claim` take in the answers. Nothing here knows a database or a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from typing import NamedTuple
+
+from tenax.policy.dispatch.fair_turns import Turns, fan_out_turns, since_fan_out_after
+
+MAX_CLAIM_SIZE = 500
+"""Items per claim."""
+SNAPSHOT_SECONDS = 0.1
+"""A queue snapshot is used for so long while there is more work than slots."""
+MIN_EXPECTED = 8
+"""A claim asks for at least so many items at first. With fewer it would often have to ask twice."""
+
+Level = tuple[str, int]
+"""A queue and a priority."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSnapshot:
+    """What is ready at one priority of a queue. Times are the seconds that the oldest item has been ready."""
+
+    queue: str
+    priority: int
+    new_waited: float | None
+    """Of new unrestricted items; None if there are none."""
+    retry_waited: float | None
+    """Of unrestricted items that are to be retried; None if there are none."""
+    first_lane: int | None
+    """The lowest lane of restricted items; 0: some belong to no fan-out; None: there are no restricted items."""
+    last_lane: int | None
+    first_lane_waited: float | None
+    """Negative if nothing of the first lane is due yet."""
+
+    @property
+    def key(self) -> Level:
+        return self.queue, self.priority
+
+    @property
+    def waited(self) -> float:
+        """Of unrestricted items; negative if there are none."""
+        return max(_waited(self.new_waited), _waited(self.retry_waited))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSnapshot:
+    """What was ready in some queues when they were last read."""
+
+    queues: frozenset[str] = frozenset()
+    at: float = float("-inf")
+    levels: tuple[LevelSnapshot, ...] = ()
+    """Only those at which there is something."""
+
+    @property
+    def unrestricted(self) -> list[LevelSnapshot]:
+        """The levels with unrestricted items, the longest waiting first."""
+        return sorted((level for level in self.levels if level.waited >= 0), key=lambda level: -level.waited)
+
+    @property
+    def restricted(self) -> list[LevelSnapshot]:
+        return [level for level in self.levels if level.first_lane is not None]
+
+    @property
+    def is_simple(self) -> bool:
+        """There are only unrestricted items, of one priority: they are served by age."""
+        return len({level.priority for level in self.levels}) <= 1 and not self.restricted
+
+    @property
+    def fan_out(self) -> LevelSnapshot | None:
+        """The level of the only fan-out that is ready.
+
+        Beside it there is nothing restricted, and unrestricted items only if they have its priority and have not waited
+        longer: then the two take turns, whatever their age.
+        """
+        if len(self.restricted) != 1:
+            return None
+        [own], others = self.restricted, self.unrestricted
+        if not own.first_lane or own.first_lane != own.last_lane:
+            return None
+        if others and (
+            any(level.priority != own.priority for level in others)
+            or others[0].waited > _waited(own.first_lane_waited)
+        ):
+            return None
+        return own
+
+
+class Share(NamedTuple):
+    """A row of `pick_ready_items.sql`: up to `most` items of a level, without the first `skip`."""
+
+    queue: str
+    priority: int
+    state: str
+    """'queued' or 'retrying'; of a fan-out both are picked, and this is empty."""
+    lane: int
+    """The fan-out; 0: unrestricted items."""
+    skip: int
+    most: int
+
+
+class Known(Enum):
+    """What a server knows of the queues when a claim begins."""
+
+    NOTHING = auto()
+    """A claim has to read them first."""
+    SNAPSHOT = auto()
+    """They were as the snapshot says, a moment ago."""
+    DRAINED = auto()
+    """The last claim left nothing that is ready. What comes next is probably like what there was in the last snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimState:
+    """All that a server remembers from one claim to the next."""
+
+    known: Known = Known.NOTHING
+    snapshot: QueueSnapshot = QueueSnapshot()
+    """The last one in which something was ready."""
+    expected: int = MIN_EXPECTED
+    """Items that the next claim asks for at first: twice as many as the last one leased. Where little is ready, hundreds of free
+    slots cost nothing then."""
+    filled: bool = False
+    """The last claim filled all slots: there is more work than slots, most likely."""
+    turns: Turns = field(default_factory=Turns)
+    in_vain: frozenset[Hashable] = frozenset()
+    """What was asked for in the last round, if that round found nothing. The same request need not be tried before there is news."""
+
+    def fresh_snapshot(self, queues: frozenset[str], now: float) -> QueueSnapshot | None:
+        """Returns the snapshot if it is new enough and covers these queues."""
+        is_fresh = self.known is Known.SNAPSHOT and now - self.snapshot.at < SNAPSHOT_SECONDS
+        return self.snapshot if is_fresh and self.snapshot.queues >= queues else None
+
+
+class Source(Enum):
+    """Where a claim has its snapshot from."""
+
+    NONE = auto()
+    GUESS = auto()
+    """The queues were drained: the claim assumes that what has come since is like what there was before."""
+    MEMORY = auto()
+    READ = auto()
+
+
+class Query(Enum):
+    """What a claim does next, apart from picking items."""
+
+    LOOK = auto()
+    """Read the queue snapshot."""
+    FULL_CLAIM = auto()
+    """Nothing is leased yet, and the short claim cannot serve what is ready."""
+    END = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One statement that leases items to the next `slots` slots."""
+
+    shares: Sequence[Share]
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim under way."""
+
+    queues: frozenset[str]
+    slots: int
+    source: Source = Source.NONE
+    snapshot: QueueSnapshot = QueueSnapshot()
+    taken: int = 0
+    was_filled: bool | None = None
+    """The last pick by this snapshot leased as much as it asked for; None: there was no such pick yet."""
+
+
+def begin_claim(state: ClaimState, queues: frozenset[str], slots: int, now: float) -> Claim:
+    if state.snapshot.is_simple and state.known is Known.DRAINED and state.snapshot.queues >= queues:
+        return Claim(queues, slots, Source.GUESS, state.snapshot)
+    fresh = state.fresh_snapshot(queues, now)
+    if fresh is not None and fresh.is_simple:
+        return Claim(queues, slots, Source.MEMORY, fresh)
+    return Claim(queues, slots)
+
+
+def next_query(state: ClaimState, claim: Claim) -> Pick | Query:
+    """Says what a short claim does next.
+
+    It first picks as many items as are expected, and then for the rest of the slots. Before it leaves a slot empty, it reads
+    the queues, unless it goes by a guess: then it answers with what it found, and the next claim reads them.
+    """
+    left = claim.slots - claim.taken
+    if left <= 0:
+        return Query.END
+    if claim.source is Source.NONE:
+        return Query.LOOK
+    if claim.was_filled is None:
+        return _first_pick(state, claim, left)
+    if claim.was_filled:
+        return _pick(state, claim, left)
+    if claim.source is Source.MEMORY or (claim.source is Source.GUESS and not claim.taken):
+        return Query.LOOK
+    if claim.snapshot.restricted and not claim.taken:
+        return Query.FULL_CLAIM
+    return Query.END
+
+
+def _first_pick(state: ClaimState, claim: Claim, left: int) -> Pick | Query:
+    if not claim.snapshot.levels:
+        return Query.END
+    if not claim.snapshot.is_simple and claim.snapshot.fan_out is None:
+        return Query.END if claim.taken else Query.FULL_CLAIM
+    return _pick(state, claim, min(left, state.expected))
+
+
+def _pick(state: ClaimState, claim: Claim, slots: int) -> Pick:
+    if claim.source is Source.GUESS:
+        shares = _unrestricted_shares(claim.snapshot, slots, slots)
+    else:
+        shares = plan_shares(claim.snapshot, slots, state.turns)
+    return Pick([share for share in shares if share.most], slots)
+
+
+def plan_shares(snapshot: QueueSnapshot, slots: int, turns: Turns) -> list[Share]:
+    """Divides the slots: one of eight to the fan-out, half of the rest to new items and half to retries.
+
+    What one kind leaves of its part goes to the others.
+    """
+    own = snapshot.fan_out
+    if own is None:
+        return _unrestricted_shares(snapshot, slots, (slots + turns.odd_slot) // 2)
+    of_fan_out = (own.queue, own.priority, "", own.first_lane or 0)
+    if not snapshot.unrestricted:
+        return [Share(*of_fan_out, 0, slots)]
+    its_turns = fan_out_turns(slots, turns.since_fan_out)
+    half = (slots - its_turns + turns.odd_slot) // 2
+    others = _unrestricted_shares(snapshot, slots, half)
+    return [Share(*of_fan_out, 0, its_turns), *others, Share(*of_fan_out, its_turns, slots)]
+
+
+def _unrestricted_shares(snapshot: QueueSnapshot, slots: int, half: int) -> list[Share]:
+    """Lets the kind that has waited less begin, with `half` of the slots: else it would have to wait for all of the other."""
+    shares: list[Share] = []
+    rest: list[Share] = []
+    for level in snapshot.unrestricted:
+        is_new_first = _waited(level.new_waited) < _waited(level.retry_waited)
+        first, second = ("queued", "retrying") if is_new_first else ("retrying", "queued")
+        shares += [Share(*level.key, first, 0, 0, half), Share(*level.key, second, 0, 0, slots)]
+        if half < slots and level.new_waited is not None and level.retry_waited is not None:
+            rest.append(Share(*level.key, first, 0, half, slots))
+    return shares + rest
+
+
+def after_look(state: ClaimState, claim: Claim, snapshot: QueueSnapshot) -> tuple[ClaimState, Claim]:
+    if snapshot.levels:
+        state = replace(state, known=Known.SNAPSHOT, snapshot=snapshot)
+    else:
+        state = replace(state, known=Known.DRAINED)
+    return state, replace(claim, source=Source.READ, snapshot=snapshot, was_filled=None)
+
+
+def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]) -> tuple[ClaimState, Claim]:
+    """Counts what a pick has leased, each item by its lane."""
+    turns = replace(state.turns, odd_slot=1 - state.turns.odd_slot)
+    known = state.known
+    fan_out = claim.snapshot.fan_out
+    if fan_out is not None and lanes:
+        theirs = sum(1 for lane in lanes if lane)
+        turns = replace(
+            turns,
+            since_fan_out=since_fan_out_after(turns.since_fan_out, len(lanes) - theirs, theirs),
+            last_lane=(fan_out.first_lane or 0) if theirs else turns.last_lane,
+        )
+        known = Known.NOTHING  # what comes meanwhile must not wait until the fan-out is done
+    elif claim.source is Source.GUESS:
+        known = Known.NOTHING
+    state = replace(state, known=known, turns=turns)
+    return state, replace(claim, taken=claim.taken + len(lanes), was_filled=len(lanes) >= pick.slots)
+
+
+def after_claim(state: ClaimState, claim: Claim) -> ClaimState:
+    """Says what is known once a claim, short or full, has ended. News that came meanwhile stay news."""
+    filled, known = claim.taken >= claim.slots, state.known
+    if not filled and known is not Known.NOTHING:
+        known = Known.DRAINED if claim.source is Source.READ else Known.NOTHING
+    return replace(state, known=known, filled=filled, expected=max(MIN_EXPECTED, 2 * claim.taken))
+
+
+def _waited(seconds: float | None) -> float:
+    return -1.0 if seconds is None else seconds

@@ -1,0 +1,242 @@
+"""The second look at a definition: its conditions, its templates and the policies they resolve to.
+
+`tenax.model.parse.parse` reads the file but cannot know what an expression means; this adds what it finds to the same list, so
+that the author of a file sees everything at once, each with its line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tenax.model.definition.vary import read_override
+from tenax.model.definition.workflow import Step, Workflow
+from tenax.model.parse.findings import Findings, Path
+from tenax.model.parse.parse import Draft, Limits, draft_workflow
+from tenax.model.policy import Patch, Policy
+from tenax.policy.expressions.compiler import ExpressionError, compile_expression
+from tenax.policy.expressions.conditions import compile_condition, strip_braces
+from tenax.policy.expressions.templates import SHELL_TEXT, UNTIL_VARIABLES
+from tenax.policy.expressions.visible_names import (
+    OUTPUTS,
+    Place,
+    Reach,
+    Say,
+    compensation_of,
+    concurrency_key_of,
+    keys_of,
+    once_in,
+)
+from tenax.policy.retry.resolve import PolicyError, resolve_policy
+
+MOST_EXPRESSIONS = 50_000
+"""In one definition: each is compiled, so a file of nothing else must not hold the server up."""
+
+
+MOST_EXPRESSIONS_OF_STEP = 2_000
+"""In one step: they are compiled together whenever its plan is loaded."""
+_DEFAULT_LIMITS = Limits()
+
+
+def load_workflow(
+    text: str | bytes,
+    *,
+    filename: str | None = None,
+    server_retry: Patch | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
+) -> Workflow:
+    """A definition, checked as a whole. InvalidDefinition carries every finding of the file."""
+    draft = draft_workflow(text, filename=filename, limits=limits)
+    _Check(draft, server_retry).run()
+    return draft.accept()
+
+
+class _Check:
+    """One pass over a draft."""
+
+    def __init__(self, draft: Draft, server_retry: Patch | None) -> None:
+        self._workflow = draft.workflow
+        self._findings = draft.findings
+        self._paths = draft.paths
+        self._server_retry = server_retry
+        self._sound = not len(draft.findings)
+        self._said: set[tuple[Path, str]] = set()
+        self._expressions = 0
+        declared = draft.findings.source.data.get("input")
+        # As declared, not as accepted: an input with a wrong schema is not unknown as well.
+        inputs: list[str] = list(declared) if isinstance(declared, dict) else []
+        self._reach = Reach(draft.workflow, inputs, self._say, linked=draft.linked)
+
+    def run(self) -> None:
+        self._check_unread_conditions(("defaults", "retry"), self._workflow.retry)
+        for step, path in zip(self._workflow.steps, self._paths, strict=True):
+            self._check_step(step, path)
+        self._check_texts(self._workflow.outputs, OUTPUTS, ("outputs",))
+
+    def _check_step(self, step: Step, path: Path) -> None:
+        before = self._expressions
+        self._check_parts(step, path)
+        if self._expressions - before > MOST_EXPRESSIONS_OF_STEP:
+            self._say(path, f"more than {MOST_EXPRESSIONS_OF_STEP:,} templates and conditions in one step")
+
+    def _check_parts(self, step: Step, path: Path) -> None:
+        self._check_action(step, keys_of(step), path)
+        if step.compensate is not None:
+            self._check_action(step.compensate, compensation_of(step), (*path, "compensate"))
+        if step.when is not None:
+            self._spend((*path, "when"), 1)
+            self._reach.check_expression(step.when, once_in(step, "when"), (*path, "when"))
+        if step.until is not None:
+            self._check_until(step.until.condition, (*path, "until"))
+        self._check_for_each(step, path)
+        self._check_concurrency(step, path)
+        if step.on_failure is not None and step.on_failure.action == "value":
+            place = once_in(step, "on_failure", own=True)
+            self._check_texts(step.on_failure.value, place, (*path, "on_failure", "value"))
+
+    def _check_action(self, action: Step, place: Place, path: Path) -> None:
+        """What a step or a compensation does, and its policy."""
+        policy = self._check_policy(action, path)
+        if policy is not None:
+            self._check_vary(action, policy, place, path)
+        self._check_texts(action.spec, place, path, shell_at=SHELL_TEXT.get(action.type))
+        given = action.spec.get("input") if action.type == "workflow" else None
+        if isinstance(given, str):
+            self._reach.check_whole(given, "a mapping of inputs", place, (*path, "input"))
+        if action.dependency is not None:
+            self._refuse_template(action.dependency, (*path, "dependency"))
+
+    def _check_for_each(self, step: Step, path: Path) -> None:
+        place, below = once_in(step, "for_each"), (*path, "for_each")
+        self._check_texts(step.for_each, place, below)
+        if isinstance(step.for_each, str):
+            self._reach.check_whole(step.for_each, "a list", place, below)
+
+    def _check_concurrency(self, step: Step, path: Path) -> None:
+        if step.concurrency is not None and step.concurrency.key is not None:
+            key, below = step.concurrency.key, (*path, "concurrency", "key")
+            self._spend(below, key.count("{{"))
+            self._reach.check_key(key, concurrency_key_of(step), below)
+
+    def _check_until(self, condition: str, path: Path) -> None:
+        self._spend(path, 1)
+        nested = isinstance(self._findings.source.value(path), dict)
+        try:
+            compile_expression(strip_braces(condition), variables=UNTIL_VARIABLES)
+        except ExpressionError as error:
+            self._say((*path, "condition") if nested else path, str(error))
+
+    def _check_texts(
+        self, value: Any, place: Place, path: Path, *, shell_at: tuple[str] | None = None
+    ) -> None:
+        shell = None if shell_at is None else (*path, *shell_at)
+        for below, text in _texts(value, path):
+            self._spend(below, text.count("{{"))
+            self._reach.check_template(text, place, below, shell=below == shell)
+
+    def _say(self, path: Path, message: str) -> None:
+        """Once: what many steps inherit from `defaults` is one mistake."""
+        if (path, message) not in self._said:
+            self._said.add((path, message))
+            self._findings.add(path, message)
+
+    def _spend(self, path: Path, count: int) -> None:
+        before, self._expressions = self._expressions, self._expressions + count
+        if self._expressions > MOST_EXPRESSIONS >= before:
+            self._say(path, f"more than {MOST_EXPRESSIONS:,} templates and conditions in one definition")
+        if self._expressions > MOST_EXPRESSIONS:
+            self._findings.refuse()
+
+    def _check_policy(self, action: Step, path: Path) -> Policy | None:
+        levels = [action.retry, self._workflow.retry, self._server_retry]
+        if isinstance(action.retry, dict):
+            self._spend((*path, "retry"), 1 + len(action.retry.get("rules", ())))
+        self._check_unread_conditions((*path, "retry"), action.retry)
+        try:
+            return resolve_policy(levels)
+        except PolicyError as error:
+            for below, message in error.findings:
+                self._say(self._origin(action, path, below), message)
+            return None
+
+    def _check_vary(self, action: Step, policy: Policy, place: Place, path: Path) -> None:
+        """Entries of the action itself were read with it; those that it inherits meet its keys only here."""
+        inherited = not (isinstance(action.retry, dict) and "vary" in action.retry)
+        for index, text in enumerate(policy.vary):
+            origin = self._origin(action, path, ("vary", index))
+            override = json.loads(text)
+            if inherited and self._sound:
+                self._check_inherited(action, override, origin)
+            self._check_texts(override, place, origin, shell_at=SHELL_TEXT.get(action.type))
+
+    def _check_inherited(self, action: Step, override: dict[str, Any], path: Path) -> None:
+        findings = _Told(self._findings, self._say)
+        read = read_override(action.type, action.spec, override, path, findings)
+        if not findings.told and read != override:
+            self._say(path, f"above the steps an entry is taken as it stands: write it as {json.dumps(read)}")
+
+    def _check_unread_conditions(self, path: Path, patch: Patch | None) -> None:
+        """The conditions of a policy that has other mistakes and was therefore not taken over."""
+        given = self._findings.source.value(path)
+        if patch is not None or not isinstance(given, dict):
+            return
+        rules = given.get("rules")
+        listed = enumerate(rules) if isinstance(rules, list) else ()
+        conditions = [
+            *(((name,), given.get(name)) for name in ("retry_when", "stop_when")),
+            *(
+                (("rules", index, "when"), rule.get("when"))
+                for index, rule in listed
+                if isinstance(rule, dict)
+            ),
+        ]
+        for below, text in conditions:
+            if isinstance(text, str) and text.strip():
+                self._check_condition(text, (*path, *below))
+
+    def _check_condition(self, text: str, path: Path) -> None:
+        self._spend(path, 1)
+        try:
+            compile_condition(text)
+        except ExpressionError as error:
+            self._say(path, str(error))
+
+    def _origin(self, action: Step, path: Path, below: Path) -> Path:
+        """Where a part of the resolved policy was written: in the step, or in the defaults."""
+        for level, place in ((action.retry, (*path, "retry")), (self._workflow.retry, ("defaults", "retry"))):
+            if isinstance(level, dict) and below[0] in level:
+                return (*place, *below)
+            if isinstance(level, dict) and below[0] == "max_delay" and "initial_delay" in level:
+                return (*place, "initial_delay")
+        return path
+
+    def _refuse_template(self, text: str, path: Path) -> None:
+        if "{{" in text:
+            self._say(path, "a template cannot stand here: the value must be known before the step is queued")
+
+
+class _Told(Findings):
+    """Findings about what a step inherits: each is told once, with the way out."""
+
+    def __init__(self, findings: Findings, say: Say) -> None:
+        super().__init__(findings.source)
+        self._tell = say
+        self.told = False
+
+    def add(self, path: Path, message: str) -> None:
+        self.told = True
+        self._tell(path, f"{message}; a step without it says `retry: {{vary: []}}`")
+
+
+def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every text with a template in it. The nesting is bounded: the file was."""
+    if isinstance(value, str):
+        if "{{" in value or "{%" in value or "{#" in value:
+            yield path, value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _texts(part, (*path, key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _texts(part, (*path, index))

@@ -1,0 +1,112 @@
+"""Conditions of a retry policy: `retry_when`, `stop_when` and a rule's `when`. Lenient: a missing value is None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from tenax.model.attempt.outcome import Failure, Outcome
+from tenax.policy.expressions.compiler import TEXT_LENGTH, Expression, ExpressionError, compile_expression
+from tenax.policy.expressions.meter import Meter
+from tenax.policy.expressions.values import truth
+from tenax.policy.retry.named_failures import exception_of
+
+CONDITION_VARIABLES = frozenset(
+    {
+        "result",
+        "status_code",
+        "error",
+        "success",
+        "data",
+        "attempt",
+        "execution_id",
+        "node_id",
+        "max_attempts",
+        "failure",
+        "elapsed",
+        "cost",
+    }
+)
+
+
+class Condition:
+    """A compiled condition. Braces around it are optional; its text is kept as it was written."""
+
+    __slots__ = ("_expression", "text")
+
+    def __init__(self, text: str, expression: Expression) -> None:
+        self.text = text
+        self._expression = expression
+
+    @property
+    def reads(self) -> frozenset[tuple[str, ...]]:
+        return self._expression.reads
+
+    def holds(self, scope: Mapping[str, Any], meter: Meter | None = None) -> bool:
+        """True or false; an EvaluationError where these values give no answer, or `meter` has nothing left."""
+        return truth(self._expression.evaluate(scope, meter))
+
+    def __repr__(self) -> str:
+        return f"Condition({self.text!r})"
+
+
+def compile_condition(text: str) -> Condition:
+    """The condition, checked; an ExpressionError says what is wrong with it."""
+    if len(text) > 2 * TEXT_LENGTH:  # before the cache: it would keep the text
+        raise ExpressionError(f"the condition has {len(text):,} characters; {TEXT_LENGTH:,} are allowed")
+    return _compile(text)
+
+
+@lru_cache(maxsize=4096)
+def _compile(text: str) -> Condition:
+    return Condition(text, compile_expression(strip_braces(text), variables=CONDITION_VARIABLES))
+
+
+def strip_braces(text: str) -> str:
+    """`{{ x }}` and `x` say the same where only an expression can stand."""
+    stripped = text.strip()
+    if stripped.startswith("{{") and stripped.endswith("}}") and len(stripped) >= 4:
+        inner = stripped[2:-2]
+        return inner[inner.startswith("-") : len(inner) - inner.endswith("-")]
+    return stripped
+
+
+def condition_scope(
+    outcome: Outcome,
+    failure: Failure,
+    *,
+    attempt: int,
+    max_attempts: int | None,
+    execution_id: int,
+    node_id: str,
+    elapsed: float,
+    cost: float,
+) -> dict[str, Any]:
+    """The variables of a condition. What does not apply is None. `cost` includes this attempt's."""
+    evidence = failure.evidence
+    data = evidence.get("data")
+    result = outcome.result if outcome.result is not None else data
+    if data is None:
+        data = result.get("data", result) if isinstance(result, Mapping) else result
+    return {
+        "result": result,
+        "status_code": evidence.get("status_code"),
+        "error": failure.message,
+        "success": False,
+        "data": data,
+        "attempt": attempt,
+        "execution_id": execution_id,
+        "node_id": node_id,
+        "max_attempts": max_attempts,
+        "failure": {
+            "class": failure.failure_class,
+            "reason": failure.reason,
+            "exit_code": evidence.get("exit_code"),
+            "retry_after": evidence.get("retry_after"),
+            "exception": exception_of(failure),
+            "child": evidence.get("child"),
+        },
+        "elapsed": elapsed,
+        "cost": cost,
+    }

@@ -1,0 +1,1 @@
+"""Decides what happens after an attempt: the rules, the delays, the ledger, and the words for them."""

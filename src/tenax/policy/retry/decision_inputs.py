@@ -1,0 +1,75 @@
+"""The inputs of one decision, and the decision made of them."""
+
+from __future__ import annotations
+
+from tenax.model.attempt.outcome import Outcome
+from tenax.model.decision import NO_CONTROLS, Check, Controls, Decision, DelayParts, Ledger, Verdict
+from tenax.policy.retry.resolve import CompiledPolicy, CompiledRule
+
+
+class Case:
+    """The inputs of one decision."""
+
+    __slots__ = (
+        "attempt",
+        "controls",
+        "elapsed",
+        "execution_id",
+        "ledger",
+        "node_id",
+        "outcome",
+        "policy",
+        "roll",
+    )
+
+    def __init__(
+        self,
+        policy: CompiledPolicy,
+        ledger: Ledger,
+        outcome: Outcome,
+        attempt: int,
+        elapsed: float,
+        controls: Controls,
+        roll: float,
+        execution_id: int,
+        node_id: str,
+    ) -> None:
+        self.policy = policy
+        self.ledger = ledger
+        self.outcome = outcome
+        self.attempt = attempt
+        self.elapsed = elapsed
+        self.controls = controls
+        self.roll = roll
+        self.execution_id = execution_id
+        self.node_id = node_id
+
+    def decision(
+        self,
+        verdict: Verdict,
+        rule: str,
+        reason: str,
+        after: Ledger,
+        checks: tuple[Check, ...],
+        *,
+        delay: DelayParts | None = None,
+        matched: CompiledRule | None = None,
+    ) -> Decision:
+        return Decision(
+            verdict,
+            rule,
+            reason,
+            checks,
+            self.ledger,
+            after,
+            self.policy.policy.max_attempts,
+            self.roll,
+            self.attempt,
+            self.execution_id,
+            self.node_id,
+            self.elapsed,
+            # The very same object: what is at its default is left out of the record.
+            NO_CONTROLS if self.controls == NO_CONTROLS else self.controls,
+            delay,
+            None if matched is None else matched.index,
+        )

@@ -1,0 +1,145 @@
+"""A stored decision in plain English. It only reads what was recorded: nothing is decided or computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tenax.model.durations import format_duration
+from tenax.policy.retry.attempt_words import progress, uncounted_progress, used
+from tenax.policy.retry.rules import RULES
+
+_VERDICTS = {
+    "complete": "The step is complete.",
+    "retry": "It is run again.",
+    "hold": "It waits: a retry is due, but held back.",
+    "fail": "It has failed for good.",
+    "stop": "Nothing follows: the execution or the step has ended.",
+}
+_LONG_EVIDENCE = frozenset({"data", "traceback", "stderr_tail", "exception_bases"})
+
+
+def explain_decision(
+    decision: Mapping[str, Any], failure: Mapping[str, Any] | None, *, step: str, attempt: int
+) -> str:
+    """What happened, what was decided by which rule, what that rule and those before it saw, and the delay."""
+    lines = [
+        f"Step {step}, attempt {attempt}: {decision['verdict']}. {_VERDICTS.get(decision['verdict'], '')}".rstrip(),
+        *_what_happened(failure),
+        f"Decided by: {decision['rule']} - {rule_meaning(decision['rule'])}.",
+        f"Why: {decision['reason']}.",
+        *_attempts(decision, attempt),
+        *_delay(decision),
+        "Rules looked at, in order:",
+        *(f"  {_check(check)}" for check in decision.get("checks", ())),
+    ]
+    return "\n".join(lines)
+
+
+def rule_meaning(rule: str) -> str:
+    """The published line about a rule; `rules[0]` and its like share one."""
+    return RULES.get("rules[i]" if rule.startswith("rules[") else rule, "a rule this version does not know")
+
+
+def _what_happened(failure: Mapping[str, Any] | None) -> list[str]:
+    if failure is None:
+        return []
+    lines = [f"What happened: {failure['class']} ({failure['reason']}): {failure['message']}"]
+    evidence = [
+        f"{name} {_shown(name, value)}"
+        for name, value in failure.items()
+        if name not in ("class", "reason", "message") and name not in _LONG_EVIDENCE
+    ]
+    if evidence:
+        lines.append(f"Evidence: {', '.join(evidence)}.")
+    return lines
+
+
+def _attempts(decision: Mapping[str, Any], attempt: int) -> list[str]:
+    before, after, limit = decision["before"], decision["after"], decision["max_attempts"]
+    if {"held_for", "released_due_in"} & decision.get("controls", {}).keys():
+        return [f"Attempts: {used(after['counted'], limit)}; none has ended since it was held."]
+    if after["counted"] > before["counted"]:
+        line = f"Attempts: {progress(after['counted'], limit)}"
+    else:
+        line = f"Attempts: {uncounted_progress(attempt, after['counted'], limit)}"
+    if after["exempted"]:
+        line += f"; {after['exempted']} lost to infrastructure and not counted"
+    return [line + "."]
+
+
+def _delay(decision: Mapping[str, Any]) -> list[str]:
+    parts = decision.get("delay")
+    if parts is None:
+        return []
+    total = format_duration(parts["delay"])
+    match parts["source"]:
+        case "snooze":
+            return [f"Delay: {total}, as the handler asked when it snoozed."]
+        case "until":
+            return [f"Delay: {total}, as `until` says."]
+        case "release":
+            return [f"Delay: {total}, until the time at which the retry was due before it was held."]
+        case "handler":
+            asked, cap = format_duration(parts["hint"]), format_duration(parts["hint_cap"])
+            limit = f", limited by max_retry_after ({cap})" if parts["hint"] > parts["hint_cap"] else ""
+            return [f"Delay: {total}. The handler asked for {asked}, which replaces the curve{limit}."]
+        case _:
+            return [f"Delay: {total}. {_curve(decision, parts)}{_hint(parts)}"]
+
+
+def _curve(decision: Mapping[str, Any], parts: Mapping[str, Any]) -> str:
+    jittered, cap = format_duration(parts["jittered"]), format_duration(parts["cap"])
+    roll = f"the draw was {parts['roll']:.3f}"
+    failures = f"{parts['n']} counted failure{'s' if parts['n'] != 1 else ''}"
+    if parts["backoff"] == "decorrelated":
+        previous = decision["before"].get("previous_delay")
+        grown = (
+            "the initial delay" if previous is None else f"the previous delay ({format_duration(previous)})"
+        )
+        return (
+            f"Drawn between the initial delay and 3 times {grown}, within the cap {cap}: {jittered} ({roll})."
+        )
+    curve = f"The {parts['backoff']} curve gives {format_duration(parts['curve'])} after {failures}"
+    capped = f" (the cap, max_delay {cap})" if parts["curve"] >= parts["cap"] else f" (cap {cap})"
+    if parts["jittered"] == parts["curve"]:
+        return f"{curve}{capped}; no jitter changed it."
+    return f"{curve}{capped}; jitter made it {jittered} ({roll})."
+
+
+def _hint(parts: Mapping[str, Any]) -> str:
+    hint, ceiling = parts.get("hint"), parts.get("hint_cap")
+    if hint is None:
+        return ""
+    asked = f" The callee asked to wait {format_duration(hint)} (Retry-After)"
+    if ceiling is None:
+        return f"{asked}, which honor_retry_after: false ignores."
+    if hint > ceiling:
+        asked += f", of which max_retry_after honours {format_duration(ceiling)}"
+    if parts["source"] == "retry_after":
+        return f"{asked}: that is the floor, with jitter only upward."
+    return f"{asked}, which the curve already exceeds."
+
+
+def _check(check: Mapping[str, Any]) -> str:
+    mark = "->" if check["hit"] else "  "
+    saw = ", ".join(f"{name} {_shown(name, value)}" for name, value in check["saw"].items())
+    return f"{mark} {check['rule']}: {saw}"
+
+
+_DURATIONS = frozenset({"delay", "due_in", "elapsed", "give_up_after", "held_for", "retry_after"})
+
+
+def _shown(name: str, value: Any) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "true" if value else "false"
+        case int() | float() if name in _DURATIONS:
+            return format_duration(value)
+        case list():
+            return f"[{', '.join(str(item) for item in value)}]"
+        case _:
+            text = str(value)
+            return text if len(text) <= 200 else f"{text[:200]}..."

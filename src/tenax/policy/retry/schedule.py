@@ -1,0 +1,82 @@
+"""What a policy means in time: the delay before each attempt, at least, nominally and at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tenax.model.policy import Policy
+from tenax.policy.retry.backoff import bounds, capped, decorrelated_bounds
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRow:
+    """One attempt. Delays are seconds before it; the sums leave out how long the attempts themselves run."""
+
+    attempt: int
+    least: float
+    nominal: float
+    most: float
+    cumulative_least: float
+    cumulative_nominal: float
+    cumulative_most: float
+    more: bool = False
+    """In the last row: further attempts follow that are not shown."""
+
+
+def schedule(policy: Policy, *, limit: int = 20) -> list[ScheduleRow]:
+    """The attempts of a policy if all fail the same way, `limit` at most; none that `give_up_after` rules out."""
+    total = policy.max_attempts if policy.retryable else 1
+    shown = limit if total is None else min(total, limit)
+    rows = [ScheduleRow(1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)]
+    previous: tuple[float, float, float] | None = None
+    for attempt in range(2, shown + 2):
+        previous = _delays(policy, attempt - 1, previous)
+        row = _row(attempt, rows[-1], previous)
+        if policy.give_up_after is not None and row.cumulative_least > policy.give_up_after:
+            return rows
+        if attempt > shown:
+            break
+        rows.append(row)
+    if total is None or total > len(rows):
+        rows[-1] = _marked(rows[-1])
+    return rows
+
+
+def _delays(
+    policy: Policy, n: int, previous: tuple[float, float, float] | None
+) -> tuple[float, float, float]:
+    """Least, nominal and most after n failures. A decorrelated delay grows from the one before it."""
+    if policy.backoff != "decorrelated":
+        middle = capped(policy, n)
+        least, most = bounds(middle, policy.jitter, policy.max_delay)
+        return least, middle, most
+    _, expected, longest = previous or (0.0, None, None)
+    least, most = decorrelated_bounds(policy, longest)
+    low, high = decorrelated_bounds(policy, expected)
+    return least, (low + high) / 2, most
+
+
+def _row(attempt: int, before: ScheduleRow, delays: tuple[float, float, float]) -> ScheduleRow:
+    least, nominal, most = delays
+    return ScheduleRow(
+        attempt,
+        least,
+        nominal,
+        most,
+        before.cumulative_least + least,
+        before.cumulative_nominal + nominal,
+        before.cumulative_most + most,
+    )
+
+
+def _marked(row: ScheduleRow) -> ScheduleRow:
+    return ScheduleRow(
+        row.attempt,
+        row.least,
+        row.nominal,
+        row.most,
+        row.cumulative_least,
+        row.cumulative_nominal,
+        row.cumulative_most,
+        more=True,
+    )

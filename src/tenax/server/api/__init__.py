@@ -1,0 +1,1 @@
+"""Answers the routes of the HTTP API."""

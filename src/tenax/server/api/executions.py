@@ -1,0 +1,167 @@
+"""Executions: submit, look at, follow, act on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, get_args
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.model.execution_views import News
+from tenax.model.views import Compensation, ExecutionStatus
+from tenax.server.schema import requests as bodies
+from tenax.server.schema import responses as answers
+from tenax.server.schema.openapi import described
+from tenax.server.schema.parameters import ExecutionId, Plain, moment_of, one_of, refuse_unknown_parameters
+from tenax.server.schema.read_body import read_body
+from tenax.server.schema.requests import LARGEST_ATTEMPT
+from tenax.server.schema.responses import answer, answer_execution, answer_list, answer_many, answer_view
+from tenax.server.services import actor, engine, services
+from tenax.store.tables.tokens import LARGEST_ID
+
+LONGEST_NEWS_WAIT = 30.0
+_SNAPSHOT = r"\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?"
+CURSOR = rf"^({_SNAPSHOT}|({_SNAPSHOT})?;{_SNAPSHOT};\d{{1,18}})$"
+"""A snapshot of PostgreSQL, or the middle of a long answer, as the last answer gave it."""
+STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
+
+router = APIRouter(
+    prefix="/v1/executions", tags=["executions"], dependencies=[Depends(refuse_unknown_parameters)]
+)
+
+
+@router.post("", **described(answers.SUBMITTED, body=bodies.SUBMISSION, status=201))
+async def submit(request: Request) -> Response:
+    """Starts an execution. With a `key` that is known the answer is the earlier execution, `created` false."""
+    submission = await read_body(request, bodies.SUBMISSION)
+    [submitted] = await engine(request).submit([submission])
+    return answer(submitted, 201)
+
+
+@router.post("/batch", **described(answers.SUBMITTED_MANY, body=bodies.SUBMISSIONS))
+async def submit_many(request: Request) -> Response:
+    """Starts up to 1000 executions, all of them or none."""
+    batch = await read_body(request, bodies.SUBMISSIONS)
+    return answer(await engine(request).submit(batch.submissions))
+
+
+@router.get("", **described(answers.EXECUTIONS))
+async def list_executions(
+    request: Request,
+    status: Annotated[list[str] | None, Query(description="one or more, repeated or with commas")] = None,
+    workflow: Annotated[str | None, Plain] = None,
+    since: Annotated[str | None, Query(max_length=100, description="RFC 3339, or how long ago: 1h")] = None,
+    before: Annotated[int | None, Query(ge=1, le=LARGEST_ID)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    top: Annotated[bool, Query(description="without those that others started")] = False,  # noqa: FBT002
+    compensation: Annotated[
+        Compensation | None, Query(description="only those whose compensations stand so")
+    ] = None,
+) -> Response:
+    """The newest first. Go on with `before`: the id of the last one."""
+    found = await engine(request).list(
+        states=one_of(STATUSES, status),
+        workflow=workflow,
+        since=None if since is None else moment_of(since, datetime.now(UTC)),
+        before=before,
+        limit=limit,
+        top=top,
+        compensation=compensation,
+    )
+    return answer_view(found)
+
+
+@router.get("/{execution_id}", **described(answers.EXECUTION))
+async def get(request: Request, execution_id: ExecutionId) -> Response:
+    """One execution with its steps and attempts."""
+    return await answer_execution(await engine(request).get(execution_id))
+
+
+@router.get("/{execution_id}/events", **described(answers.EVENTS))
+async def events(
+    request: Request,
+    execution_id: ExecutionId,
+    after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
+) -> Response:
+    """The events with a sequence number beyond `after`, as they stand now."""
+    return await answer_list(engine(request).event_pages(execution_id, after=after))
+
+
+@router.get("/{execution_id}/news", **described(answers.NEWS))
+async def news(
+    request: Request,
+    execution_id: ExecutionId,
+    cursor: Annotated[str | None, Query(max_length=8000, pattern=CURSOR)] = None,
+    wait: Annotated[float, Query(ge=0, le=LONGEST_NEWS_WAIT)] = 0.0,
+) -> Response:
+    """What has happened since the cursor of the last answer, and the next cursor; waits up to `wait` seconds for something."""
+    found = engine(request).news(execution_id, cursor=cursor, wait=wait)
+    if wait > 0:
+        told = await services(request).parking.wait(request, found)
+        return answer_view(told or News(events=[], cursor=cursor))
+    return answer_view(await found)
+
+
+@router.get("/{execution_id}/explain", **described(answers.EXPLANATIONS))
+async def explain(
+    request: Request,
+    execution_id: ExecutionId,
+    step: Annotated[str | None, Plain] = None,
+    item: Annotated[int | None, Query(ge=0, le=LARGEST_ATTEMPT)] = None,
+    attempt: Annotated[int | None, Query(ge=1, le=LARGEST_ATTEMPT)] = None,
+) -> Response:
+    """Why it was retried, or not: every decision, of one step, item or attempt where they are named."""
+    found = await engine(request).explain(execution_id, step=step, item=item, attempt=attempt)
+    return answer_many(list(found))
+
+
+@router.post("/{execution_id}/cancel", **described(answers.CANCELLED, body=bodies.REASON, optional=True))
+async def cancel(request: Request, execution_id: ExecutionId) -> Response:
+    """Ends an execution: what waits ends at once, what runs is revoked."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).cancel(execution_id, actor=actor(request), reason=body.reason)
+    return answer(answers.CancelAnswer(execution_id, "cancelled", changed))
+
+
+@router.post("/{execution_id}/pause", **described(answers.PAUSED, body=bodies.REASON, optional=True))
+async def pause(request: Request, execution_id: ExecutionId) -> Response:
+    """Nothing of an execution or of its children starts any more; what runs may finish."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).pause(execution_id, actor=actor(request), reason=body.reason)
+    return answer(answers.PauseAnswer(execution_id, "paused", changed))
+
+
+@router.post("/{execution_id}/resume", **described(answers.PAUSED, body=bodies.REASON, optional=True))
+async def resume(request: Request, execution_id: ExecutionId) -> Response:
+    """A paused execution, and its children, go on."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).resume(execution_id, actor=actor(request), reason=body.reason)
+    return answer(answers.PauseAnswer(execution_id, "running", changed))
+
+
+@router.post("/{execution_id}/signals", **described(answers.SIGNALLED, body=bodies.SIGNAL))
+async def signal(request: Request, execution_id: ExecutionId) -> Response:
+    """A signal for the step that waits for it, now or later. With a `key` that is known it is the earlier one."""
+    body = await read_body(request, bodies.SIGNAL)
+    done = await engine(request).signal(
+        execution_id, body.name, data=body.data, key=body.key, actor=actor(request)
+    )
+    return answer_view(done)
+
+
+@router.get("/{execution_id}/tree", **described(answers.TREE))
+async def tree(request: Request, execution_id: ExecutionId) -> Response:
+    """An execution with its children, and theirs."""
+    return answer_view(await engine(request).tree(execution_id))
+
+
+@router.post("/{execution_id}/retry", **described(answers.RETRIED, body=bodies.RETRY, optional=True))
+async def retry(request: Request, execution_id: ExecutionId) -> Response:
+    """What waits for a retry runs now; a finished execution is run again as a new one, linked to it."""
+    body = await read_body(request, bodies.RETRY, empty=b"{}")
+    done = await engine(request).retry(
+        execution_id, actor=actor(request), reason=body.reason, from_failed=body.from_failed
+    )
+    return answer_view(done)

@@ -1,0 +1,94 @@
+"""Workers and queues as people see them: look at them, pause, drain, resume and release them, limit. The workers' own side is `workers`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.server.schema import fleet_responses as fleet_answers
+from tenax.server.schema import requests as bodies
+from tenax.server.schema.fleet_responses import NameAnswer, WorkerAnswer
+from tenax.server.schema.openapi import described
+from tenax.server.schema.parameters import QueueName, WorkerName, refuse_unknown_parameters
+from tenax.server.schema.read_body import read_body
+from tenax.server.schema.responses import answer, answer_view
+from tenax.server.services import actor, engine
+
+router = APIRouter(prefix="/v1", tags=["fleet"], dependencies=[Depends(refuse_unknown_parameters)])
+
+
+@router.get("/workers", **described(fleet_answers.WORKERS))
+async def list_workers(
+    request: Request,
+    all: Annotated[bool, Query(description="those that are gone too")] = False,  # noqa: A002, FBT002 -- the parameter's name
+) -> Response:
+    """The live workers, and how healthy the server finds them."""
+    return answer_view(await engine(request).workers(all=all))
+
+
+@router.get("/workers/{name:path}", **described(fleet_answers.WORKER))
+async def get_worker(request: Request, name: WorkerName) -> Response:
+    """One worker, with the columns of its health, what it holds, and what happened to it."""
+    return answer_view(await engine(request).worker(name))
+
+
+_CHANGE = described(fleet_answers.WORKER_CHANGED, body=bodies.REASON, optional=True)
+
+
+@router.post("/workers/{name:path}/pause", **_CHANGE)
+async def pause_worker(request: Request, name: WorkerName) -> Response:
+    """A worker gets nothing new until it is resumed, over restarts too; what runs may finish."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).pause_worker(name, actor=actor(request), reason=body.reason)
+    return answer(WorkerAnswer(name, "paused", changed))
+
+
+@router.post("/workers/{name:path}/drain", **_CHANGE)
+async def drain_worker(request: Request, name: WorkerName) -> Response:
+    """A worker gets nothing new, finishes what it has, and ends."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).drain_worker(name, actor=actor(request), reason=body.reason)
+    return answer(WorkerAnswer(name, "draining", changed))
+
+
+@router.post("/workers/{name:path}/resume", **_CHANGE)
+async def resume_worker(request: Request, name: WorkerName) -> Response:
+    """A worker that was paused or drained gets work again, and what was held against it is forgotten."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).resume_worker(name, actor=actor(request), reason=body.reason)
+    return answer(WorkerAnswer(name, "active", changed))
+
+
+@router.post(
+    "/workers/{name:path}/release",
+    **described(fleet_answers.NAME_RELEASED, body=bodies.REASON, optional=True),
+)
+async def release_worker(request: Request, name: WorkerName) -> Response:
+    """The name of a worker belongs to no token any more: the next worker that registers under it has it."""
+    body = await read_body(request, bodies.REASON, empty=b"{}")
+    changed = await engine(request).release_worker(name, actor=actor(request), reason=body.reason)
+    return answer(NameAnswer(name, changed))
+
+
+@router.get("/queues", **described(fleet_answers.QUEUES))
+async def list_queues(request: Request) -> Response:
+    """The queues that have work, workers or limits."""
+    return answer_view(await engine(request).queues())
+
+
+@router.put("/queues/{queue:path}/limits", **described(fleet_answers.LIMITED, body=bodies.LIMITS))
+async def limit_queue(request: Request, queue: QueueName) -> Response:
+    """Sets the limits of a queue, exactly these: what is absent or null is no limit."""
+    body = await read_body(request, bodies.LIMITS)
+    limited = await engine(request).limit_queue(
+        queue,
+        concurrency=body.concurrency,
+        rate=body.rate,
+        burst=body.burst,
+        actor=actor(request),
+        reason=body.reason,
+    )
+    return answer_view(limited)

@@ -1,0 +1,63 @@
+"""Steps of an execution: the items of a fan-out, and the approvals that people give."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.model.views import ItemStatus
+from tenax.server.schema import requests as bodies
+from tenax.server.schema import responses as answers
+from tenax.server.schema.openapi import described
+from tenax.server.schema.parameters import ExecutionId, StepName, one_of, refuse_unknown_parameters
+from tenax.server.schema.read_body import read_body
+from tenax.server.schema.requests import LARGEST_ATTEMPT
+from tenax.server.schema.responses import answer_view
+from tenax.server.services import actor, engine
+
+ITEM_STATUSES: tuple[str, ...] = get_args(ItemStatus)
+
+router = APIRouter(
+    prefix="/v1/executions/{execution_id}/steps/{step}",
+    tags=["steps"],
+    dependencies=[Depends(refuse_unknown_parameters)],
+)
+
+
+@router.get("/items", **described(answers.ITEMS))
+async def items(
+    request: Request,
+    execution_id: ExecutionId,
+    step: StepName,
+    status: Annotated[list[str] | None, Query(description="one or more, repeated or with commas")] = None,
+    after: Annotated[int, Query(ge=-1, le=LARGEST_ATTEMPT)] = -1,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """The items of a fan-out, in the order of its list. Go on with `after`: the number of the last one."""
+    found = await engine(request).items(
+        execution_id, step, states=one_of(ITEM_STATUSES, status), after=after, limit=limit
+    )
+    return answer_view(found)
+
+
+@router.post("/approve", **described(answers.APPROVAL, body=bodies.APPROVAL, optional=True))
+async def approve(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
+    """A step that waits for an approval gets it, and completes."""
+    return await _decide(request, execution_id, step, approved=True)
+
+
+@router.post("/reject", **described(answers.APPROVAL, body=bodies.APPROVAL, optional=True))
+async def reject(request: Request, execution_id: ExecutionId, step: StepName) -> Response:
+    """A step that waits for an approval is refused it, and fails."""
+    return await _decide(request, execution_id, step, approved=False)
+
+
+async def _decide(request: Request, execution_id: int, step: str, *, approved: bool) -> Response:
+    body = await read_body(request, bodies.APPROVAL, empty=b"{}")
+    done = await engine(request).decide_approval(
+        execution_id, step, approved=approved, item=body.item, actor=actor(request), reason=body.reason
+    )
+    return answer_view(done)

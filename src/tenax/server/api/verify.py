@@ -1,0 +1,34 @@
+"""The check of history, page by page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.server.schema import responses as answers
+from tenax.server.schema.openapi import described
+from tenax.server.schema.parameters import moment_of, refuse_unknown_parameters
+from tenax.server.schema.responses import answer_view
+from tenax.server.services import engine
+from tenax.store.tables.tokens import LARGEST_ID
+
+router = APIRouter(prefix="/v1/verify", tags=["verify"], dependencies=[Depends(refuse_unknown_parameters)])
+
+
+@router.get("", **described(answers.VERIFIED))
+async def verify(
+    request: Request,
+    execution: Annotated[int | None, Query(ge=1, le=LARGEST_ID, description="only this one")] = None,
+    since: Annotated[
+        str | None,
+        Query(max_length=100, description="only those open since then: RFC 3339, or how long ago: 1h"),
+    ] = None,
+    after: Annotated[int, Query(ge=0, le=LARGEST_ID)] = 0,
+) -> Response:
+    """Checks executions against all laws, a page at a time. Go on with `after`: `next` of the last answer, until that is null."""
+    moment = None if since is None else moment_of(since, datetime.now(UTC))
+    return answer_view(await engine(request).verify(after=after, since=moment, only=execution))

@@ -1,0 +1,35 @@
+"""Workflows: definitions that are stored, so that executions and `workflow` steps find them by name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tenax.server.schema import requests as bodies
+from tenax.server.schema import responses as answers
+from tenax.server.schema.openapi import described
+from tenax.server.schema.parameters import Plain, refuse_unknown_parameters
+from tenax.server.schema.read_body import read_body
+from tenax.server.schema.responses import answer_view
+from tenax.server.services import engine
+
+router = APIRouter(
+    prefix="/v1/workflows", tags=["workflows"], dependencies=[Depends(refuse_unknown_parameters)]
+)
+
+
+@router.post("", **described(answers.STORED_WORKFLOW, body=bodies.WORKFLOW, status=201))
+async def store(request: Request) -> Response:
+    """Stores a definition without running it. The very same one again: `created` false."""
+    body = await read_body(request, bodies.WORKFLOW)
+    stored = await engine(request).store_workflow(body.source, filename=body.filename, files=body.files)
+    return answer_view(stored, 201)
+
+
+@router.get("", **described(answers.WORKFLOWS))
+async def list_workflows(request: Request, name: Annotated[str | None, Plain] = None) -> Response:
+    """The stored definitions; all versions of one, where it is named."""
+    return answer_view(await engine(request).workflows(name))

@@ -1,0 +1,171 @@
+"""The outermost layer: lets in who may come, counts what they bring, and turns every error into a problem."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tenax import __version__
+from tenax.errors import Busy, TenaxError, TooLarge
+from tenax.server.auth import CALLBACKS, Doorkeeper, is_public
+from tenax.server.long_poll import Stopping
+from tenax.server.problems import answer_problem
+
+HEADERS = (
+    (b"tenax-version", __version__.encode()),  # by which clients know that it is Tenax that answers
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+
+SMALL_BODY = 64_000
+"""Bytes of a body for which no room is asked."""
+_log = structlog.get_logger("tenax.server")
+
+
+class Gate:
+    """An ASGI layer of its own: it acts before any of a body is read, and sees what the framework would hide."""
+
+    def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper, max_body: int, body_memory: int) -> None:
+        self._app = app
+        self._doorkeeper = doorkeeper
+        self._max_body = max_body
+        self._room = BodyRoom(body_memory)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(send)
+        try:
+            if not is_public(scope["path"]):
+                scope["user"] = await self._doorkeeper.admit(scope)
+            self._check_length(scope)
+            await self._pass_on(scope, receive, answer)
+        except TenaxError as error:
+            if answer.started:
+                raise
+            if error.http_status >= 500 and not isinstance(error, Stopping):
+                _log.warning("a request failed", error=str(error), **_about(scope))
+            await answer_problem(error)(scope, receive, answer)
+        except ClientDisconnect:
+            # Gone in the middle of its request: there is nobody to answer, and nothing was done.
+            _log.info("a caller went away in the middle of its request", **_about(scope))
+        except Exception as error:
+            # The boundary to the outside: whatever went wrong, the caller gets a problem and the log gets the rest.
+            if answer.started:
+                raise
+            await answer_problem(_unexpected(error, scope))(scope, receive, answer)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+        user = scope.get("user")
+        counted = _Counted(receive, self._max_body, self._room, user.token_id if user else None)
+        try:
+            await self._app(scope, counted, answer)
+        finally:
+            counted.leave()
+
+    def _check_length(self, scope: Scope) -> None:
+        length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if length.isdigit() and int(length[:20]) > self._max_body:
+            raise too_large(self._max_body)
+
+
+class _Answer:
+    """Sends, and knows whether anything was sent."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            message["headers"] = [*message.get("headers", ()), *HEADERS]
+        await self._send(message)
+
+
+class BodyRoom:
+    """The memory that large bodies may take together, from their first bytes to the answer. One sender may have half of it."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._taken: Counter[int | None] = Counter()
+        """By the token. None: callbacks, which show none."""
+
+    def take(self, sender: int | None, more: int) -> None:
+        taken = self._taken.total()
+        if taken + more > self._size or self._taken[sender] + more > self._size // 2:
+            raise Busy(
+                f"the server has {taken:,} bytes of large requests to answer first (body_memory)",
+                remedy="try it again in a moment, send less at once, or raise TENAX_BODY_MEMORY on the server",
+            )
+        self._taken[sender] += more
+
+    def give_back(self, sender: int | None, size: int) -> None:
+        self._taken[sender] -= size
+        if not self._taken[sender]:
+            del self._taken[sender]
+
+
+class _Counted:
+    """Receives no more than the limit, also where no length was announced."""
+
+    def __init__(self, receive: Receive, max_body: int, room: BodyRoom, sender: int | None) -> None:
+        self._receive = receive
+        self._sender = sender
+        self._max_body = max_body
+        self._room = room
+        self._size = 0
+        self._taken = 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            if self._size > self._max_body:
+                raise too_large(self._max_body)
+            if self._size > SMALL_BODY:
+                self._room.take(self._sender, self._size - self._taken)
+                self._taken = self._size
+        return message
+
+    def leave(self) -> None:
+        if self._taken:
+            self._room.give_back(self._sender, self._taken)
+
+
+def too_large(max_body: int) -> TooLarge:
+    return TooLarge(
+        f"the server takes at most {max_body:,} bytes in one request (max_body)",
+        remedy="send less at once, or raise max_body (TENAX_MAX_BODY) on the server",
+    )
+
+
+def _unexpected(error: Exception, scope: Scope) -> TenaxError:
+    incident = secrets.token_hex(4)
+    _log.error("a request failed unexpectedly", incident=incident, exc_info=error, **_about(scope))
+    return TenaxError(
+        f"the server failed on this request (incident {incident})",
+        remedy=f"its log says more: look for {incident}",
+    )
+
+
+def _about(scope: Scope) -> dict[str, object]:
+    user = scope.get("user")
+    return {
+        "method": scope["method"],
+        "path": _without_receipt(scope["path"]),
+        "token_id": user.token_id if user else None,
+    }
+
+
+def _without_receipt(path: str) -> str:
+    """The path of a callback is a key, which has no place in a log: what comes before it says which one it was."""
+    if not path.startswith(CALLBACKS):
+        return path
+    return "/".join([CALLBACKS.rstrip("/"), *path.removeprefix(CALLBACKS).split("/")[:3], "..."])

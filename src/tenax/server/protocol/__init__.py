@@ -1,0 +1,1 @@
+"""Speaks HTTP within bounds: sockets, connections, sizes and times of requests."""

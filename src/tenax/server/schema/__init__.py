@@ -1,0 +1,1 @@
+"""Says what requests and responses look like, for the routes and for the OpenAPI description."""

@@ -1,0 +1,1 @@
+"""Runs a PostgreSQL of its own in a folder, for those who have none."""

@@ -1,0 +1,254 @@
+"""Makes a data directory, and starts PostgreSQL on it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tenax.errors import Unreachable
+from tenax.store.embedded.binaries import OTHER_DATABASE, Installation
+from tenax.store.embedded.location import Place
+from tenax.store.embedded.postmaster import (
+    LOG_FOLDER,
+    PORT,
+    answers,
+    end_orphans,
+    is_ready,
+    prune_logs,
+    read_lock_file,
+    stop,
+    wait_for_end,
+)
+
+_log = logging.getLogger("tenax.store")
+
+ROLE = DATABASE = "tenax"
+
+_UNFINISHED = "unfinished-"
+_SLOW_START_SECONDS = 120.0
+"""After this a start is said to be slow. It is not given up: a recovery that is stopped begins again from its start."""
+_START_POLL_SECONDS = 0.01
+_PROGRAM_SECONDS = 300.0
+_OWN_CONFIGURATION = """\
+# Tenax writes tenax.conf anew at every start. Settings of your own go below this line: the last one counts.
+include 'tenax.conf'
+"""
+_CONFIGURATION = {
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "jit": "off",
+    "timezone": "UTC",
+    "autovacuum_naptime": "15s",
+    "logging_collector": "on",
+    "log_destination": "stderr",
+    "log_filename": "postgresql-%Y%m%d-%H%M%S.log",
+    "log_rotation_age": "1d",
+    "log_rotation_size": "10MB",
+    "log_line_prefix": "%m [%p] %a ",
+    "log_timezone": "UTC",
+}
+# Nothing of the caller's environment may steer the server (PGDATA, LD_LIBRARY_PATH, locales). A batch is megabytes: what a session
+# has had of memory it keeps, up to 64 MiB, rather than hand it back after each and have the kernel clear it anew.
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "LC_ALL": "C",
+    "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TOP_PAD_": str(1 << 20),
+}
+
+
+def create_data(place: Place, installation: Installation, options: Mapping[str, str]) -> Path:
+    """A new data directory with the role and the database in it. It gets its name only when it is whole."""
+    for leftover in place.folder.glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    unfinished = place.own_folder(f"{_UNFINISHED}{uuid.uuid4().hex}")
+    try:
+        initdb = [str(installation.program("initdb")), "-D", str(unfinished), "-U", ROLE]
+        initdb += [
+            "--encoding=UTF8",
+            "--locale=C",
+            "--auth-local=trust",
+            "--auth-host=reject",
+            "--no-instructions",
+        ]
+        if options.get("fsync") == "off":
+            initdb.append("--no-sync")
+        _run(place, initdb, "make the database")
+        _write(place, unfinished / "postgresql.conf", _OWN_CONFIGURATION)
+        _write(place, unfinished / "tenax.conf", _configuration(place, options))
+        single = [str(installation.program("postgres")), "--single", "-D", str(unfinished), "postgres"]
+        _run(place, single, "make the database", f"CREATE DATABASE {DATABASE}\n")
+        data = place.folder / str(installation.major)
+        unfinished.rename(data)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return data
+
+
+def start(place: Place, installation: Installation, data: Path, options: Mapping[str, str]) -> None:
+    """Start the server and wait until it takes queries. Whatever is left of an earlier one is cleared away first."""
+    stop(data)
+    end_orphans(data, patience=5)
+    if (server := read_lock_file(data)) and answers(server.socket_folder):
+        raise Unreachable(
+            f"PostgreSQL runs in {data}, but not for this process to see or to stop (in another container?)",
+            remedy="stop it where it runs, or set TENAX_HOME to another folder",
+        )
+    _remove_stale_locks(place, data)
+    prune_logs(place.folder)
+    _write(place, data / "tenax.conf", _configuration(place, options))
+    place.own_folder(LOG_FOLDER)
+    log = place.folder / "start.log"
+    _write(place, log, "")
+    pid = _launch(place, _command(place, installation, data), log)
+    patience = _Patience(data)
+    while not is_ready(data):
+        if wait_for_end(pid, _START_POLL_SECONDS):
+            raise _failure(place, "start PostgreSQL", _last_words(place, log))
+        patience.say_if_slow()
+
+
+class _Patience:
+    """Says once that a start takes long."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._said_at = time.monotonic() + _SLOW_START_SECONDS
+
+    def say_if_slow(self) -> None:
+        if time.monotonic() >= self._said_at:
+            self._said_at = float("inf")
+            _log.warning(
+                "PostgreSQL in %s is not ready after %g s, and is waited for: after a crash it first recovers. See %s",
+                self._data,
+                _SLOW_START_SECONDS,
+                self._data.parent / LOG_FOLDER,
+            )
+
+
+def _remove_stale_locks(place: Place, data: Path) -> None:
+    """Only when no server runs. PostgreSQL believes a lock file whose process id is in use again, or not yet reaped."""
+    for file in (data / "postmaster.pid", *place.socket_folder().glob(f".s.PGSQL.{PORT}*")):
+        file.unlink(missing_ok=True)
+
+
+def wait_until_ready(data: Path) -> bool:
+    """Wait for a server that somebody else started, as long as it lives. False if it ends first."""
+    patience = _Patience(data)
+    while True:
+        server = read_lock_file(data)
+        if server is None or server.status == "stopping" or not answers(server.socket_folder):
+            return False
+        if is_ready(data):
+            return True
+        patience.say_if_slow()
+        time.sleep(_START_POLL_SECONDS)
+
+
+def _command(place: Place, installation: Installation, data: Path) -> list[str]:
+    # On the command line, where no file can undo it, is what keeps others out.
+    guards = {
+        "listen_addresses": "",
+        "port": str(PORT),
+        "unix_socket_directories": str(place.socket_folder()),
+        "unix_socket_permissions": "0700",
+    }
+    flags = [part for name, value in guards.items() for part in ("-c", f"{name}={value}")]
+    return [str(installation.program("postgres")), "-D", str(data), *flags]
+
+
+def _launch(place: Place, command: Sequence[str], log: Path) -> int:
+    """Run in the background as nobody's child: it outlives this process, and leaves no zombie in it when it ends."""
+    with log.open("ab") as output:
+        shell = subprocess.run(
+            ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            cwd="/",
+            env=_ENVIRONMENT,
+            umask=0o077,
+            start_new_session=True,
+            check=True,
+            **place.account.for_process(),
+        )
+    return int(shell.stdout)
+
+
+def _run(place: Place, command: Sequence[str], what: str, text: str = "") -> None:
+    try:
+        ended = subprocess.run(
+            command,
+            input=text,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            cwd="/",
+            env=_ENVIRONMENT,
+            umask=0o077,
+            check=False,
+            timeout=_PROGRAM_SECONDS,
+            **place.account.for_process(),
+        )
+    except subprocess.TimeoutExpired:
+        raise _failure(
+            place, what, f"{Path(command[0]).name} did not end within {_PROGRAM_SECONDS:g} s"
+        ) from None
+    if ended.returncode != 0 or "ERROR:" in ended.stdout or "FATAL:" in ended.stdout:
+        raise _failure(place, what, "\n".join(ended.stdout.strip().splitlines()[-5:]))
+
+
+def _failure(place: Place, what: str, said: str) -> Unreachable:
+    if "No space left on device" in said:
+        return disk_full(place.folder)
+    message = f"cannot {what} in {place.folder}:\n{said}"
+    return Unreachable(message, remedy=f"look into {place.folder / LOG_FOLDER}; or {OTHER_DATABASE}")
+
+
+def disk_full(folder: Path) -> Unreachable:
+    return Unreachable(
+        f"the disk that holds {folder} is full",
+        remedy="free some space there, or set TENAX_HOME to a folder on another disk",
+    )
+
+
+def _last_words(place: Place, log: Path) -> str:
+    """The end of the output of the start, and of the server's own log, where the reason is."""
+    files = [log, *sorted((place.folder / LOG_FOLDER).glob("postgresql-*.log"))[-1:]]
+    lines = [line for file in files for line in file.read_text("utf-8", "replace").splitlines()[-5:]]
+    return "\n".join(line for line in lines if " HINT: " not in line and "redirecting log output" not in line)
+
+
+def _configuration(place: Place, options: Mapping[str, str]) -> str:
+    values = {**_CONFIGURATION, "log_directory": str(place.folder / LOG_FOLDER), **options}
+    quoted = {name: value.replace("'", "''") for name, value in values.items()}
+    return "".join(f"{name} = '{value}'\n" for name, value in quoted.items())
+
+
+def _write(place: Place, file: Path, text: str) -> None:
+    """Replace a file as a whole, so that a crash never leaves half of one.
+
+    As root, the folder may belong to PostgreSQL's account, which could put a link in the way: so the draft must be new, has a
+    name that nobody can guess, and is given away by its descriptor.
+    """
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(16)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as output:  # noqa: PTH123 it is a descriptor
+            output.write(text)
+            output.flush()
+            os.fsync(descriptor)
+            place.account.give(descriptor)
+        draft.replace(file)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,242 @@
+"""Fan-outs: how far they are, how they end, and what of them may start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import asyncpg
+
+from tenax.errors import TooLarge
+from tenax.model.events import timestamp
+from tenax.model.execution_views import left_out
+from tenax.model.json_text import decode, encode
+from tenax.model.views import ItemInfo
+from tenax.store.connect import Connection
+from tenax.store.journal import encoded, new_item_values
+from tenax.store.rows import FanRow, NewItem
+from tenax.store.statements import named, sql
+from tenax.store.tables.executions import awaited
+from tenax.store.tables.steps import StepKey
+from tenax.store.turns import Turns
+
+
+async def load_fans(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanRow]:
+    rows = await tx.fetch(sql("load_fans"), [key[0] for key in keys], [key[1] for key in keys])
+    return {(row["execution_id"], row["step"]): FanRow(*row) for row in rows}
+
+
+async def load_open_fans(tx: Connection, executions: Sequence[int]) -> list[FanRow]:
+    return [FanRow(*row) for row in await tx.fetch(sql("load_open_fans"), executions)]
+
+
+async def close_fan(tx: Connection, fan: FanRow, state: str, failure: dict[str, Any] | None) -> None:
+    """The step ends. Its result is put together in the database: it may be large, and most often nobody reads it here."""
+    text = None if failure is None else encode(failure)
+    arguments = (fan.execution_id, fan.step, state, fan.attempts, text)
+    try:
+        async with tx.transaction():
+            await tx.execute(sql("close_fan"), *arguments, fan.total)
+    except asyncpg.ProgramLimitExceededError as error:
+        raise TooLarge(
+            f"the results of its {fan.total:,} items are too large to be one list: {error}"
+        ) from error
+
+
+async def close_fan_without_result(tx: Connection, fan: FanRow, failure: dict[str, Any]) -> None:
+    """Where its results cannot be put together. Each of them is still there."""
+    arguments = (fan.execution_id, fan.step, "failed", fan.attempts, encode(failure))
+    await tx.execute(sql("close_fan"), *arguments, 0)
+
+
+async def load_last_failure(tx: Connection, fan: FanRow) -> dict[str, Any]:
+    """What the last item of the list that failed has failed with."""
+    failure: dict[str, Any] = decode(await tx.fetchval(sql("load_last_failure"), fan.execution_id, fan.step))
+    return failure
+
+
+async def copy_item_results(tx: Connection, execution_id: int, source: int, steps: Sequence[str]) -> None:
+    """To an execution, from the one that it retries."""
+    await tx.execute(sql("copy_item_results"), execution_id, source, steps)
+
+
+async def end_unstarted_items(
+    tx: Connection, executions: Sequence[int], steps: Sequence[str] | None = None
+) -> list[tuple[int, str, bool, int | None, int | None]]:
+    """Ends what waits for a place. Gives the execution and the step, whether it is a compensation, and the first and last of each run of
+    items that follow each other; None for what is no item of a fan-out.
+    """
+    return [tuple(row) for row in await tx.fetch(sql("end_unstarted_items"), executions, steps)]
+
+
+async def find_placeable(tx: Connection, limit: int) -> list[int]:
+    """Executions in which a retry is due and has a place to go to."""
+    return [row["execution_id"] for row in await tx.fetch(sql("find_placeable"), limit)]
+
+
+class ItemsOfFan(NamedTuple):
+    """How many items a fan-out has, how many of them have ended, and the others by their state."""
+
+    total: int
+    ended: int
+    failed: int
+    closed: bool
+    live: dict[str, int]
+
+
+async def count_items(tx: Connection, execution_id: int) -> dict[str, ItemsOfFan]:
+    rows = await tx.fetch(sql("count_items"), execution_id)
+    return {
+        row["step"]: ItemsOfFan(row["total"], row["ended"], row["failed"], row["closed"], decode(row["live"]))
+        for row in rows
+    }
+
+
+async def list_items(
+    tx: Connection,
+    execution_id: int,
+    step: str,
+    *,
+    states: Sequence[str] | None,
+    after: int,
+    limit: int,
+    max_attempts: int | None,
+    most: int,
+) -> list[ItemInfo]:
+    """Returns the items of a fan-out, live and ended. `max_attempts` is the limit of the step, for items that have none yet.
+
+    Once their results have `most` bytes together, `left_out` is in the places of further large ones, but never of the first.
+    """
+    stored = None if states is None else ["leased" if name == "running" else name for name in states]
+    rows = await tx.fetch(sql("list_items"), execution_id, step, after, stored, limit, most)
+    found: list[ItemInfo] = []
+    turns = Turns()
+    for row in rows:
+        if turns.over:
+            await turns.give_way()
+        found.append(_item(row, max_attempts))
+    return found
+
+
+def _item(row: Any, max_attempts: int | None) -> ItemInfo:
+    number, size = row["item_no"], row["result_size"]
+    alone = f"ask for it alone: GET .../items?after={number - 1}&limit=1"
+    return ItemInfo(
+        item=number,
+        status="running" if row["state"] == "leased" else row["state"],
+        attempt=row["attempt"],
+        max_attempts=row["max_attempts"] or max_attempts,
+        result=decode(row["result"]) if size is None else left_out(size, alone),
+        failure=decode(row["failure"]),
+        available_at=timestamp(row["available_at"]),
+        last_error=row["last_error"],
+        lost_by=decode(row["lost_by"]),
+        worker=row["worker"],
+        waiting=awaited(row["awaiting"], row["child"], timestamp(row["until"])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FanNumbers:
+    """A fan-out as its rows have it, whatever its counters say."""
+
+    live: frozenset[int]
+    ended: frozenset[int]
+    failed: int
+    attempts: int
+    placed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LostItem:
+    """An item whose row is gone, as the log knows it."""
+
+    number: int | None
+    element: Any
+    created_at: datetime
+    available_at: datetime
+    attempt: int = 0
+    ledger: dict[str, Any] | None = None
+    lost_worker: str | None = None
+    previous: Any = None
+    vary: str | None = None
+    awaited: tuple[str, datetime | None] | None = None
+    """What it waited for without a worker, and until when at most."""
+    held_until: datetime | None = None
+    suspect: bool = False
+    key: str | None = None
+    """What it is limited by, together with others of the same key."""
+    id: int | None = None
+    """The id that it had, where the log has it."""
+    last_error: str | None = None
+
+
+async def find_broken_fans(tx: Connection) -> list[StepKey]:
+    return [(row["execution_id"], row["step"]) for row in await tx.fetch(sql("find_broken_fans"))]
+
+
+async def load_fan_numbers(tx: Connection, key: StepKey) -> FanNumbers:
+    row = await tx.fetchrow(sql("load_fan_numbers"), *key)
+    return FanNumbers(
+        frozenset(row["live"]), frozenset(row["ended"]), row["failed"], row["attempts"], row["placed"]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LostResult:
+    """How an item ended whose result is gone, as the log knows it."""
+
+    number: int
+    state: str
+    attempts: int
+    result: Any
+    failure: dict[str, Any] | None
+    element: Any = None
+    """Kept where a compensation may need it."""
+
+
+async def restore_fan(tx: Connection, fan: FanRow, queue_ttl: float | None) -> None:
+    """Inserts the row of a fan-out, if that is gone."""
+    key = (fan.execution_id, fan.step)
+    await tx.execute(sql("restore_fan"), *key, fan.total, fan.tolerated, fan.parallelism, queue_ttl)
+
+
+async def restore_item_results(tx: Connection, key: StepKey, lost: Sequence[LostResult]) -> None:
+    await tx.execute(
+        sql("restore_item_results"),
+        *key,
+        [one.number for one in lost],
+        [one.state for one in lost],
+        [one.attempts for one in lost],
+        [encoded(one.result) for one in lost],
+        [encoded(one.failure) for one in lost],
+        [encoded(one.element) for one in lost],
+    )
+
+
+async def restore_items(
+    tx: Connection, item: NewItem, lost: Sequence[LostItem], *, all_have_slots: bool = True
+) -> None:
+    """Inserts items that were lost, like `item` but for what each had used up."""
+    statement = named("restore_items")
+    values = new_item_values(item) | {
+        "all_have_slots": all_have_slots,
+        "item_no": [one.number for one in lost],
+        "item_element": [encoded(one.element) for one in lost],
+        "item_attempt": [one.attempt for one in lost],
+        "item_ledger": [encoded(one.ledger) for one in lost],
+        "item_available_at": [one.available_at for one in lost],
+        "item_created_at": [one.created_at for one in lost],
+        "item_lost_worker": [one.lost_worker for one in lost],
+        "item_previous": [encoded(one.previous) for one in lost],
+        "item_vary": [one.vary if one.attempt else item.vary for one in lost],
+        "item_awaiting": [one.awaited[0] if one.awaited is not None else None for one in lost],
+        "item_until": [one.awaited[1] if one.awaited is not None else one.held_until for one in lost],
+        "item_key": [one.key for one in lost],
+        "item_suspect": [one.suspect for one in lost],
+        "item_id": [one.id for one in lost],
+        "item_last_error": [one.last_error for one in lost],
+    }
+    await tx.execute(statement.text, *statement.arguments(values))

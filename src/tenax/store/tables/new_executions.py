@@ -1,0 +1,117 @@
+"""New executions, with their first items, steps and events: one statement for a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from tenax.model.json_text import encode
+from tenax.store.array_params import column
+from tenax.store.connect import Connection
+from tenax.store.journal import (
+    NO_TIME,
+    Journal,
+    encoded,
+    new_item_parameters,
+    parameters,
+    step_parameters,
+)
+from tenax.store.rows import LeasedItem, NewExecution, NewItem, NewLease
+from tenax.store.statements import named
+from tenax.store.tables.claims import Terms
+from tenax.store.turns import Turns
+
+
+class Inserted(NamedTuple):
+    """A new execution that went in."""
+
+    id: int
+    input: str | None
+    """As the database has it, where it is small."""
+    leased: LeasedItem | None
+    """Its first item, where that was leased at once."""
+
+
+def _inserted(row: Any, item: NewItem | None) -> Inserted:
+    if item is None or item.lease is None:
+        return Inserted(row["id"], row["input"], None)
+    leased = LeasedItem(
+        slot=1,
+        id=row["item_id"],
+        execution_id=row["id"],
+        plan_id=item.plan_id,
+        step=item.step,
+        attempt=1,
+        max_attempts=item.max_attempts,
+        timeout=row["timeout"],
+        base_dir=item.base_dir,
+        item_no=None,
+        started_at=row["started_at"],
+        compensates=False,
+        fresh=True,
+        is_retry=False,
+        element=None,
+        previous=None,
+        vary=row["vary"],
+        lane=0,
+        ledger=None,
+        created=row["created"],
+        worker=item.lease.worker,
+        grant=item.lease.grant,
+        lease_token=item.lease.token,
+    )
+    return Inserted(row["id"], row["input"], leased)
+
+
+async def insert_executions(
+    tx: Connection, journal: Journal, executions: Sequence[NewExecution], terms: Terms
+) -> dict[int, Inserted]:
+    """Writes new executions with all that belongs to them. Returns those that went in by their numbers: a key may be taken."""
+    statement = named("insert_executions")
+    rows = await tx.fetch(statement.text, *statement.arguments(await _values(journal, executions, terms)))
+    leases = {item.execution_id: item for item in journal.new_items if item.lease is not None}
+    there = {row["number"]: _inserted(row, leases.get(row["number"])) for row in rows}
+    journal.explosions = [e for e in journal.explosions if e.item.execution_id in there]
+    ended = [e.number for e in executions if e.parent is not None and e.number in journal.executions]
+    await journal.write_the_rest(tx, ended)
+    return there
+
+
+async def _values(journal: Journal, executions: Sequence[NewExecution], terms: Terms) -> dict[str, Any]:
+    """The parameters of `insert_executions`. Of a large graph they take several turns."""
+    turns = Turns()
+    states = [journal.executions.get(e.number) for e in executions]
+    leases = [item.lease or (None, None, None) for item in journal.new_items]
+    log_execution, log_events = await journal.rows(turns)
+    items = new_item_parameters("item", journal.new_items)
+    if turns.over:
+        await turns.give_way()
+    steps = list(journal.steps.values())
+    step_values = step_parameters(steps)
+    if turns.over:
+        await turns.give_way()
+    return {
+        "now": None if journal.now is NO_TIME else journal.now,
+        "lease_seconds": terms.lease,
+        "lease_grace": terms.grace,
+        "execution_number": column([e.number for e in executions]),
+        "execution_plan": column([e.plan_id for e in executions]),
+        "execution_open_steps": column([e.open_steps for e in executions]),
+        "execution_submit_key": column([e.submit_key for e in executions]),
+        "execution_input": column([e.input for e in executions]),
+        "execution_base_dir": column([e.base_dir for e in executions]),
+        "execution_retry_of": column([e.retry_of for e in executions]),
+        "execution_original": column([e.original_execution for e in executions]),
+        "execution_deadline": column([e.deadline for e in executions]),
+        "execution_state": column(["running" if state is None else state[0].state for state in states]),
+        "execution_result": column([None if state is None else encoded(state[1]) for state in states]),
+        "execution_failure": column([None if state is None else encoded(state[2]) for state in states]),
+        "execution_parent": column([e.parent and encode(asdict(e.parent)) for e in executions]),
+        **items,
+        **parameters("item", NewLease._fields, zip(*leases, strict=True)),
+        **step_values,
+        "step_failures": column([encoded(row.failures) for row in steps]),
+        "log_execution": column(log_execution),
+        "log_events": column(log_events),
+    }

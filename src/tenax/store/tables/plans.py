@@ -1,0 +1,115 @@
+"""Workflows, policies and plans: each content once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from tenax.model.definition.workflow import Workflow
+from tenax.model.json_text import decode, encode
+from tenax.model.policy import Policy
+from tenax.policy.plan import Child, Plan, restore_plan
+from tenax.store.connect import Connection
+from tenax.store.statements import sql
+
+
+class Texts(NamedTuple):
+    """A workflow and its policies as they are stored."""
+
+    workflow: str
+    policies: Mapping[str, str]
+    """By hash."""
+
+    @classmethod
+    def of(cls, plan: Plan) -> Texts:
+        bodies = plan.policy_bodies()
+        return cls(encode(plan.workflow.as_dict()), {name: encode(body) for name, body in bodies.items()})
+
+
+async def ensure_plan(tx: Connection, plan: Plan, texts: Texts | None = None) -> int:
+    """Stores a plan and all that it refers to. `texts`: where they are at hand already."""
+    workflow, texts = plan.workflow, texts or Texts.of(plan)
+    workflow_id = await tx.fetchval(
+        sql("ensure_workflow"), plan.workflow_hash, workflow.name, workflow.version, texts.workflow
+    )
+    await tx.execute(sql("ensure_policies"), list(texts.policies), list(texts.policies.values()))
+    children = {step: asdict(child) for step, child in plan.children.items()}
+    arguments = (plan.hash, workflow_id, encode(plan.policies), encode(children))
+    plan_id: int = await tx.fetchval(sql("ensure_plan"), *arguments)
+    return plan_id
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan as it is stored. To read it is another matter: it may have been written by another version."""
+
+    workflow: str
+    policies: str
+    policy_bodies: str
+    children: str
+
+    def restore(self) -> Plan:
+        bodies = {name: Policy.from_dict(body) for name, body in decode(self.policy_bodies).items()}
+        policies = {step: bodies[hash_] for step, hash_ in decode(self.policies).items()}
+        return restore_plan(
+            Workflow.from_dict(decode(self.workflow)), policies, stored_children(self.children)
+        )
+
+
+async def load_plan(tx: Connection, plan_id: int) -> StoredPlan:
+    row = await tx.fetchrow(sql("load_plan"), plan_id)
+    return StoredPlan(*(row[name] for name in ("workflow", "policies", "policy_bodies", "children")))
+
+
+class WorkflowStamp(NamedTuple):
+    """What a name means at a moment: its definition, and the newest plan of that, whose children it is planned with."""
+
+    workflow_id: int
+    plan_id: int | None
+
+
+class NamedWorkflow(NamedTuple):
+    body: str
+    hash: str
+    children: dict[str, Child]
+    """Those of its newest plan."""
+    stamp: WorkflowStamp
+
+
+async def find_workflow(tx: Connection, name: str) -> NamedWorkflow | None:
+    """Returns what was last stored under this name (else submitted). `name@version` names the version too."""
+    row = await tx.fetchrow(sql("find_named_workflow"), *split_name(name))
+    if row is None:
+        return None
+    stamp = WorkflowStamp(row["workflow_id"], row["plan_id"])
+    return NamedWorkflow(row["body"], row["hash"], stored_children(row["children"]), stamp)
+
+
+async def find_current_workflows(tx: Connection, names: Sequence[str]) -> list[WorkflowStamp | None]:
+    """Returns what each of these names means now; None where it means nothing."""
+    labels = [split_name(name) for name in names]
+    rows = await tx.fetch(
+        sql("find_current_workflows"), [label for label, _ in labels], [version for _, version in labels]
+    )
+    found = {row["place"] - 1: WorkflowStamp(row["workflow_id"], row["plan_id"]) for row in rows}
+    return [found.get(place) for place in range(len(names))]
+
+
+def split_name(name: str) -> tuple[str, str | None]:
+    """Splits `name@version`. The version is None where none is named."""
+    label, _, version = name.partition("@")
+    return label, version or None
+
+
+def stored_children(text: str | None) -> dict[str, Child]:
+    return {step: Child(**child) for step, child in (decode(text) or {}).items()}
+
+
+async def store_workflow(tx: Connection, content: str) -> bool:
+    """What its name means from now on, by the hash of its content. False: it had been stored before."""
+    return bool(await tx.fetchval(sql("store_workflow"), content))
+
+
+async def list_workflows(tx: Connection, name: str | None) -> list[dict[str, Any]]:
+    return [dict(row) for row in await tx.fetch(sql("list_workflows"), name)]

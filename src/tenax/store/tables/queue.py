@@ -1,0 +1,181 @@
+"""The live work items: leased, locked, extended, found when they expire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from tenax.policy.plan import Plan
+from tenax.policy.queued_action import SERVER_QUEUE
+from tenax.store.array_params import columns
+from tenax.store.connect import Connection
+from tenax.store.rows import (
+    ExecutionRow,
+    ExpiredItem,
+    ItemRow,
+    OpenItem,
+    RefusedItem,
+    ServerItem,
+)
+from tenax.store.statements import named, sql
+from tenax.store.tables.claims import Terms
+from tenax.store.turns import Turns
+
+_log = structlog.get_logger("tenax.service")
+
+
+async def lock_executions(
+    tx: Connection, ids: Sequence[int]
+) -> tuple[dict[int, ExecutionRow], datetime | None]:
+    """The executions, locked in the order of their ids, and the time at which all of them were."""
+    rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
+    executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
+    return executions, rows[-1]["now"] if rows else None
+
+
+async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
+    """The inputs of executions; those that have none are not there."""
+    return {row["id"]: row["input"] for row in await tx.fetch(sql("load_inputs"), ids)}
+
+
+async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("load_leased_items"), *columns(items, tokens))]
+
+
+async def lock_expired_items(
+    tx: Connection, items: Sequence[int], *, life: str | None = None
+) -> list[ExpiredItem]:
+    """Locks and returns those of these items whose state has run out, or that this life of a worker holds."""
+    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life)]
+
+
+async def lock_open_items(
+    tx: Connection, executions: Sequence[int], *, running_too: bool, steps: Sequence[str] | None = None
+) -> list[OpenItem]:
+    """Started items: those that only wait, or also those that run. Of some steps, where they are named."""
+    rows = await tx.fetch(sql("lock_open_items"), executions, running_too, steps)
+    found: list[OpenItem] = []
+    turns = Turns()
+    for row in rows:
+        if turns.over:
+            await turns.give_way()
+        found.append(OpenItem(*row))
+    return found
+
+
+async def lock_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("lock_items"), items)]
+
+
+async def lock_accepted_items(
+    tx: Connection, execution_id: int, awaiting: str, *, step: str | None = None, item: int | None = None
+) -> list[ItemRow]:
+    """What waits for this, the longest first."""
+    rows = await tx.fetch(sql("lock_accepted_items"), execution_id, awaiting, step, item)
+    return [ItemRow(*row) for row in rows]
+
+
+async def find_awaited_children(tx: Connection, execution_id: int) -> list[int]:
+    return [row["id"] for row in await tx.fetch(sql("find_awaited_children"), execution_id)]
+
+
+async def find_server_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
+    """Ready items that the server itself carries out, and their executions."""
+    rows = await tx.fetch(sql("find_server_items"), limit, SERVER_QUEUE, but)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
+async def lock_server_items(tx: Connection, items: Sequence[int]) -> list[ServerItem]:
+    return [ServerItem(*row) for row in await tx.fetch(sql("lock_server_items"), items)]
+
+
+async def pause_items(
+    tx: Connection, executions: Sequence[int], plans: Mapping[int, Plan], *, paused: bool
+) -> None:
+    """Stops the items of executions, or lets them go on. `plans`: those of the executions, by their ids."""
+    timed = [
+        (plan_id, name, compensates, action.step.queue_ttl)
+        for plan_id, plan in plans.items()
+        for name, planned in plan.steps.items()
+        for compensates, action in ((False, planned), (True, planned.compensation))
+        if action is not None and action.step.queue_ttl is not None
+    ]
+    values = {
+        "executions": executions,
+        "paused": paused,
+        "action_plan": [plan_id for plan_id, _, _, _ in timed],
+        "action_step": [step for _, step, _, _ in timed],
+        "action_compensates": [compensates for _, _, compensates, _ in timed],
+        "action_queue_ttl": [queue_ttl for _, _, _, queue_ttl in timed],
+    }
+    statement = named("pause_items")
+    await tx.execute(statement.text, *statement.arguments(values))
+
+
+async def find_expired_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
+    """Items and their executions, less those named in `but`."""
+    return [(row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_expired_items"), limit, but)]
+
+
+async def find_expired_executions(tx: Connection, limit: int) -> list[int]:
+    return [row["id"] for row in await tx.fetch(sql("find_expired_executions"), limit)]
+
+
+async def find_granted_items(
+    tx: Connection, grants: Sequence[str], worker: str
+) -> list[tuple[int, int, str]]:
+    rows = await tx.fetch(sql("find_granted_items"), grants, worker)
+    return [(row["id"], row["execution_id"], str(row["lease_token"])) for row in rows]
+
+
+async def extend_leases(
+    tx: Connection, items: Sequence[int], tokens: Sequence[str], terms: Terms
+) -> set[tuple[int, str]]:
+    """Extends the leases that are still the worker's. Returns their items and tokens."""
+    rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
+    places = [row["place"] - 1 for row in rows]
+    return {(items[place], tokens[place]) for place in places}
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """When something next falls due, of each kind, where that is soon."""
+
+    now: datetime
+    retry: datetime | None
+    expiry: datetime | None
+    """The end of a lease."""
+    wait: datetime | None
+    """The end of a wait, of a hold, or of the time that an item may be in the queue."""
+    deadline: datetime | None
+    reap_after: datetime | None
+    server_steps: bool
+    """The server has steps of its own to start."""
+    messages: bool
+    places: bool
+    """A retry of a fan-out is due, and there is a place for it."""
+
+
+async def next_wake(tx: Connection, but: Sequence[int], within: float) -> Wake:
+    """`but`: items that cannot be decided on for now. What falls due in more than `within` seconds is not looked for."""
+    return Wake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
+
+
+async def beat_service(tx: Connection, lease: float, probe_after: float) -> None:
+    """Says that a server is alive. Half a lease without one is a gap. A clock that was set back leaves nothing too far ahead."""
+    set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
+    if set_back is not None:
+        _log.warning("the clock of PostgreSQL was set back; what lay ahead is pulled in", seconds=set_back)
+        await tx.execute(sql("pull_in_times"), lease, probe_after)
+
+
+async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:
+    """Ready items that every live worker able to run them has refused."""
+    return [RefusedItem(*row) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)]
+
+
+async def lock_unwanted_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("lock_unwanted_items"), items)]

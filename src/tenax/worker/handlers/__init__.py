@@ -1,0 +1,1 @@
+"""Finds and calls the functions of tasks, and turns what they raise into outcomes."""

@@ -1,0 +1,69 @@
+"""Calling a handler: its arguments, and what comes of the call. In a thread of the worker, or in a process of its own."""
+
+from __future__ import annotations
+
+from inspect import Signature
+from typing import Any
+
+from tenax.model.attempt.outcome import Outcome
+from tenax.sdk.context import TaskContext
+from tenax.worker.handlers.error_outcomes import outcome_of, refused
+from tenax.worker.handlers.json_values import Unserialisable, plain
+from tenax.worker.handlers.registry import Handler
+
+MOST_FITTING = 100
+"""Kinds of calls that a handler remembers to fit. A function that takes any names may be called in any number of ways."""
+
+
+def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
+    """Returns the positional and keyword arguments of a call: a list gives the ones, a mapping the others.
+
+    Raises TypeError for anything else, and for arguments that the function does not take or lacks.
+    """
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    if isinstance(args, dict):
+        keywords = dict(args)
+    elif isinstance(args, list):
+        positional = args
+    elif args is not None:
+        raise TypeError(f"args must be a mapping or a list, not {type(args).__name__}")
+    if handler.context_parameter is not None:
+        keywords.setdefault(handler.context_parameter, context)
+    shape = (len(positional), frozenset(keywords))
+    if handler.signature is not None and shape not in handler.fitting:
+        _check(handler, handler.signature, positional, keywords)
+        if len(handler.fitting) < MOST_FITTING:
+            handler.fitting.add(shape)
+    return positional, keywords
+
+
+def _check(handler: Handler, signature: Signature, positional: list[Any], keywords: dict[str, Any]) -> None:
+    """Raises TypeError if the function cannot be called so. That depends on the number and the names of the arguments alone."""
+    try:
+        signature.bind(*positional, **keywords)
+    except TypeError as error:
+        known = ", ".join(name for name in signature.parameters if name != handler.context_parameter)
+        takes = f"it takes {known}" if known else "it takes none"
+        raise TypeError(f"the arguments do not fit the task {handler.name!r}: {error}; {takes}") from None
+
+
+def call(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
+    """Calls a sync function."""
+    try:
+        return succeeded(handler.function(*args, **kwargs))
+    except BaseException as error:  # noqa: BLE001 - the boundary to the user's code, in a thread or process of its own
+        return outcome_of(error)
+
+
+def succeeded(result: Any) -> Outcome:
+    if result is None:
+        return _NOTHING
+    try:
+        return Outcome("succeeded", result=plain(result))
+    except Unserialisable as error:
+        return refused("invalid", "invalid_result", str(error))
+
+
+_NOTHING = Outcome("succeeded")
+"""Outcomes are values: all that succeeded with nothing to say are the same one."""

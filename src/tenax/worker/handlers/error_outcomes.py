@@ -1,0 +1,305 @@
+"""What a handler raised, as the outcome it stands for: typed facts, and no judgement of them."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import orjson
+from msgspec.structs import replace
+
+from tenax.model.attempt.exceptions import PERMISSION_ERROR, PROGRAMMING_ERRORS, VALIDATION_ERROR
+from tenax.model.attempt.outcome import Connection, Facts, FailureClass, Outcome
+from tenax.model.durations import parse_retry_after
+from tenax.sdk.causes import chain, kind_of_causes
+from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
+from tenax.worker.handlers.json_values import Unserialisable, plain, storable
+from tenax.worker.handlers.tracebacks import format_error
+
+MESSAGE_LIMIT = 4_000
+TRACEBACK_LIMIT = 8_000
+STDERR_LIMIT = 4_096
+FILE_LIMIT = 64_000
+"""Characters of a result file that are kept as evidence with each failed attempt."""
+TRACEBACK_FRAMES = 30
+_OWN_CODE = "tenax.worker"
+_CHAIN_LIMIT = 12
+"""So many errors behind one are looked at; requests has its refused connection three behind its own."""
+_NETWORK_ERRNOS = frozenset(
+    {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ETIMEDOUT}
+)
+"""Connections that fail with no type of their own."""
+_CONNECTION_TYPES = (ConnectionError, socket.gaierror, ssl.SSLError)
+_CLIENTS = ("httpx2", "httpx", "httpcore2", "httpcore")
+
+
+class _Kind(NamedTuple):
+    """What is known of an error by its type alone."""
+
+    type: type
+    name: str
+    bases: tuple[str, ...]
+    says_it: bool
+    """A handler's own word, a bug, a refused permission, unusable values: what was met before does not change them."""
+    of_connection: bool
+    of_httpx: bool
+
+
+_KINDS_KEPT = 500
+_kinds: dict[int, _Kind] = {}
+"""By the id of the type, which is kept with it. (A user's type may have any idea of equality.)"""
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    """The outcome that an exception of a handler stands for."""
+    try:
+        return _outcome_of(error)
+    except Exception as broken:  # noqa: BLE001 - a user's exception may do anything when asked, and must end its attempt
+        message = f"{type(error).__name__}: (more of it cannot be had: {type(broken).__name__})"
+        kind = _kind(error)
+        return Outcome(
+            "failed", facts=Facts(message=message, exception=kind.name, exception_bases=kind.bases)
+        )
+
+
+def _outcome_of(error: BaseException) -> Outcome:
+    match error:
+        case Snooze():
+            return Outcome("snoozed", after=error.after)
+        case NotCompleted():
+            return Outcome("not_completed", facts=Facts(message=_text(error), data=_data(error.data)))
+        case Fatal():
+            return Outcome("failed", facts=Facts(message=_text(error), fatal=True, data=_data(error.data)))
+        case Retry():
+            return Outcome("failed", facts=_facts(error, _text(error)), after=error.after)
+        case _:
+            return Outcome(
+                "failed", facts=_facts(error, f"{type(error).__name__}: {_text(error)}".rstrip(": "))
+            )
+
+
+def within_limits(outcome: Outcome) -> Outcome:
+    """Cuts the texts of an outcome to what is reported. Secrets must be scrubbed before: half a secret is not recognised."""
+    facts = outcome.facts
+    if facts is None:
+        return outcome
+    if facts.result_file == "other":
+        facts = replace(facts, data=_file_within_limit(facts.data))
+        outcome = replace(outcome, facts=facts)
+    if not (
+        _over(facts.message, MESSAGE_LIMIT)
+        or _over(facts.traceback, TRACEBACK_LIMIT)
+        or _over(facts.stderr_tail, STDERR_LIMIT)
+    ):
+        return outcome
+    cut = replace(
+        facts,
+        message=facts.message and facts.message[:MESSAGE_LIMIT],
+        traceback=facts.traceback and facts.traceback[-TRACEBACK_LIMIT:],
+        stderr_tail=facts.stderr_tail and facts.stderr_tail[-STDERR_LIMIT:],
+    )
+    return replace(outcome, facts=cut)
+
+
+def _file_within_limit(content: Any) -> Any:
+    """Returns the content of a result file, or the beginning of its text if it is too long."""
+    text = orjson.dumps(content).decode()
+    if len(text) <= FILE_LIMIT:
+        return content
+    return f"{text[:FILE_LIMIT]} [{len(text) - FILE_LIMIT} characters more were not kept]"
+
+
+def _over(text: str | None, limit: int) -> bool:
+    return text is not None and len(text) > limit
+
+
+def timed_out(seconds: float, **more: Any) -> Outcome:
+    return Outcome("failed", facts=Facts(message=f"timed out after {seconds:g} s", timed_out=True, **more))
+
+
+def refused(failure_class: FailureClass, reason: str, message: str, **more: Any) -> Outcome:
+    """A failure whose class the worker knows for certain: parameters or results that cannot be used."""
+    facts = Facts(message=message, failure_class=failure_class, reason=reason, **more)
+    return Outcome("failed", facts=facts)
+
+
+def qualified(kind: type) -> str:
+    return storable(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def retry_after_of(headers: Mapping[str, str] | Message, *, now: datetime) -> float | None:
+    """Seconds. A date is taken relative to the answer's own `Date`, so that the two clocks need not agree."""
+    hint = headers.get("retry-after") or headers.get("Retry-After")
+    if hint is None:
+        return None
+    stated = headers.get("date") or headers.get("Date")
+    return parse_retry_after(hint, _http_date(stated) or now)
+
+
+def _http_date(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        date = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+
+
+def _facts(error: BaseException, message: str) -> Facts:
+    kind = _kind(error)
+    status_code, retry_after, dependency = _answer(error, kind)
+    return Facts(
+        message=message,
+        status_code=status_code,
+        retry_after=retry_after,
+        dependency=dependency,
+        connection=None if status_code is not None else _connection(error, kind),
+        traceback=_traceback(error),
+        exception=kind.name,
+        exception_bases=kind.bases,
+    )
+
+
+def _kind(error: BaseException) -> _Kind:
+    kind = type(error)
+    known = _kinds.get(id(kind))
+    if known is None:
+        if len(_kinds) >= _KINDS_KEPT:
+            _kinds.clear()
+        known = _kinds[id(kind)] = _kind_of(kind)
+    return known
+
+
+def _kind_of(kind: type[BaseException]) -> _Kind:
+    name, *bases = (qualified(base) for base in kind.__mro__[:-1])
+    says_it = (
+        issubclass(kind, Retry)
+        or name in PROGRAMMING_ERRORS
+        or PERMISSION_ERROR in (name, *bases)
+        or any(one.endswith(VALIDATION_ERROR) for one in (name, *bases))
+    )
+    of_client = _package(kind) in _CLIENTS and any(base.__name__ == "TransportError" for base in kind.__mro__)
+    of_connection = of_client or issubclass(kind, _CONNECTION_TYPES)
+    of_httpx = any(_package(base) == "httpx2" for base in kind.__mro__)
+    return _Kind(kind, name, tuple(bases), says_it, of_connection, of_httpx)
+
+
+def _package(kind: type) -> str:
+    return str(kind.__module__).partition(".")[0]
+
+
+def _answer(error: BaseException, kind: _Kind) -> tuple[int | None, float | None, str | None]:
+    """The HTTP answer that httpx and requests hang on their exceptions, or that urllib's and aiohttp's are themselves."""
+    answer = getattr(error, "response", None)
+    status_code = None if answer is None else getattr(answer, "status_code", None)
+    if not isinstance(status_code, int) or isinstance(status_code, bool):
+        answer, status_code = error, _own_status(error, kind)
+    if status_code is None:
+        return None, None, None
+    headers = getattr(answer, "headers", None)
+    # requests' headers are a MutableMapping of their own; a plain copy would lose that names ignore case.
+    hint = retry_after_of(headers, now=datetime.now(UTC)) if isinstance(headers, Mapping | Message) else None
+    asked = getattr(answer, "request_info", answer)
+    return status_code, hint, _host(getattr(asked, "url", None))
+
+
+def _own_status(error: BaseException, kind: _Kind) -> int | None:
+    """`status` or `code` of the exception itself, where it is an answer of HTTP: it has headers then, as urllib's and aiohttp's do."""
+    if not isinstance(error, Exception) or kind.says_it or not hasattr(error, "headers"):
+        return None
+    for name in ("status", "code"):
+        number = getattr(error, name, None)
+        theirs = isinstance(number, bool) or (isinstance(number, Enum) and not isinstance(number, HTTPStatus))
+        if isinstance(number, int) and not theirs and 100 <= number <= 599:
+            return int(number)
+    return None
+
+
+def _host(url: object) -> str | None:
+    from urllib.parse import urlsplit
+
+    try:
+        return storable(urlsplit(str(url)).netloc.rpartition("@")[2]) or None if url is not None else None
+    except ValueError:
+        return None
+
+
+def _connection(error: BaseException, kind: _Kind) -> Connection | None:
+    """Only for errors that are connection errors by their type, or that one of those is behind."""
+    if _is_of_connection(error, kind):
+        return _connection_kind(error, kind)
+    for cause in _behind(error, kind):
+        of_cause = _kind(cause)
+        if _is_of_connection(cause, of_cause):
+            return _connection_kind(cause, of_cause)
+        if isinstance(cause, TimeoutError) and isinstance(error, OSError):
+            return "timeout"  # what the clients of urllib and requests raise descends from OSError
+    return None
+
+
+def _is_of_connection(error: BaseException, kind: _Kind) -> bool:
+    return kind.of_connection or (isinstance(error, OSError) and error.errno in _NETWORK_ERRNOS)
+
+
+def _connection_kind(error: BaseException, kind: _Kind) -> Connection:
+    if not kind.of_httpx:
+        return kind_of_causes(chain(error)) or "other"
+    from tenax.sdk.connections import connection_kind  # it would load httpx where nobody has
+
+    return connection_kind(error)
+
+
+def _behind(error: BaseException, kind: _Kind) -> Iterator[BaseException]:
+    """The errors behind one, the nearest first."""
+    seen, waiting = {id(error)}, _right_behind(error, kind)
+    while waiting and len(seen) < _CHAIN_LIMIT:
+        current = waiting.pop(0)
+        if isinstance(current, BaseException) and id(current) not in seen:
+            seen.add(id(current))
+            yield current
+            waiting += _right_behind(current, _kind(current))
+
+
+def _right_behind(error: BaseException, kind: _Kind) -> list[object]:
+    """Where errors may be. Nothing is behind one that says by its type what is wrong."""
+    if kind.says_it:
+        return []
+    context = None if error.__suppress_context__ else error.__context__
+    # urllib and urllib3 keep what they met in `reason`, requests in its first argument.
+    return [error.__cause__, context, getattr(error, "reason", None), *error.args[:1]]
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return storable(str(error))
+    except Exception as broken:  # noqa: BLE001 - a user's __str__ may raise anything, and must not cost us the report
+        return f"(its text cannot be had: {type(broken).__name__})"
+
+
+def _data(data: Any) -> Any:
+    try:
+        return plain(data, lenient=True)
+    except Unserialisable:
+        return repr(data)
+
+
+def _traceback(error: BaseException) -> str:
+    """The tail of it, from the first frame that is not the worker's own."""
+    return storable(format_error(error, _user_frames(error.__traceback__), frames=TRACEBACK_FRAMES))
+
+
+def _user_frames(trace: TracebackType | None) -> TracebackType | None:
+    first = trace
+    while first is not None and str(first.tb_frame.f_globals.get("__name__", "")).startswith(_OWN_CODE):
+        first = first.tb_next
+    return first

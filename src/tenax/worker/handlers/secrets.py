@@ -1,0 +1,213 @@
+"""Secrets are variables of the worker: filled in as an attempt starts, scrubbed from all it reports."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import dataclasses
+import json
+import re
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import msgspec
+
+from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.shell import always_quoted
+from tenax.model.wire import Assignment, Release, SecretSlot
+from tenax.private_variables import SECRET_PREFIX as PREFIX
+from tenax.worker.handlers.json_values import storable
+
+LEAST_LENGTH = 6
+"""A shorter value is part of too many harmless texts: it is scrubbed only where the attempt itself used it."""
+LEAST_BASE64 = 8
+"""Fewer characters of base64 are part of too many harmless texts."""
+_URL_BASE64 = str.maketrans("+/", "-_")
+_ESCAPED = re.compile("%[0-9A-F]{2}")
+# What the HTTP client leaves as it is. It takes a % for the start of something escaped already.
+_URL_SAFE = (
+    "!$%&'()*+,-./:;=@[\\]^_|~",  # in a path
+    "!$%&'()*+,-./:;=?@[\\]^_`{|}~",  # in a query
+    "!$%&'()*+,-.:_~",  # in user and password
+)
+
+
+class SecretMissing(Exception):
+    """The definition asks for a secret that this worker does not have."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the secret {name!r} is not set on this worker: set {PREFIX}{name.upper()} in its environment"
+        )
+
+
+class Secrets:
+    """The secrets that a worker was started with."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._values = {
+            name.removeprefix(PREFIX): v for name, v in environment.items() if name.startswith(PREFIX)
+        }
+        self._telling = frozenset(name for name, value in self._values.items() if len(value) >= LEAST_LENGTH)
+        self._scrubbers: dict[frozenset[str], _Scrubber] = {}
+
+    def fill(self, assignment: Assignment) -> Assignment:
+        """The assignment with its secrets in their places. Raises `SecretMissing`."""
+        if not assignment.secrets:
+            return assignment
+        spec = copy.deepcopy(assignment.spec)
+        for slot in assignment.secrets:
+            self._fill_slot(spec, slot)
+        return msgspec.structs.replace(assignment, spec=spec)
+
+    def scrub_outcome(self, outcome: Outcome, assignment: Assignment) -> Outcome:
+        """What the attempt tells of itself loses every secret; its result only those that it was given.
+
+        A result is data that others compute with: a word in it that happens to be some other secret must stay.
+        """
+        if assignment.callback is not None:
+            # The receipt opens the callback of an async step. Elsewhere it opens nothing, and may be part of a result.
+            receipt = _Scrubber.of_receipt(assignment.receipt)
+            outcome = receipt.outcome(outcome, facts=receipt)
+        if not self._values:
+            return outcome
+        used = self._used(assignment)
+        return self._scrubber(used).outcome(outcome, facts=self._scrubber(self._telling | used))
+
+    def scrub_release(self, release: Release, assignment: Assignment) -> Release:
+        scrubber = self._scrubber(self._telling | self._used(assignment))
+        return dataclasses.replace(release, detail=scrubber.value(release.detail))
+
+    def scrub_traceback(self, error: BaseException, assignment: Assignment) -> str:
+        """Returns the traceback of an error for the worker's own log."""
+        text = "".join(traceback.format_exception(error))
+        return str(self._scrubber(self._telling | self._used(assignment)).value(text))
+
+    def _used(self, assignment: Assignment) -> frozenset[str]:
+        named = (
+            part["secret"] for _, parts in assignment.secrets for part in parts if isinstance(part, dict)
+        )
+        return frozenset(name for asked in named if (name := self._name(asked)) is not None)
+
+    def _scrubber(self, names: frozenset[str]) -> _Scrubber:
+        """Kept: the same few steps come again and again."""
+        scrubber = self._scrubbers.get(names)
+        if scrubber is None:
+            scrubber = _Scrubber.of({name: self._values[name] for name in sorted(names)})
+            self._scrubbers[names] = scrubber
+        return scrubber
+
+    def _fill_slot(self, spec: dict[str, Any], slot: SecretSlot) -> None:
+        path, parts = slot
+        text = "".join(part if isinstance(part, str) else self._filled(part) for part in parts)
+        place: Any = spec
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = text
+
+    def _filled(self, part: Mapping[str, str]) -> str:
+        value = self._value(part["secret"])
+        return always_quoted(value) if part.get("quote") == "word" else value
+
+    def _value(self, name: str) -> str:
+        known = self._name(name)
+        if known is None:
+            raise SecretMissing(name)
+        return self._values[known]
+
+    def _name(self, asked: str) -> str | None:
+        return next((spelling for spelling in (asked, asked.upper()) if spelling in self._values), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scrubber:
+    pattern: re.Pattern[str] | None
+    """None where there is nothing to look for."""
+    words: Mapping[str, str]
+    """What is written in the place of every form of every secret."""
+
+    @classmethod
+    def of(cls, secrets: Mapping[str, str]) -> _Scrubber:
+        words = {form: f"[secret {name}]" for name, value in secrets.items() for form in _forms(value)}
+        # The longest first: one secret may be a part of another.
+        forms = sorted(words, key=len, reverse=True)
+        return cls(re.compile("|".join(map(re.escape, forms))) if forms else None, words)
+
+    @classmethod
+    def of_receipt(cls, receipt: str) -> _Scrubber:
+        return cls(re.compile(re.escape(receipt)), {receipt: "[receipt]"})
+
+    def outcome(self, outcome: Outcome, *, facts: _Scrubber) -> Outcome:
+        """Returns the outcome with its result scrubbed by this scrubber, and its facts by the other one."""
+        told = None if outcome.facts is None else facts.facts(outcome.facts)
+        return msgspec.structs.replace(outcome, result=self.value(outcome.result), facts=told)
+
+    def facts(self, facts: Facts) -> Facts:
+        """The texts. The other fields are words of our own, numbers, and names of types."""
+        return msgspec.structs.replace(
+            facts,
+            message=self.value(facts.message),
+            dependency=self.value(facts.dependency),
+            stderr_tail=self.value(facts.stderr_tail),
+            traceback=self.value(facts.traceback),
+            data=self.value(facts.data),
+        )
+
+    def value(self, value: Any) -> Any:
+        if self.pattern is None:
+            return value
+        match value:
+            case str():
+                return self.pattern.sub(lambda found: self.words[found[0]], value)
+            case int() if not isinstance(value, bool):
+                return self.words.get(str(value), value)
+            case list():
+                return [self.value(part) for part in value]
+            case tuple():
+                return tuple(self.value(part) for part in value)
+            case dict():
+                return {self.value(name): self.value(part) for name, part in value.items()}
+            case _:
+                return value
+
+
+def _forms(value: str) -> set[str]:
+    """Returns a secret as it is, and as it looks within a URL, in JSON, in base64, in Python's repr and for a shell.
+
+    Of a secret of several lines also each line.
+    """
+    lines = (line for line in map(str.strip, value.splitlines()) if len(line) >= LEAST_LENGTH)
+    return set().union(*map(_written, {value, *lines})) - {""}
+
+
+def _written(text: str) -> Iterable[str]:
+    # Bytes of the environment that are no text are halves of surrogate pairs here.
+    yield from (text, storable(text), quote_plus(text, errors="surrogateescape"))
+    for safe in ("", "/", *_URL_SAFE):
+        quoted = quote(text, safe=safe, errors="surrogateescape")
+        yield from (quoted, _ESCAPED.sub(lambda found: found[0].lower(), quoted))
+    if len(text) >= LEAST_LENGTH:
+        yield text.lower()  # within the host of a URL
+    data = text.encode(errors="surrogateescape")
+    yield repr(data)[2:-1]  # as the HTTP client quotes a header that it refuses
+    yield from _base64_forms(data)
+    # As a shell shows them with `set -x`: bash writes a quote as '\\'', dash in double quotes.
+    yield from (always_quoted(text)[1:-1], text.replace("'", "'\\''"))
+    yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
+
+
+def _base64_forms(data: bytes) -> Iterable[str]:
+    """Yields the base64 of a secret that stands somewhere in encoded data, such as `user:password` of a URL.
+
+    Three bytes make four characters, so there are three ways in which it can be written. The characters at both ends
+    also hold bits of what stands beside it, and are left out.
+    """
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + data)
+        first, last = -(-before * 4 // 3), (before + len(data)) * 4 // 3
+        form = encoded[first:last].decode()
+        if len(form) >= LEAST_BASE64:
+            yield from (form, form.translate(_URL_BASE64))

@@ -1,0 +1,163 @@
+"""Commands in process groups of their own, which end with their attempt: leader, children and all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import cast
+
+from tenax.worker.processes import start_gate as gate
+from tenax.worker.processes.guardian import Guardian
+
+STDOUT_LIMIT = 1_000_000
+STDERR_TAIL = 65_536
+"""Far more than is reported: secrets are scrubbed from it before it is cut, and half of one is not recognised."""
+TERM_GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL."""
+OUTPUT_GRACE = 0.5
+"""Seconds that the output may stay open after the leader's end, in the hands of children it left behind."""
+
+_GATE = 'read -r _ || exit 125; exec "$@"'
+"""The command starts only when a first line arrives on its stdin: by then the guardian knows of it, so there is no
+moment in which the worker's death would leave it behind. The shell's `read` takes no byte beyond that line."""
+_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process group ended."""
+
+    returncode: int
+    """Negative: the number of the signal that killed the leader."""
+    timed_out: bool
+    stdout: bytes
+    stdout_dropped: int
+    """Bytes beyond the limit, read and thrown away."""
+    stderr_tail: bytes
+
+
+async def run_group(
+    guardian: Guardian,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    stdin: bytes,
+    seconds: float,
+    folder: str,
+) -> Ended:
+    """Runs a command to its end or to its timeout. Whatever is left of its group by then is killed.
+
+    `folder` is the attempt's own; should the worker die, it is removed in its place.
+    """
+    group = await _start(guardian, argv, env=env, cwd=cwd, folder=folder)
+    try:
+        group.feed(stdin)
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.shield(group.exited)
+            timed_out = False
+        except TimeoutError:
+            timed_out = True
+            await group.terminate()
+    except asyncio.CancelledError:
+        # The caller is cancelled: ends the group first, and lets a second cancellation kill it at once.
+        await group.terminate()
+        raise
+    finally:
+        await group.close()
+        guardian.forget(group.pid)
+    return group.ended(timed_out=timed_out)
+
+
+async def _start(
+    guardian: Guardian, argv: Sequence[str], *, env: Mapping[str, str], cwd: str, folder: str
+) -> _Group:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        _Group, *_gate(env), *argv, env=dict(env), cwd=cwd, start_new_session=True
+    )
+    group = protocol
+    group.transport = transport
+    guardian.watch(group.pid, folder)
+    return group
+
+
+def _gate(env: Mapping[str, str]) -> list[str]:
+    """Some shells drop the variables that they cannot name (`spring.profiles.active`). Then Python is the gate, which
+    starts more slowly. `env NAME=VALUE` after the shell would show the values, secrets too, to all who can list processes.
+    """
+    if all(_IDENTIFIER.fullmatch(name) for name in env):
+        return ["/bin/sh", "-c", _GATE, "tenax"]
+    return [sys.executable, "-I", "-S", gate.__file__]
+
+
+class _Group(asyncio.SubprocessProtocol):
+    transport: asyncio.SubprocessTransport
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[int] = loop.create_future()
+        self._closed_outputs: asyncio.Future[None] = loop.create_future()
+        self._open = {1, 2}
+        self._stdout = bytearray()
+        self._dropped = 0
+        self._stderr = bytearray()
+        self.pid = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.SubprocessTransport", transport)
+        self.pid = self.transport.get_pid()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self._stderr += data
+            del self._stderr[:-STDERR_TAIL]
+            return
+        room = STDOUT_LIMIT - len(self._stdout)
+        self._stdout += data[:room]
+        self._dropped += max(0, len(data) - room)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+        self._open.discard(fd)
+        if not self._open and not self._closed_outputs.done():
+            self._closed_outputs.set_result(None)
+
+    def process_exited(self) -> None:
+        if not self.exited.done():
+            self.exited.set_result(self.transport.get_returncode() or 0)
+
+    def feed(self, stdin: bytes) -> None:
+        pipe = cast("asyncio.WriteTransport", self.transport.get_pipe_transport(0))
+        pipe.write(b"\n" + stdin)
+        pipe.write_eof()
+
+    async def terminate(self) -> None:
+        """SIGTERM to the whole group, a short grace, then SIGKILL to whatever is left of it."""
+        try:
+            self._signal(signal.SIGTERM)
+            await asyncio.wait({self.exited}, timeout=TERM_GRACE)
+        finally:
+            self._signal(signal.SIGKILL)
+        await asyncio.shield(self.exited)
+
+    async def close(self) -> None:
+        """Collects the last of the output and ends the children that the leader left behind."""
+        if self.exited.done():
+            await asyncio.wait({self._closed_outputs}, timeout=OUTPUT_GRACE)
+        self._signal(signal.SIGKILL)
+        self.transport.close()
+
+    def ended(self, *, timed_out: bool) -> Ended:
+        return Ended(self.exited.result(), timed_out, bytes(self._stdout), self._dropped, bytes(self._stderr))
+
+    def _signal(self, number: signal.Signals) -> None:
+        # macOS answers EPERM for a group of which only zombies are left.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)

@@ -1,0 +1,399 @@
+"""The worker: leases as much as it has free slots for, runs it, reports what it came to. It decides nothing.
+
+Four activities run side by side and never wait for each other: leasing, reporting (`outbox`), heartbeats, and the
+pulse that feels how late the event loop is; beside them the attempts, in tasks of their own (`runners`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import uuid4
+
+from tenax.errors import Unreachable
+from tenax.model.attempt.outcome import Outcome
+from tenax.model.wire import (
+    OLDEST_SERVER,
+    Assignment,
+    Heartbeat,
+    Held,
+    LeaseRequest,
+    Registration,
+    RegistrationAnswer,
+    Release,
+    Report,
+)
+from tenax.private_variables import own_variables
+from tenax.worker.attempt import Attempt, release
+from tenax.worker.executors.runtimes import RESULT_LIMIT, RUNTIMES, Executors
+from tenax.worker.handlers.error_outcomes import outcome_of, refused, within_limits
+from tenax.worker.handlers.registry import NoHandler
+from tenax.worker.handlers.secrets import SecretMissing, Secrets
+from tenax.worker.link import Link, LinkDown
+from tenax.worker.outbox import Outbox
+from tenax.worker.self_check import REFUSALS, Appetite, SelfCheck
+from tenax.worker.server_orders import Orders
+from tenax.worker.task_pool import Runners
+from tenax.worker.transport import Transport
+from tenax.worker.waiting import cancelled, is_ending, until, within
+
+FLUSH_SECONDS = 10.0
+"""How long a worker that stops goes on trying to tell the server what it has finished."""
+CANCEL_SECONDS = 5.0
+"""How long a cancelled attempt may take to end (a process group gets its grace within it)."""
+BACKLOG = 4
+"""No more is leased while this many times the slots are finished and unreported."""
+PULSE_SECONDS = 0.25
+"""How often the worker looks how late its event loop is, and whether it may ask for work."""
+
+log = logging.getLogger("tenax.worker")
+
+
+class Worker:
+    """Leases and runs work items until it is told to stop."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        name: str,
+        runtimes: Sequence[str] = RUNTIMES,
+        queues: Sequence[str] = ("default",),
+        labels: Mapping[str, str] | None = None,
+        slots: int = 10,
+        drain: float = 30.0,
+        execution_id: int | None = None,
+        version: str | None = None,
+        wait: float = 20.0,
+        overload_lag: float = 1.0,
+        http_addresses: str = "any",
+        max_result: int = RESULT_LIMIT,
+        environment: Mapping[str, str] | None = None,
+        life: str | None = None,
+    ) -> None:
+        """`life` is that of this process, where a supervisor has given it one: a UUID. `environment`: by default our own."""
+        self._transport = transport
+        self._registration = Registration(
+            name,
+            tuple(runtimes),
+            tuple(queues),
+            dict(labels or {}),
+            slots,
+            version,
+            life=life,
+            execution_id=execution_id,
+        )
+        self._slots = slots
+        self._drain = drain
+        self._wait = wait
+        self._secrets = Secrets(own_variables() if environment is None else environment)
+        self._executors = Executors(self._count_overdue, http_addresses=http_addresses, max_result=max_result)
+        self._link = Link()
+        self._outbox = Outbox(transport, self._link, self._note_reported)
+        self._running: dict[tuple[int, str], Attempt] = {}
+        self._runners = Runners(self._run)
+        self._slot_free = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._known = asyncio.Event()
+        self._refusing = False
+        self._asking: asyncio.Timeout | None = None
+        """Of the request that waits for work. It has no end but the one that `_review` may give it."""
+        self._check = SelfCheck(slots, overload_lag)
+        self._appetite: Appetite = "full"
+        self._least_depth = 0
+        """Since the last pulse. What was deep for a moment, while the next report was on its way, is no sign of anything."""
+        self._orders = Orders(name)
+        self._stopping = False
+        self._lost_grants: set[str] = set()
+        self._terms = RegistrationAnswer(lease=30.0, heartbeat=10.0)
+
+    async def run(self, stop: asyncio.Event, at_once: asyncio.Event | None = None) -> None:
+        """Works until `stop` is set, then drains; `at_once` cuts the draining short. Ends by itself where the server asks.
+
+        Raises where only a person can help: a refused token, a wrong URL, a name that another worker has taken over.
+        The transport is left open.
+        """
+        self._registration = replace(self._registration, life=self._registration.life or str(uuid4()))
+        activities: list[asyncio.Task[None]] = []
+        try:
+            if not await until(stop, self._register()):
+                return
+            asking = [asyncio.create_task(self._lease_forever()), asyncio.create_task(self._pulse_forever())]
+            telling = [asyncio.create_task(self._outbox.run()), asyncio.create_task(self._beat_forever())]
+            activities += asking + telling
+            await until(stop, self._orders.dismissed.wait(), *activities)
+            superseded = self._orders.superseded and not stop.is_set()
+            self._stopping = True
+            await cancelled(*asking)
+            if not stop.is_set():  # sent away by the server: nothing is handed back
+                await until(stop, self._no_attempts(), *telling)
+            await self._drain_attempts(at_once or asyncio.Event(), telling)
+            if superseded:
+                raise self._orders.conflict()
+        finally:
+            for attempt in list(self._running.values()):
+                attempt.end(self._handed_back(attempt))
+            await self._attempts_ended()
+            await cancelled(*activities)
+            await self._executors.close()
+
+    # Leasing
+
+    async def _register(self) -> None:
+        while True:
+            try:
+                await self._register_once()
+            except LinkDown:
+                await self._link.pause()
+            else:
+                return
+
+    async def _register_once(self) -> None:
+        self._terms = await self._link.call(self._registered())
+        self._check.terms = self._terms.health
+        self._known.set()
+
+    async def _registered(self) -> RegistrationAnswer:
+        """A server that is too old is waited for: it is upgraded sooner or later, or another one takes its place."""
+        terms = await self._transport.register(self._registration)
+        if terms.protocol < OLDEST_SERVER:
+            raise Unreachable(
+                f"the server speaks version {terms.protocol} of the workers' protocol, and this worker needs {OLDEST_SERVER} or newer: "
+                "install this version of Tenax on the server too"
+            )
+        return terms
+
+    async def _lease_forever(self) -> None:
+        while True:
+            await self._known.wait()
+            while (wanted := self._wanted()) <= 0:
+                self._slot_free.clear()
+                await self._slot_free.wait()
+            try:
+                await self._lease(wanted)
+            except LinkDown:
+                await self._link.pause()
+
+    async def _lease(self, wanted: int) -> None:
+        grant, lost = str(uuid4()), tuple(self._lost_grants)
+        who = self._registration
+        request = LeaseRequest(
+            who.worker,
+            grant,
+            wanted,
+            who.runtimes,
+            who.queues,
+            who.labels,
+            who.execution_id,
+            self._wait,
+            lost,
+            who.life,
+        )
+        try:
+            async with asyncio.timeout(None) as self._asking:
+                assignments = await self._link.call(self._transport.lease(request))
+        except BaseException as error:
+            # However it ended: the server may have granted something that nobody here has seen.
+            self._lost_grants.add(grant)
+            if is_ending():  # whatever the request made of that
+                raise asyncio.CancelledError from error
+            if isinstance(error, TimeoutError):
+                return  # the request was given up, by `_review`
+            raise
+        finally:
+            self._asking = None
+        self._lost_grants.difference_update(lost)
+        attempts = {(each.item_id, each.token): Attempt(each) for each in assignments}
+        self._running |= attempts
+        self._runners.add(attempts.values())
+        if is_ending():  # and the answer came all the same
+            raise asyncio.CancelledError
+        await asyncio.sleep(0)  # what need not wait is over then, and its slots are asked for with the others
+
+    def _wanted(self) -> int:
+        """How many items to ask for now."""
+        if self._refusing or len(self._outbox) > BACKLOG * self._slots:
+            return 0
+        busy = len(self._running) + self._check.overdue
+        match self._check.appetite(self._depth()):
+            case "full":
+                return self._slots - busy
+            case "probe":
+                return 0 if busy else 1
+            case _:
+                return 0
+
+    def _depth(self) -> int:
+        return len(self._running) + len(self._outbox) + self._check.overdue
+
+    def _count_overdue(self, threads: int) -> None:
+        self._check.overdue = threads
+        self._slot_free.set()
+
+    def _lasting_depth(self) -> int:
+        return min(self._least_depth, self._depth())
+
+    def _note_reported(self) -> None:
+        self._least_depth = self._lasting_depth()
+        self._slot_free.set()
+
+    async def _pulse_forever(self) -> None:
+        while True:
+            due = time.monotonic() + PULSE_SECONDS
+            await asyncio.sleep(PULSE_SECONDS)
+            self._check.lag = time.monotonic() - due
+            self._review()
+
+    def _review(self) -> None:
+        """Asks for less or for more than before. A request that is parked in the server is given up for less."""
+        depth, before = self._lasting_depth(), self._appetite
+        self._least_depth = self._depth()
+        self._appetite = self._check.appetite(depth)
+        if self._appetite != before:
+            level = logging.WARNING if self._appetite in REFUSALS else logging.INFO
+            log.log(level, "%s", self._check.in_words(depth))
+        if self._appetite in REFUSALS or (before, self._appetite) == ("full", "probe"):
+            self._refusing = True
+            if self._asking is not None and not self._asking.expired():
+                self._asking.reschedule(asyncio.get_running_loop().time())
+        else:
+            self._refusing = False
+            self._slot_free.set()
+
+    # Running
+
+    async def _run(self, attempt: Attempt) -> None:
+        assignment = attempt.assignment
+        told: Outcome | Release
+        try:
+            attempt.begin()
+            executor = self._executors.of(assignment.runtime)
+            filled = self._secrets.fill(assignment) if assignment.secrets else assignment
+            told = await executor.run(filled, attempt.context)
+        except asyncio.CancelledError:
+            told = self._handed_back(attempt)
+        except NoHandler as error:
+            told = release(assignment, "no_handler", str(error))
+        except SecretMissing as error:
+            told = refused("invalid", "invalid_parameters", str(error))
+        except Exception as error:  # noqa: BLE001 - a fault of an executor is a failure of this attempt, not of the worker
+            self._log_fault("the executor failed", assignment, error)
+            told = outcome_of(error)
+        if attempt.verdict is not None and not (isinstance(told, Outcome) and told.status == "succeeded"):
+            told = attempt.verdict
+        self._settle(attempt, told)
+
+    def _settle(self, attempt: Attempt, told: Outcome | Release) -> None:
+        assignment = attempt.assignment
+        if isinstance(told, Outcome) and told is not attempt.verdict:
+            self._check.count(told, assignment, time.monotonic() - attempt.began)
+        try:
+            self._outbox.put(self._parcel(assignment, told))
+        except Exception as error:  # noqa: BLE001 - however odd a result is, its attempt ends
+            self._log_fault("it cannot be reported", assignment, error)
+            why = f"what the attempt came to cannot be reported ({type(error).__name__})"
+            self._outbox.put(_report(assignment, refused("invalid", "invalid_result", why)))
+        self._running.pop((assignment.item_id, assignment.token), None)
+        self._slot_free.set()
+        if not self._running:
+            self._idle.set()
+
+    def _parcel(self, assignment: Assignment, told: Outcome | Release) -> Report | Release:
+        if isinstance(told, Release):
+            return self._secrets.scrub_release(told, assignment)
+        return _report(assignment, within_limits(self._secrets.scrub_outcome(told, assignment)))
+
+    def _log_fault(self, what: str, assignment: Assignment, error: Exception) -> None:
+        """The texts of errors may hold secrets, so the log gets the traceback without them."""
+        trace = self._secrets.scrub_traceback(error, assignment)
+        log.error("item %d, attempt %d: %s\n%s", assignment.item_id, assignment.attempt, what, trace)
+
+    # Heartbeats
+
+    async def _beat_forever(self) -> None:
+        while True:
+            try:
+                await self._beat()
+            except LinkDown:
+                # The attempts go on: after a gap in service the server waits a full lease before it gives any up.
+                await asyncio.sleep(min(self._terms.heartbeat, 1.0))
+            else:
+                await asyncio.sleep(self._terms.heartbeat)
+
+    async def _beat(self, *, leaving: bool = False) -> None:
+        held = [Held(item_id, token) for item_id, token in self._running]
+        lost = tuple(self._lost_grants)
+        who, health = self._registration, self._check.report(self._depth(), self._lasting_depth())
+        beat = Heartbeat(who.worker, (*held, *self._outbox.held()), lost, leaving, who.life, health)
+        answer = await self._link.call(self._transport.heartbeat(beat), seconds=self._terms.lease)
+        self._lost_grants.difference_update(lost)
+        for revoked in answer.revoked:
+            attempt = self._running.get((revoked.item_id, revoked.token))
+            ended = refused("cancelled", "cancelled_on_request", "ended: the lease was revoked")
+            if attempt is not None and attempt.end(ended):
+                log.warning("item %d: its lease was revoked; the attempt is told to end", revoked.item_id)
+        self._check.hear(answer.health)
+        self._orders.hear(answer, stopping=self._stopping)
+        if not answer.known and not self._stopping and not self._orders.dismissed.is_set():
+            self._known.clear()
+            await self._register_once()
+            log.info("the server did not know this worker any more; it has registered again")
+
+    # Stopping
+
+    async def _drain_attempts(self, at_once: asyncio.Event, activities: list[asyncio.Task[None]]) -> None:
+        """What runs may finish, for a while; the rest is handed back; then everything is told to the server."""
+        if self._running:
+            if not at_once.is_set():
+                count = len(self._running)
+                running = "1 attempt is" if count == 1 else f"{count} attempts are"
+                log.info("draining: %s running, up to %g s", running, self._drain)
+            await within(self._drain, at_once, self._no_attempts(), *activities)
+        for attempt in list(self._running.values()):
+            attempt.end(self._handed_back(attempt))
+        await self._attempts_ended()
+        await within(FLUSH_SECONDS, asyncio.Event(), self._flush(), *activities)
+        if len(self._outbox):
+            log.error("%d attempts could not be reported; their leases will run out", len(self._outbox))
+
+    async def _no_attempts(self) -> None:
+        while self._running:
+            self._idle.clear()
+            await self._idle.wait()
+
+    async def _attempts_ended(self) -> None:
+        tasks = [attempt.task for attempt in self._running.values() if attempt.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
+        self._runners.clear()
+        # What has not begun, and code that does not let itself be cancelled.
+        for attempt in list(self._running.values()):
+            self._settle(attempt, attempt.verdict or self._handed_back(attempt))
+
+    async def _flush(self) -> None:
+        await self._outbox.empty()
+        while True:
+            try:
+                await self._beat(leaving=True)
+            except LinkDown:
+                await self._link.pause()
+            else:
+                return
+
+    def _handed_back(self, attempt: Attempt) -> Release:
+        return release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")
+
+
+def _report(assignment: Assignment, outcome: Outcome) -> Report:
+    return Report(
+        assignment.execution_id,
+        assignment.item_id,
+        assignment.attempt,
+        assignment.token,
+        outcome,
+        assignment.step,
+        assignment.item,
+    )
