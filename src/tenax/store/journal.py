@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -43,14 +44,21 @@ _NEW_ITEM = {
                                "base_dir", "paused")},
 }  # fmt: skip
 """The parameters of statements that insert items, and the attributes of a new item that they take."""
+_NEW_ITEM_NAMES = tuple(_NEW_ITEM)
 _item_values = attrgetter(*_NEW_ITEM.values())
 _STEP = ("execution", "step", "state", "waiting_for", "attempts", "result", "failure")
 
 
-def parameters(prefix: str, names: Iterable[str], values: Iterable[Sequence[Any]]) -> Parameters:
+def parameters(prefix: str, names: tuple[str, ...], values: Iterable[Sequence[Any]]) -> Parameters:
     """Returns a parameter for each of these names. Without values, all of them are null."""
-    found = dict.fromkeys(f"{prefix}_{name}" for name in names)
-    return found | {f"{prefix}_{name}": column(one) for name, one in zip(names, values, strict=False)}
+    found = [column(one) for one in values]
+    whole = _with_prefix(prefix, names)
+    return dict(zip(whole, found, strict=True)) if found else dict.fromkeys(whole)
+
+
+@cache
+def _with_prefix(prefix: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{name}" for name in names)
 
 
 @dataclass(slots=True)
@@ -319,7 +327,7 @@ def new_item_values(item: NewItem) -> dict[str, Any]:
 
 def new_item_parameters(prefix: str, items: Sequence[NewItem]) -> Parameters:
     """Returns the parameters of a statement that inserts these items."""
-    return parameters(prefix, _NEW_ITEM, zip(*map(_item_values, items), strict=True))
+    return parameters(prefix, _NEW_ITEM_NAMES, zip(*map(_item_values, items), strict=True))
 
 
 async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> None:
