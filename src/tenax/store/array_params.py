@@ -10,6 +10,8 @@ from typing import Any
 def column(values: Sequence[Any]) -> Sequence[str | None] | str | None:
     """Texts as they are, for `$1::text[]`; all else as one text, for `$1::text::bigint[]`; a column of nothing as null, which
     `unnest` fills up."""
+    if len(values) == 1 and not isinstance(values[0], str):
+        return None if values[0] is None else f"{{{values[0]}}}"
     missing = values.count(None)
     if missing == len(values):
         return None
