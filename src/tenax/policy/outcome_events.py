@@ -78,7 +78,7 @@ class Item(Protocol):
     @property
     def started_at(self) -> datetime | None: ...
     @property
-    def lease_token(self) -> Any: ...
+    def lease_token(self) -> str | None: ...
     @property
     def compensates(self) -> bool: ...
     @property
@@ -138,7 +138,7 @@ def outcome_event(
 ) -> Event:
     """Builds the event that ends an attempt. `undone`: a success that `until` finds not yet done."""
     item = ended.item
-    token = str(item.lease_token) if ended.how == "reported" and item.lease_token is not None else None
+    token = item.lease_token if ended.how == "reported" else None
     if failure is None and ended.outcome.status == "succeeded":
         kind, data = _success(ended, decision, record, now, undone=undone)
         return event(kind, item.step, item.item_no, ended.number, token, data)

@@ -238,15 +238,14 @@ class Journal:
             written = columns(
                 [r.item_id for r in results],
                 [r.execution_id for r in results],
-                [r.step for r in results],
                 [r.item_no for r in results],
-                [r.state for r in results],
                 [r.attempts for r in results],
                 [encoded(r.result) for r in results],
                 [encoded(r.failure) for r in results],
                 [r.keep_element for r in results],
             )
-            await tx.execute(sql("insert_item_results"), *written)
+            steps, states = "\n".join([r.step for r in results]), "\n".join([r.state for r in results])
+            await tx.execute(sql("insert_item_results"), *written, steps, states)
 
     async def write_the_rest(self, tx: Connection, children: Sequence[int]) -> None:
         for explosion in self.explosions:

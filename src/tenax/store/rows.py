@@ -51,8 +51,7 @@ class ExecutionRow(msgspec.Struct, gc=False):
         self.state = state
 
 
-@dataclass(slots=True)
-class ItemRow:
+class ItemRow(msgspec.Struct, gc=False):
     """A locked work item. The fields are the columns of `item_row.sql`, in their order."""
 
     id: int
@@ -67,7 +66,7 @@ class ItemRow:
     worker: str | None
     started_at: datetime | None
     state: str
-    lease_token: Any
+    lease_token: str | None
     refused_by: list[str] | None
     runtime: str
     compensates: bool
@@ -91,8 +90,7 @@ class ItemRow:
         return [name for name in (self.action_limit, self.key_limit) if name is not None]
 
 
-@dataclass(slots=True)
-class ExpiredItem(ItemRow):
+class ExpiredItem(ItemRow, gc=False):
     """A locked item that has run out of something, with its worker as far as it is known."""
 
     expires_at: datetime
@@ -133,8 +131,7 @@ class OpenItem:
     """The limits that it counts against, where it runs."""
 
 
-@dataclass(slots=True)
-class ServerItem(ItemRow):
+class ServerItem(ItemRow, gc=False):
     """A locked item of a step that the server carries out, with what its inputs are rendered from."""
 
     element: str | None

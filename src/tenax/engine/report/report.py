@@ -162,7 +162,7 @@ class ReportBatch:
             journal.guarded_now, journal.now = journal.now, now
         items = await queue.load_leased_items(tx, [r.item_id for r in reports], [r.token for r in reports])
         plans = await self._core.plans.load(tx, {item.plan_id for item in items})
-        leased = {str(item.lease_token): item for item in items if item.plan_id in plans}
+        leased = {item.lease_token: item for item in items if item.plan_id in plans}
         current = [r for r in reports if r.token in leased and _is_of(leased[r.token], r)]
         late = [r for r in reports if r.token not in leased and r.execution_id in executions]
         # Before any limit is locked: a claim that has one of these items may be waiting for that.
@@ -265,7 +265,7 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
     check("item", item.state, "accepted")
     until = journal.now + timedelta(seconds=deadline)
     data = AcceptedData(deadline_at=until, result=outcome.result, item_id=item.id)
-    token = str(item.lease_token)
+    token = item.lease_token
     journal.log(item.execution_id, item_event(ActionAccepted, item, data, attempt=item.attempt, token=token))
     journal.accepted.append(Accepted(item.id, item.attempt, "callback", until))
     if item.worker is not None:

@@ -10,7 +10,7 @@ import structlog
 
 from tenax.policy.plan import Plan
 from tenax.policy.queued_action import SERVER_QUEUE
-from tenax.store.array_params import columns
+from tenax.store.array_params import column, lines
 from tenax.store.connect import Connection
 from tenax.store.rows import (
     ExecutionRow,
@@ -42,7 +42,8 @@ async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
 
 
 async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
-    return [ItemRow(*row) for row in await tx.fetch(sql("load_leased_items"), *columns(items, tokens))]
+    rows = await tx.fetch(sql("load_leased_items"), column(items), lines(tokens))
+    return [ItemRow(*row) for row in rows]
 
 
 async def lock_expired_items(
