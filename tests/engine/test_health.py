@@ -466,14 +466,32 @@ async def test_a_worker_is_overloaded_by_what_it_has_above_its_slots(hand):
         await take(hand, "narrow")
         assert (await hand.engine.worker("narrow")).queue_depth == depth
         await hand.look()
+        await hand.look()
         if depth in stands:
             assert (await health(hand, "narrow"))[0] == stands[depth]
     assert await hand.lease("narrow") == []
     for leased, expected in ((10, "healthy"), (1, "degraded"), (9, "unhealthy")):
         assert len(await hand.lease("wide", slots=leased)) == leased
         await hand.look()
+        await hand.look()
         assert (await health(hand, "wide"))[0] == expected
     assert await health(hand, "wide") == ("unhealthy", "queue_depth")
+
+
+@pytest.mark.settings(unhealthy_depth=4)
+async def test_a_worker_that_leases_while_it_reports_is_not_stopped_for_that(hand):
+    await arrive(hand, "busy", slots=4)
+    for _ in range(30):
+        await hand.submit()
+    await hand.look()
+    for _ in range(3):
+        leased = [await hand.lease("busy", slots=4) for _ in range(2)]
+        await hand.look()
+        assert await health(hand, "busy") == ("healthy", None), "twice its slots, for a moment"
+        for assignment in (each for some in leased for each in some):
+            await hand.succeed(assignment)
+        await hand.look()
+    assert len(await hand.lease("busy", slots=4)) == 4
 
 
 async def test_what_a_worker_says_of_itself_is_heard(hand):
@@ -485,6 +503,7 @@ async def test_what_a_worker_says_of_itself_is_heard(hand):
     assert await hand.lease("w1") == []
     answer = await hand.beat(worker="w1", health=HealthReport(queue_depth=50))
     assert answer.health == "unhealthy"
+    await hand.look()
     await hand.look()
     assert await health(hand, "w1") == ("degraded", "queue_depth")
     await hand.beat(worker="w1", health=HealthReport())

@@ -102,6 +102,8 @@ class Watch:
         self._core = core
         self._asked: frozenset[tuple[str, str]] = frozenset()
         self._looks = 0
+        self._depths: Mapping[str, int] | None = None
+        """What was leased to each worker and not reported at the last look. None: there was no look."""
 
     async def look(self) -> int:
         """Judges every worker that is here. Returns how many stand otherwise now."""
@@ -110,6 +112,7 @@ class Watch:
             lease = self._core.settings.lease
             if await workers.is_fleet_sound(tx, terms.unhealthy_silence, lease, terms.window):
                 self._looks = 0
+                self._depths = {}
                 return 0
             if self._looks % LABELS_KNOWN == 0:
                 self._asked = await workers.find_asked_labels(tx)
@@ -120,12 +123,25 @@ class Watch:
                 await workers.clear_workers(tx, [row.name for row in back])
             rows = [_recovered(row) if row in back else row for row in rows]
             rows = await self._end_streaks(tx, rows)
-            fleet = {row.name: seen_of(row, terms, self._asked) for row in rows}
+            fleet = self._with_lasting_depth([seen_of(row, terms, self._asked) for row in rows])
             verdicts = judge_fleet(list(fleet.values()), terms)
             seen = _Look(rows, fleet, verdicts)
             changed = await self._write(tx, seen)
             moved = await self._take_back(tx, seen) or await self._drain(tx, seen)
         return changed + moved
+
+    def _with_lasting_depth(self, fleet: Sequence[Seen]) -> dict[str, Seen]:
+        """Leaves out of a worker's depth what was not there at the last look.
+
+        A worker that leases while it reports has twice its slots in its hands for a moment. That must not stop it for a second.
+        """
+        before, self._depths = self._depths, {seen.name: seen.queue_depth for seen in fleet}
+        if before is None:
+            return {seen.name: seen for seen in fleet}
+        return {
+            seen.name: replace(seen, queue_depth=min(seen.queue_depth, before.get(seen.name, 0)))
+            for seen in fleet
+        }
 
     async def _end_streaks(self, tx: Connection, rows: Sequence[WorkerRow]) -> list[WorkerRow]:
         """Clears the streaks that are over, so that the counts end together with their verdicts. Returns the rows as they are then."""
