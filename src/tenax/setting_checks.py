@@ -32,6 +32,12 @@ def check_together(values: Mapping[str, Any], sources: Mapping[str, str]) -> Non
             f"lease ({values['lease']:g}s), or every lease would run out",
             remedy="a third of the lease is a good heartbeat",
         )
+    if values["body_memory"] < 2 * values["max_body"]:
+        raise UsageError(
+            f"{_at_fault(sources, 'body_memory', 'max_body')}: body_memory ({values['body_memory']:,} bytes) must be at least twice "
+            f"max_body ({values['max_body']:,} bytes), or the largest body would never find room: one sender may have half of it",
+            remedy="set both TENAX_BODY_MEMORY and TENAX_MAX_BODY",
+        )
     silence = values["unhealthy_silence"]
     if silence is not None and silence <= values["heartbeat"]:
         raise UsageError(

@@ -12,9 +12,10 @@ import msgspec
 from msgspec import field
 
 Verdict = Literal["complete", "retry", "hold", "fail", "stop"]
-DECIDER_VERSION = 5
+DECIDER_VERSION = 6
 """Raised whenever the same stored inputs can lead to another decision than before.
 
+6: an expression that gives an integer beyond 64 bits fails to evaluate.
 5: the conditions of a decision have a budget of work, so conditions over large data can fail to evaluate.
 4: conditions see `failure.child`, exceptions match by all their names, and `infra_attempts` is 2 by default."""
 

@@ -106,7 +106,8 @@ class Doorkeeper:
         principal, until = self._known.get(secret_hash, (None, 0.0))
         if principal is not None and now < until:
             return principal
-        async with self._core.transaction() as tx:
+        # Not from the pool that views share: whoever reads much must not keep workers from coming in.
+        async with self._core.statements() as tx:
             token = await find_token(tx, secret_hash)
         if token is None or token.revoked_at is not None:
             self._known.pop(secret_hash, None)
@@ -121,7 +122,7 @@ class Doorkeeper:
         guarded, until = self._guarded
         now = self._clock()
         if now >= until:
-            async with self._core.transaction() as tx:
+            async with self._core.statements() as tx:
                 guarded = await any_live_token(tx)
             self._guarded = (guarded, now + REMEMBERED)
         return guarded

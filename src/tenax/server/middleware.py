@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections import Counter
 
 import structlog
@@ -24,6 +25,10 @@ HEADERS = (
 
 SMALL_BODY = 64_000
 """Bytes of a body for which no room is asked."""
+Sender = int | str | None
+"""Who sends a body: a token, the item that a callback is for, or anyone on an open server."""
+COMPLAIN_EVERY = 10.0
+"""Seconds between two lines of the log about bodies that are too large."""
 _log = structlog.get_logger("tenax.server")
 
 
@@ -35,6 +40,8 @@ class Gate:
         self._doorkeeper = doorkeeper
         self._max_body = max_body
         self._room = BodyRoom(body_memory)
+        self._complained_at = -COMPLAIN_EVERY
+        self._silent = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,6 +58,8 @@ class Gate:
                 raise
             if error.http_status >= 500 and not isinstance(error, Stopping):
                 _log.warning("a request failed", error=str(error), **_about(scope))
+            if isinstance(error, TooLarge):
+                self._complain(error, scope)
             await answer_problem(error)(scope, receive, answer)
         except ClientDisconnect:
             # Gone in the middle of its request: there is nobody to answer, and nothing was done.
@@ -62,17 +71,34 @@ class Gate:
             await answer_problem(_unexpected(error, scope))(scope, receive, answer)
 
     async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
-        user = scope.get("user")
-        counted = _Counted(receive, self._max_body, self._room, user.token_id if user else None)
+        counted = _Counted(receive, self._max_body, self._room, _sender(scope))
         try:
             await self._app(scope, counted, answer)
         finally:
             counted.leave()
 
+    def _complain(self, error: TooLarge, scope: Scope) -> None:
+        """Logs that a body was refused: one line in ten seconds, with the number of those before it that had none."""
+        now = time.monotonic()
+        if now - self._complained_at < COMPLAIN_EVERY:
+            self._silent += 1
+            return
+        _log.warning("a body was refused", error=error.message, **_about(scope), refused_before=self._silent)
+        self._complained_at, self._silent = now, 0
+
     def _check_length(self, scope: Scope) -> None:
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if length.isdigit() and int(length[:20]) > self._max_body:
             raise too_large(self._max_body)
+
+
+def _sender(scope: Scope) -> Sender:
+    user = scope.get("user")
+    if user is not None:
+        token_id: int | None = user.token_id
+        return token_id
+    path: str = scope["path"]
+    return "/".join(path.split("/")[:5]) if path.startswith(CALLBACKS) else None
 
 
 class _Answer:
@@ -94,10 +120,9 @@ class BodyRoom:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._taken: Counter[int | None] = Counter()
-        """By the token. None: callbacks, which show none."""
+        self._taken: Counter[Sender] = Counter()
 
-    def take(self, sender: int | None, more: int) -> None:
+    def take(self, sender: Sender, more: int) -> None:
         taken = self._taken.total()
         if taken + more > self._size or self._taken[sender] + more > self._size // 2:
             raise Busy(
@@ -106,7 +131,7 @@ class BodyRoom:
             )
         self._taken[sender] += more
 
-    def give_back(self, sender: int | None, size: int) -> None:
+    def give_back(self, sender: Sender, size: int) -> None:
         self._taken[sender] -= size
         if not self._taken[sender]:
             del self._taken[sender]
@@ -115,7 +140,7 @@ class BodyRoom:
 class _Counted:
     """Receives no more than the limit, also where no length was announced."""
 
-    def __init__(self, receive: Receive, max_body: int, room: BodyRoom, sender: int | None) -> None:
+    def __init__(self, receive: Receive, max_body: int, room: BodyRoom, sender: Sender) -> None:
         self._receive = receive
         self._sender = sender
         self._max_body = max_body

@@ -9,6 +9,7 @@ from typing import Any
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.tables.queue import load_inputs
+from tenax.store.turns import Turns
 
 MOST_REMEMBERED = 10_000
 
@@ -35,4 +36,10 @@ class Inputs:
         found = {id_: self._texts.get(id_) for id_ in executions}
         if unknown := sorted(id_ for id_, text in found.items() if text is None):
             found |= await load_inputs(tx, unknown)
-        return {id_: decode(text) or {} for id_, text in found.items()}
+        loaded: dict[int, dict[str, Any]] = {}
+        turns = Turns()
+        for id_, text in found.items():
+            if turns.over:
+                await turns.give_way()
+            loaded[id_] = decode(text) or {}
+        return loaded

@@ -10,6 +10,7 @@ import asyncio
 import os
 import pickle
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -22,6 +23,8 @@ import structlog
 
 from tenax.errors import InvalidDefinition, TenaxError
 
+PATIENCE = 10.0
+"""Times the processor's time that work may take: it is waited for so long, since the machine may be busy with other things."""
 START_LIMIT = 60.0
 """Seconds within which a new process is ready: a machine under load takes its time to import modules."""
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "HOME")
@@ -67,7 +70,7 @@ class Aside:
     async def run(self, task: str, *arguments: Any, seconds: float) -> list[bytes]:
         """Runs a task of `tenax.engine.definitions.aside_process`, and returns its answer in pickled parts.
 
-        Raises TookTooLong after that many seconds, another NotDone at its other bounds, and the TenaxError that the task raises.
+        Raises TookTooLong after that many seconds of the processor's time, another NotDone at its other bounds, and the TenaxError that the task raises.
         """
         request = pickle.dumps((task, arguments, seconds))
         loop = asyncio.get_running_loop()
@@ -96,7 +99,7 @@ class Aside:
         except (TimeoutError, OSError) as error:
             _log.warning("a check was ended", seconds=seconds, error=str(error) or type(error).__name__)
             self._end(process)
-            by_time = isinstance(error, TimeoutError) or self._closed
+            by_time = isinstance(error, TimeoutError) or process.ended_by_time or self._closed
             raise (TookTooLong if by_time else OutOfMemory) from None
         if answer[0] in _BOUNDS:  # it has little memory left, or is full of fragments
             self._end(process)
@@ -152,13 +155,19 @@ class _Process:
         if not self._ready:
             self._read(1, time.monotonic() + START_LIMIT)
             self._ready = True
-        until = time.monotonic() + seconds
+        until = time.monotonic() + seconds * PATIENCE
         self._requests.write(_COUNT.pack(len(request)) + request)
         self._requests.flush()
         [parts] = _COUNT.unpack(self._read(_COUNT.size, until))
         return [self._read(_COUNT.unpack(self._read(_COUNT.size, until))[0], until) for _ in range(parts)]
 
+    @property
+    def ended_by_time(self) -> bool:
+        """Whether the system ended the process, which is killed by now, because it had computed for as long as it may."""
+        return self._process.returncode == -signal.SIGPROF
+
     def kill(self) -> None:
+        self._process.poll()
         self._process.kill()
         self._process.wait()
         self._requests.raw.close()  # type: ignore[attr-defined]  # without the flush, which would fail

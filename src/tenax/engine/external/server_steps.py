@@ -16,6 +16,7 @@ from tenax.engine.graph.settle import settle
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, SetAside
 from tenax.engine.notifier import whenever
+from tenax.engine.slices import Turns
 from tenax.engine.submit.submit import OWN_KEYS, Start, insert_child
 from tenax.errors import InvalidInput, Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
@@ -108,7 +109,10 @@ async def _start_batch(core: Core, found: Sequence[Found], *, patient: bool) -> 
         journal = Journal(now, most_read=core.settings.max_rendered)
         batch = _Batch(tx, core, journal, executions, patient)
         await batch.prepare(items)
+        turns = Turns()
         for item in items:
+            if turns.over:
+                await turns.give_way()
             await batch.start(item)
         await settle(tx, core, batch.journal, executions, batch.ended)
     core.hub.announce(

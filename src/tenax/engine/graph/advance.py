@@ -36,7 +36,7 @@ async def advance_executions(tx: Connection, journal: Journal, turns: Sequence[T
     """What follows from the ended steps, down to the end of the executions, into the journal."""
     graphs = [turn for turn in turns if not turn.plan.single]
     for turn in graphs:
-        turn.ended = [await _forgive(tx, journal, turn, step) for step in turn.ended]
+        turn.ended = await _forgive_all(tx, journal, turn, turn.ended)
     states = await _stored_states(tx, graphs)
     for turn in turns:
         if turn.plan.single:
@@ -57,6 +57,19 @@ def _end_single(turn: Turn) -> None:
             turn.failure = failure_of(step)
         else:
             turn.complete = True
+
+
+async def _forgive_all(
+    tx: Connection, journal: Journal, turn: Turn, steps: Sequence[StepRow]
+) -> list[StepRow]:
+    """Lets values stand in for the results of failed steps, where their `on_failure` says so."""
+    forgiven: list[StepRow] = []
+    turns = Turns()
+    for step in steps:
+        if turns.over:
+            await turns.give_way()
+        forgiven.append(await _forgive(tx, journal, turn, step))
+    return forgiven
 
 
 async def _forgive(tx: Connection, journal: Journal, turn: Turn, step: StepRow) -> StepRow:
@@ -119,7 +132,7 @@ async def _advance_graph(tx: Connection, journal: Journal, turn: Turn, states: d
         if turns.over:
             await turns.give_way()
         started = await start_steps(tx, journal, turn, progress.ready) if turn.failure is None else []
-        fresh = [await _forgive(tx, journal, turn, step) for step in started]
+        fresh = await _forgive_all(tx, journal, turn, started)
         turn.ended.extend(fresh)
         ended |= {step.step: step for step in fresh}
         await _load_missing(tx, turn, fresh, waiting, closed)

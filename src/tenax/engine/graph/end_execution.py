@@ -149,8 +149,8 @@ async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]
         for name in (turn.plan.outputs_read if turn.plan.outputs is not None else turn.plan.results)
     ]
     results = await load_results(tx, journal, wanted) if wanted else {}
-    gives_way = Turns()
     await know_inputs(tx, [turn.row for turn in turns if turn.plan.outputs is not None])
+    gives_way = Turns()
     for turn in turns:
         if gives_way.over:
             await gives_way.give_way()

@@ -183,7 +183,8 @@ async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: Planned
     at_once = None if step.parallelism >= total else step.parallelism
     tolerated = step.tolerate.allowed(total) if step.tolerate is not None else 0
     item = spread_item(turn, planned, total)
-    keys = await keys_of(tx, journal, turn, planned, list(enumerate(elements)))
+    numbered = list(enumerate(elements)) if planned.concurrency_key is not None else ()
+    keys = await keys_of(tx, journal, turn, planned, numbered)
     key_list = None if keys is None else encode(keys)
     journal.explosions.append(Explosion(item, encode(elements), at_once, tolerated, key_list))
     enqueued = EnqueuedData(items=total, parallelism=step.parallelism)

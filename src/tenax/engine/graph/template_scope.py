@@ -13,6 +13,7 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
 from tenax.store.tables.queue import load_inputs
 from tenax.store.tables.steps import StepKey, load_step_results
+from tenax.store.turns import Turns
 
 
 async def scope_for(
@@ -29,7 +30,10 @@ async def know_inputs(tx: Connection, rows: Iterable[ExecutionRow]) -> None:
     """Loads the inputs of those that lack them."""
     unknown = [row for row in rows if row.input is None]
     found = await load_inputs(tx, [row.id for row in unknown]) if unknown else {}
+    turns = Turns()
     for row in unknown:
+        if turns.over:
+            await turns.give_way()
         row.input = decode(found.get(row.id)) or {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from tenax.engine.lease.render_inputs import Assigning
 from tenax.engine.lease.worker_speed import Pace
 from tenax.engine.notifier import Settled, whenever
 from tenax.engine.report.release import release_grants
-from tenax.engine.slices import Turns
+from tenax.engine.slices import Turns, in_slices
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.dispatch.assignment import Candidate
@@ -235,40 +235,47 @@ class Dispatcher:
             parked.served = True
             self.pace.note_served(parked.request)
 
-    def _grant(
-        self,
-        served: Sequence[Parked],
-        items: Sequence[LeasedItem],
-        assigning: Assigning,
-        rendered: tuple[Assignment | Report, ...] = (),
-    ) -> None:
-        """Answers the requests with the items that were leased to them. `rendered`: what is ready, after a turn for others."""
-        made = list(rendered)
-        turns = Turns()
-        for item in items[len(made) :]:
-            if turns.over:
-                asyncio.get_running_loop().call_soon(self._grant, served, items, assigning, tuple(made))
-                return
-            made.append(assigning.make(item))
-        grants: dict[str, list[Assignment]] = defaultdict(list)
-        broken: list[Report] = []
-        for item, one in zip(items, made, strict=True):
-            if isinstance(one, Assignment):
-                grants[item.grant].append(one)
-            else:
-                broken.append(one)
-        self._core.leased.note(items)
-        for parked in served:
-            if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it
-                self._later(release_grants(self._core, parked.request.worker, [parked.request.grant]))
-            elif assignments := grants.get(parked.request.grant):
-                parked.granted.set_result(assignments)
-        if broken:
-            self._later(self._report(broken))
-            self._park_again([parked for parked in served if not parked.granted.done()])
-            self._wake.set()
-        self._core.hub.announce(executions={item.execution_id for item in items})
+    def _grant(self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning) -> None:
+        """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer."""
         self._note_expiry(items)
+        self._core.hub.announce(executions={item.execution_id for item in items})
+        turns, answering = Turns(), self._answer_all(served, items, assigning)
+        for _ in answering:
+            if turns.over:
+                self._later(in_slices(answering))
+                return
+
+    def _answer_all(
+        self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning
+    ) -> Generator[None, None, None]:
+        """Renders the items of one request after the other, and answers each as soon as its own are rendered. Rests after each item."""
+        by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
+        for item in items:
+            by_grant[item.grant].append(item)
+        for parked in served:
+            assignments: list[Assignment] = []
+            broken: list[Report] = []
+            own = by_grant.get(parked.request.grant, [])
+            for item in own:
+                made = assigning.make(item)
+                if isinstance(made, Assignment):
+                    assignments.append(made)
+                else:
+                    broken.append(made)
+                yield
+            self._core.leased.note(own)
+            self._answer(parked, assignments)
+            if broken:
+                self._later(self._report(broken))
+                if not parked.granted.done():
+                    self._park_again([parked])
+                    self._wake.set()
+
+    def _answer(self, parked: Parked, assignments: list[Assignment]) -> None:
+        if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it
+            self._later(release_grants(self._core, parked.request.worker, [parked.request.grant]))
+        elif assignments:
+            parked.granted.set_result(assignments)
 
     async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning]:
         """Makes a short claim where it is enough, else a full one."""

@@ -161,7 +161,7 @@ def _evidence(facts: Facts) -> dict[str, Any]:
         evidence.pop(name, None)
     if facts.exception_bases:
         evidence["exception_bases"] = list(facts.exception_bases)
-    if data is not None:  # as it is: it may be large
+    if data is not None and data is not False:  # as it is: it may be large
         evidence["data"] = data
     return evidence
 

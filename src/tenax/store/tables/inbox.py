@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
+from tenax.store.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,13 @@ async def drop(tx: Connection, messages: Sequence[int]) -> None:
 async def ended_children(tx: Connection, ids: Sequence[int], most: int) -> dict[int, EndedChild]:
     """Returns those of these children that have ended. A result of more than `most` bytes is left out."""
     rows = await tx.fetch(sql("load_ended_children"), ids, most)
-    return {
-        id_: EndedChild(id_, state, decode(result), decode(failure), step, item_no, size)
-        for id_, state, result, failure, step, item_no, size in rows
-    }
+    children: dict[int, EndedChild] = {}
+    turns = Turns()
+    for id_, state, result, failure, step, item_no, size in rows:
+        if turns.over:
+            await turns.give_way()
+        children[id_] = EndedChild(id_, state, decode(result), decode(failure), step, item_no, size)
+    return children
 
 
 async def find_unheard_children(tx: Connection) -> list[int]:
