@@ -119,6 +119,7 @@ class Hand:
     async def settle_down(self) -> None:
         """What the server's own loops would do now: start its steps, deliver messages, hand out places, reap."""
         engine = self.engine
+        await engine.dispatcher.finish_answers()
         while (
             await engine.server_steps.start()
             + await engine.postman.deliver()

@@ -157,11 +157,15 @@ class Dispatcher:
 
     async def close(self) -> None:
         """Releases what was leased to callers that have gone, or may have been. To be called once nothing is claimed any more."""
+        await self.finish_answers()
+        with contextlib.suppress(Unreachable):
+            await self._release_doubtful()
+
+    async def finish_answers(self) -> None:
+        """Waits until everything that was claimed is rendered, and answered, released or reported as broken."""
         await asyncio.sleep(0)  # the last answer is made in this turn
         while self._background:
             await asyncio.wait(self._background)
-        with contextlib.suppress(Unreachable):
-            await self._release_doubtful()
 
     async def _claim_if_asked(self) -> int:
         if not self._parked:
