@@ -172,13 +172,13 @@ class Settings:
         5_000, values.whole_number(1), "the most values in the schemas of all inputs of a definition"
     )
     definition_time: float = _setting(
-        30.0, values.positive_seconds, "how long the server reads one definition at most", shown="30s"
+        30.0, values.positive_seconds, "processor time for reading one definition, at most", shown="30s"
     )
     max_input: int = _setting(
         8_000_000, values.size_in_bytes, "the largest input that is checked in a process aside", shown="8MB"
     )
     input_time: float = _setting(
-        1.0, values.positive_seconds, "how long the server checks one input at most", shown="1s"
+        1.0, values.positive_seconds, "processor time for checking one input, at most", shown="1s"
     )
     aside_processes: int = _setting(
         2, values.whole_number(1, 64), "processes beside the server for large definitions and slow checks"

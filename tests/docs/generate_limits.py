@@ -57,8 +57,6 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
     "Requests, before anyone is asked for a token": (
         Limit("request line and headers", "max_head", "431, the connection is closed"),
         Limit("body", "max_body", "413; a body that goes on is cut off"),
-        Limit("values in the JSON of a body", "max_values", "413"),
-        Limit("memory for all bodies above 64 KB together, until they are answered", "body_memory", "503"),
         Limit(
             "requests on one connection that wait for the answer to an earlier one",
             _count(MOST_PIPELINED),
@@ -70,7 +68,13 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("connections from one address", "max_connections_per_address", "room is made, or 429"),
         Limit(f"connections in all, and {FILES_RESERVED} fewer than files may be open", "max_connections", "room is made, or 503"),
     ),
-    "Requests with a token": (
+    "Requests with a token, and callbacks": (
+        Limit("values in the JSON of a body", "max_values", "413"),
+        Limit(
+            "memory for all bodies above 64 KB together, until they are answered; half of it for one token, or for the callbacks of one item",
+            "body_memory",
+            "503",
+        ),
         Limit("levels of JSON", _count(_JSON_OF_REQUESTS), "422"),
         Limit("submissions, reports or releases in one request", _count(BATCH), "422"),
         Limit("definitions of children in one submission", _count(FILES), "422"),
@@ -82,7 +86,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("bytes", "max_definition", "422"),
         Limit("steps", "max_steps", "422"),
         Limit("values in the schemas of all inputs", "max_schema", "422"),
-        Limit("time in which one is read and checked, aside", "definition_time", "422"),
+        Limit("processor time in which one is read and checked, aside", "definition_time", "422"),
         Limit("inputs", _count(declared.MOST_INPUTS), "422"),
         Limit("templates and conditions", f"{_count(MOST_EXPRESSIONS)}, {_count(MOST_EXPRESSIONS_OF_STEP)} in one step", "422"),
         Limit("one expression", f"{_count(TEXT_LENGTH)} characters, {_count(NODES)} parts", "422"),
@@ -91,7 +95,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
     ),
     "Inputs, schemas and fan-outs": (
         Limit("input of a check that is made aside", "max_input", _CHECK),
-        Limit("time of such a check", "input_time", _CHECK),
+        Limit("processor time of such a check", "input_time", _CHECK),
         Limit("levels of an input", _count(declared.DEEPEST), _CHECK),
         Limit("items of one fan-out", _count(MOST_ITEMS), f"the step fails, {_TEMPLATE}"),
         Limit("processes aside", "aside_processes", "what finds all of them busy waits for one"),

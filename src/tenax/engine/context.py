@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 
 import structlog
@@ -30,6 +32,8 @@ from tenax.store.transaction import session, snapshot, transaction
 
 PLAN_CACHES = 3
 """Caches that share `plan_memory`: plans by id, plans by name, and definitions by their source."""
+VIEWS_AT_ONCE = 3
+"""Views of executions that are made at the same time: there are eight sessions for all that is not in a hurry."""
 _log = structlog.get_logger("tenax.plans")
 
 
@@ -99,6 +103,7 @@ class Core:
         self.rendering = Budget(2 * settings.expression_work, settings.max_rendered)
         """What one rendering may spend: the templates of a step, its `when`, its list, or the outputs of a workflow."""
         share = settings.plan_memory // PLAN_CACHES
+        self._views = asyncio.Semaphore(VIEWS_AT_ONCE)
         self.named_plans = NamedPlans(self._find_current_workflows, share)
         self.results = ResultCache()
         self.hub = Hub(database)
@@ -149,6 +154,13 @@ class Core:
         if self.refusal is not None:
             raise SchemaOutdated(self.refusal.message, remedy=self.refusal.remedy)
         return self.database
+
+    @contextlib.asynccontextmanager
+    async def view(self) -> AsyncIterator[Connection]:
+        """A transaction for what people look at. Only so many at a time: a view of a large execution takes long, and whoever
+        opens a hundred of them must leave sessions to the server's own work."""
+        async with self._views, self.transaction() as tx:
+            yield tx
 
     def snapshot(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction that only reads, and sees the database as it is now until it ends."""

@@ -140,7 +140,7 @@ class Reading:
             raise InvalidDefinition([Finding(message, file=filename)])
 
     def _unread(self, filename: str | None, bound: NotDone) -> InvalidDefinition:
-        seconds = f"it could not be read within {self._settings.definition_time:g} s (`definition_time`)"
+        seconds = f"it could not be read within {self._settings.definition_time:g} s of processor time (`definition_time`)"
         why = self._bound_words(bound) or seconds
         return InvalidDefinition([Finding(f"{why}: split it up, or simplify its schemas", file=filename)])
 
@@ -208,7 +208,7 @@ class Reading:
         try:
             await self.aside.run("check_input", workflow.name, inputs, text, seconds=seconds)
         except NotDone as bound:
-            slow = f"its check was ended after {seconds:g} s (`input_time`): a pattern or a `$ref` in the schemas takes too long on it"
+            slow = f"its check was ended after {seconds:g} s of processor time (`input_time`): a pattern or a `$ref` in the schemas takes too long on it"
             raise InvalidInput(
                 f"the input does not fit workflow `{workflow.name}`:\n  {self._bound_words(bound) or slow}",
                 remedy="simplify the `pattern`, `anyOf` and `$ref` of the workflow's input schemas, or send less",

@@ -44,7 +44,7 @@ NODES_SHOWN = 500
 async def get(core: Core, execution_id: int) -> Execution:
     """One execution with its steps, folded from its events."""
     most = core.settings.max_rendered
-    async with core.transaction() as tx:
+    async with core.view() as tx:
         row = await _known(tx, execution_id, most)
         plan = await core.plans.one(tx, row.plan_id)
         fans = await count_items(tx, execution_id) if not plan.single else {}
@@ -222,7 +222,7 @@ async def items(
     limit: int,
 ) -> list[ItemInfo]:
     """Returns the items of a fan-out, live and ended."""
-    async with core.transaction() as tx:
+    async with core.view() as tx:
         row = await _known(tx, execution_id)
         plan = await core.plans.one(tx, row.plan_id)
         if step not in plan.steps:
@@ -238,7 +238,7 @@ async def items(
 
 async def tree(core: Core, execution_id: int) -> Tree:
     """Returns an execution with its children and theirs, level by level, as many as can be looked through."""
-    async with core.transaction() as tx:
+    async with core.view() as tx:
         row = await _known(tx, execution_id)
         children: dict[int | None, list[Relative]] = {}
         totals: dict[int | None, int] = {}
@@ -284,7 +284,7 @@ async def list_(
     top: bool = False,
     compensation: str | None = None,
 ) -> list[ExecutionSummary]:
-    async with core.transaction() as tx:
+    async with core.view() as tx:
         found = await executions.list_executions(
             tx,
             states=states,
@@ -308,7 +308,7 @@ def _standing(one: ExecutionSummary, at: Standing) -> ExecutionSummary:
 
 
 async def plan_id(core: Core, execution_id: int) -> int:
-    async with core.transaction() as tx:
+    async with core.view() as tx:
         return (await _known(tx, execution_id)).plan_id
 
 
@@ -317,7 +317,7 @@ async def event_pages(core: Core, execution_id: int, *, after: int = 0) -> Async
 
     No session is held between two pages, however slowly they are asked for.
     """
-    async with core.transaction() as tx:
+    async with core.view() as tx:
         place = await find_log_place(tx, execution_id, after)
         page, place = await get_events_page(tx, execution_id, place)
         if not page:
@@ -325,7 +325,7 @@ async def event_pages(core: Core, execution_id: int, *, after: int = 0) -> Async
     while page:
         if wanted := [e for e in page if e.seq > after]:
             yield wanted
-        async with core.transaction() as tx:
+        async with core.view() as tx:
             page, place = await get_events_page(tx, execution_id, place)
 
 
@@ -351,7 +351,7 @@ async def news(core: Core, execution_id: int, *, cursor: str | None = None, wait
 
 
 async def _news(core: Core, execution_id: int, cursor: str | None) -> News:
-    async with core.transaction() as tx:
+    async with core.view() as tx:
         found = await get_new_events(tx, execution_id, cursor)
         if not found.events:
             await _known(tx, execution_id)
