@@ -29,7 +29,8 @@ from tenax.engine.report.release import release, release_grants
 from tenax.engine.report.repeated_tokens import report_in_turn
 from tenax.engine.slices import Turns
 from tenax.engine.submit import resolve_definitions as definitions
-from tenax.engine.submit.submit import OWN_KEYS, Start, submit
+from tenax.engine.submit.batches import Submissions
+from tenax.engine.submit.submit import OWN_KEYS, Start
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
@@ -83,14 +84,12 @@ class Engine:
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
     ) -> None:
         self.core = Core(database, settings, roll=roll)
-        self._submit = GroupCommit[Start, Submitted](
-            lambda starts: submit(self.core, self.dispatcher, starts)
-        )
         self._report = GroupCommit[Report, ReportAnswer](
             lambda reports: report_in_turn(self.core, reports), at_once=_REPORTS_AT_ONCE
         )
         self._heartbeat = Heartbeats(self.core)
         self.dispatcher = Dispatcher(self.core, self._report)
+        self._submit = Submissions(self.core, self.dispatcher)
         self.server_steps = ServerSteps(self.core)
         self.postman = Postman(self.core)
         self._reaper = Reaper(self.core)

@@ -75,12 +75,22 @@ def _session(core: Core, starts: Sequence[Start]) -> AbstractAsyncContextManager
 
     A key that is taken is looked up by a second statement. Where others are in the batch, that must not fail after theirs is committed.
     """
-    if len(starts) > FEW:
+    if len(starts) > FEW or any(is_large(start) for start in starts):
         return core.transaction()
     is_one_statement = all(_is_plain(start) for start in starts) and (
         len(starts) == 1 or all(start.key is None for start in starts)
     )
     return core.statements() if is_one_statement else core.straight()
+
+
+def is_large(start: Start) -> bool:
+    """Whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes over what another one did."""
+    plan = start.plan
+    return (
+        len(plan.steps) > CROWD_STEPS
+        or bool(start.carried)
+        or any(plan.steps[name].for_each is not None for name in plan.roots)
+    )
 
 
 def _is_plain(start: Start) -> bool:
