@@ -19,6 +19,14 @@ def test_modules_are_small():
     assert {name: lines for name, lines in sizes.items() if lines > 400} == {}
 
 
+def test_rooms_are_small_and_say_what_they_are_for():
+    """The commands and the tables have a module for each of theirs."""
+    rooms = [p for p in SOURCES if p.name == "__init__.py" and p.parent.name != "tenax"]
+    sizes = {str(p.parent.relative_to(ROOT)): len(list(p.parent.glob("*.py"))) - 1 for p in rooms}
+    assert {name: n for name, n in sizes.items() if n > 18} == {}
+    assert [str(p) for p in rooms if not ast.get_docstring(ast.parse(p.read_text()))] == []
+
+
 def test_functions_are_short():
     long = {}
     for path in SOURCES:

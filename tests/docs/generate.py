@@ -17,6 +17,7 @@ import generate_events
 import generate_limits
 import generate_policy
 import generate_reference
+import generate_rooms
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -26,6 +27,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_reference.BLOCKS,
     **generate_cli.BLOCKS,
     **generate_limits.BLOCKS,
+    **generate_rooms.BLOCKS,
 }
 
 
