@@ -65,7 +65,7 @@ WRONG = {
     ),
     "missing file": (["validate", "none.yaml"], 2, "tenax: none.yaml: there is no such file\n"),
     "missing file to submit": (["submit", "none.yaml"], 2, "tenax: none.yaml: there is no such file\n"),
-    "a folder": (["schedule", "."], 2, "tenax: .: this is a folder, not a file\n"),
+    "a folder": (["delays", "."], 2, "tenax: .: this is a folder, not a file\n"),
     "bad JSON": (
         ["decide", "--policy", "3", "--outcome", "{status"],
         2,
@@ -212,7 +212,7 @@ def test_a_reader_that_has_left_ends_the_command_quietly(tmp_path):
         "name: w\nworkflow: [{step: a, type: process, command: 'true', retry: 9999}]\n"
     )
     running = subprocess.Popen(
-        [sys.executable, "-m", "tenax", "schedule", "w.yaml", "--limit", "9999"],
+        [sys.executable, "-m", "tenax", "delays", "w.yaml", "--limit", "9999"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

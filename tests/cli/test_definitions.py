@@ -1,4 +1,4 @@
-"""`tenax validate` and `tenax schedule`: golden outputs."""
+"""`tenax validate` and `tenax delays`: golden outputs."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_the_inputs_of_children_are_checked(command, family):
 
 def test_the_schedule_as_a_table(command, tmp_path):
     (tmp_path / "good.yaml").write_text(GOOD)
-    ended = command("schedule", "good.yaml", "--limit", "4")
+    ended = command("delays", "good.yaml", "--limit", "4")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == (
         "fetch: 3 attempts, exponential backoff from 2s by 2, at most 3s, jitter 0.5\n"
@@ -199,7 +199,7 @@ def test_the_schedule_as_a_table(command, tmp_path):
 
 def test_the_schedule_as_json(command, tmp_path):
     (tmp_path / "good.yaml").write_text(GOOD)
-    body = command("schedule", "good.yaml", "--json").json
+    body = command("delays", "good.yaml", "--json").json
     fetch = body["steps"]["fetch"]
     assert body["name"] == "nightly"
     assert (fetch["max_attempts"], fetch["more"]) == (3, False)
@@ -218,18 +218,18 @@ def test_the_schedule_as_json(command, tmp_path):
 
 def test_the_schedule_of_a_wrong_file(command, tmp_path):
     (tmp_path / "bad.yaml").write_text(BAD)
-    ended = command("schedule", "bad.yaml")
+    ended = command("delays", "bad.yaml")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith("tenax: the definition has 4 errors:\nbad.yaml:7:13: ")
 
 
 def test_the_servers_default_policy_counts(command, tmp_path):
     (tmp_path / "w.yaml").write_text("name: w\nworkflow: [{step: a, type: process, command: 'true'}]\n")
-    attempts = command("schedule", "w.yaml", "--json", TENAX_RETRY='{"max_attempts": 4}').json["steps"]["a"][
+    attempts = command("delays", "w.yaml", "--json", TENAX_RETRY='{"max_attempts": 4}').json["steps"]["a"][
         "attempts"
     ]
     assert len(attempts) == 4
-    wrong = command("schedule", "w.yaml", TENAX_RETRY='{"max_atempts": 4}')
+    wrong = command("delays", "w.yaml", TENAX_RETRY='{"max_atempts": 4}')
     assert wrong.code == 2
     assert "TENAX_RETRY" in wrong.err
     assert "did you mean `max_attempts`?" in wrong.err

@@ -22,8 +22,8 @@ from tenax.model.durations import format_duration
 from tenax.model.parse.retry_fields import RULE_FIELDS
 from tenax.model.policy import Backoff, Policy
 from tenax.policy.retry.backoff import bounds
+from tenax.policy.retry.delay_table import delay_table
 from tenax.policy.retry.rules import RULES
-from tenax.policy.retry.schedule import schedule
 
 _DURATIONS = frozenset({"initial_delay", "max_delay", "give_up_after", "max_retry_after"})
 _FIELDS: Mapping[str, str] = {
@@ -120,7 +120,7 @@ def curves() -> str:
     """The nominal delay before each attempt, from 1 s with a cap of 20 s."""
     base = Policy(max_attempts=8, initial_delay=1.0, max_delay=20.0, jitter=0.0)
     names = [name for name in get_args(Backoff) if name != "decorrelated"]
-    columns = {name: schedule(replace(base, backoff=name)) for name in names}
+    columns = {name: delay_table(replace(base, backoff=name)) for name in names}
     rows = [
         (n + 1, *(format_duration(columns[name][n].nominal) for name in names))
         for n in range(base.max_attempts or 0)
@@ -128,9 +128,9 @@ def curves() -> str:
     return table(("attempt", *map(code, names)), rows)
 
 
-def default_schedule() -> str:
-    """The default policy with six attempts: what `tenax schedule` prints."""
-    rows = schedule(Policy(max_attempts=6))
+def default_delays() -> str:
+    """The default policy with six attempts: what `tenax delays` prints."""
+    rows = delay_table(Policy(max_attempts=6))
     shown = [
         (
             row.attempt,
@@ -199,7 +199,7 @@ BLOCKS = {
     "policy-fields": policy_fields,
     "rule-fields": rule_fields,
     "curves": curves,
-    "default-schedule": default_schedule,
+    "default-delays": default_delays,
     "jitter-ranges": jitter_ranges,
     "decision-rules": decision_rules,
     "failure-classes": failure_classes,

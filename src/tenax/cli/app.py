@@ -54,8 +54,8 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("retry", "control:retry", _EXECUTIONS, "Run what waits now; run a finished execution again."),
     ("validate", "definitions:validate", _DEFINITIONS, "Check a workflow file."),
     (
-        "schedule",
-        "definitions:schedule",
+        "delays",
+        "definitions:delays",
         _DEFINITIONS,
         "Print the attempts and delays of each step's policy.",
     ),

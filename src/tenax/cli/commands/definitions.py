@@ -20,9 +20,8 @@ from tenax.model.parse.parse import draft_workflow, workflow_hash
 from tenax.model.parse.retry_fields import retry_of_settings
 from tenax.model.policy import Patch, Policy
 from tenax.policy.expressions.check import load_workflow
+from tenax.policy.retry.delay_table import DelayRow, delay_table
 from tenax.policy.retry.resolve import resolve_policy
-from tenax.policy.retry.schedule import ScheduleRow
-from tenax.policy.retry.schedule import schedule as rows_of
 from tenax.sdk.bundle import bundle, shown_path
 from tenax.settings import Settings, load_settings
 
@@ -116,7 +115,7 @@ def _wrong_inputs(
     return ()
 
 
-def schedule(
+def delays(
     file: File,
     /,
     *,
@@ -130,14 +129,16 @@ def schedule(
     workflow = load_workflow(read_bytes(file), filename=shown_name(file), server_retry=server_retry)
     policies = policies_of(workflow, server_retry)
     if json:
-        steps = {name: _as_json(policy, rows_of(policy, limit=limit)) for name, policy in policies.items()}
+        steps = {
+            name: _as_json(policy, delay_table(policy, limit=limit)) for name, policy in policies.items()
+        }
         print_json({"name": workflow.name, "steps": steps})
         return
     for index, (name, policy) in enumerate(policies.items()):
         if index:
             say("")
         say(f"{name}: {policy_words(policy)}")
-        show(_table(rows_of(policy, limit=limit)))
+        show(_table(delay_table(policy, limit=limit)))
 
 
 def default_retry(settings: Settings | None = None) -> Patch | None:
@@ -180,7 +181,7 @@ def _jitter(policy: Policy) -> str:
     )
 
 
-def _as_json(policy: Policy, rows: list[ScheduleRow]) -> dict[str, Any]:
+def _as_json(policy: Policy, rows: list[DelayRow]) -> dict[str, Any]:
     listed = [
         {
             "attempt": row.attempt,
@@ -201,7 +202,7 @@ def _as_json(policy: Policy, rows: list[ScheduleRow]) -> dict[str, Any]:
     }
 
 
-def _table(rows: list[ScheduleRow]) -> Any:
+def _table(rows: list[DelayRow]) -> Any:
     titles = ("attempt", "least", "nominal", "most", "cumulative", "at least", "at most")
     table = new_table(*titles, right=titles)
     for row in rows:

@@ -9,7 +9,7 @@ from tenax.policy.retry.backoff import bounds, capped, decorrelated_bounds
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleRow:
+class DelayRow:
     """One attempt. Delays are seconds before it; the sums leave out how long the attempts themselves run."""
 
     attempt: int
@@ -23,11 +23,11 @@ class ScheduleRow:
     """In the last row: further attempts follow that are not shown."""
 
 
-def schedule(policy: Policy, *, limit: int = 20) -> list[ScheduleRow]:
+def delay_table(policy: Policy, *, limit: int = 20) -> list[DelayRow]:
     """The attempts of a policy if all fail the same way, `limit` at most; none that `give_up_after` rules out."""
     total = policy.max_attempts if policy.retryable else 1
     shown = limit if total is None else min(total, limit)
-    rows = [ScheduleRow(1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)]
+    rows = [DelayRow(1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)]
     previous: tuple[float, float, float] | None = None
     for attempt in range(2, shown + 2):
         previous = _delays(policy, attempt - 1, previous)
@@ -56,9 +56,9 @@ def _delays(
     return least, (low + high) / 2, most
 
 
-def _row(attempt: int, before: ScheduleRow, delays: tuple[float, float, float]) -> ScheduleRow:
+def _row(attempt: int, before: DelayRow, delays: tuple[float, float, float]) -> DelayRow:
     least, nominal, most = delays
-    return ScheduleRow(
+    return DelayRow(
         attempt,
         least,
         nominal,
@@ -69,8 +69,8 @@ def _row(attempt: int, before: ScheduleRow, delays: tuple[float, float, float]) 
     )
 
 
-def _marked(row: ScheduleRow) -> ScheduleRow:
-    return ScheduleRow(
+def _marked(row: DelayRow) -> DelayRow:
+    return DelayRow(
         row.attempt,
         row.least,
         row.nominal,

@@ -8,12 +8,12 @@ from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import Controls, Ledger
 from tenax.model.policy import NO_POLICY, Policy
 from tenax.policy.retry.decide import decide
+from tenax.policy.retry.delay_table import delay_table
 from tenax.policy.retry.resolve import compile_policy
-from tenax.policy.retry.schedule import schedule
 
 
 def test_the_table_of_a_policy():
-    rows = schedule(Policy(max_attempts=4, initial_delay=1.0, max_delay=3.0, jitter=0.5))
+    rows = delay_table(Policy(max_attempts=4, initial_delay=1.0, max_delay=3.0, jitter=0.5))
     assert [(r.attempt, r.least, r.nominal, r.most) for r in rows] == [
         (1, 0, 0, 0),
         (2, 0.5, 1, 1.5),
@@ -37,7 +37,7 @@ def test_the_table_of_a_policy():
     ],
 )
 def test_how_many_rows(policy, attempts, more):
-    rows = schedule(policy)
+    rows = delay_table(policy)
     assert (len(rows), rows[-1].more) == (attempts, more)
 
 
@@ -49,7 +49,7 @@ def test_how_many_rows(policy, attempts, more):
 def test_real_delays_lie_within_the_table(backoff, jitter, rolls):
     policy = Policy(max_attempts=9, backoff=backoff, jitter=jitter, max_delay=20.0)
     ledger = Ledger()
-    for row, roll in zip(schedule(policy)[1:], rolls, strict=True):
+    for row, roll in zip(delay_table(policy)[1:], rolls, strict=True):
         decision = decide(
             compile_policy(policy),
             ledger,
