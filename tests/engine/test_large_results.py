@@ -156,3 +156,26 @@ async def test_a_parent_fails_whose_child_gives_it(hand):
     failure = (await hand.get(id_))["failure"]
     assert (failure["class"], failure["reason"]) == ("invalid", "result_too_large")
     assert "`max_rendered`" in failure["message"]
+
+
+@pytest.mark.settings(max_rendered=20_000)
+async def test_results_that_no_value_can_hold_together_leave_a_marker_and_fail_a_parent(hand):
+    """PostgreSQL holds up to 256 MB in one value."""
+    steps = [{"step": f"s{n}", "type": "python", "task": "t:t"} for n in range(19)]
+    await hand.engine.store_workflow(json.dumps({"name": "vast", "workflow": steps}))
+    parent = await hand.submit("name: p\nworkflow: [{step: c, type: workflow, workflow: vast}]\n")
+    await hand.settle_down()
+    leased = await hand.lease(slots=19)
+    child = leased[0].execution_id
+    for assignment in leased[:-1]:
+        await hand.succeed(assignment, 1)
+    await hand.sql(
+        "update tenax.step set result = to_jsonb(repeat('x', 15000000)) where execution_id = $1", child
+    )
+    await hand.succeed(leased[-1], 1)
+    await hand.settle_down()
+    execution = await hand.get(child)
+    assert (execution["status"], list(execution["result"])) == ("completed", [LEFT_OUT])
+    failure = (await hand.get(parent))["failure"]
+    assert failure["reason"] == "result_too_large"
+    assert "too large to be one value" in failure["message"]

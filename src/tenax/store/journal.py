@@ -13,6 +13,7 @@ import asyncpg
 import structlog
 
 from tenax.model.changes import ItemAgain, ItemResult, Loss, Run, StepRow
+from tenax.model.execution_views import LEFT_OUT
 from tenax.model.json_text import encode
 from tenax.policy.expressions.meter import OUTPUT_LIMIT
 from tenax.policy.queued_action import SERVER_QUEUE, QueuedAction
@@ -33,6 +34,7 @@ from tenax.store.turns import Turns
 _log = structlog.get_logger("tenax.journal")
 NO_TIME = datetime.min.replace(tzinfo=UTC)
 """The time of a journal of new executions for which the database takes the time as it inserts them."""
+TOO_LARGE_TO_GATHER = "too large to be one value; its steps have it in parts: `tenax show`, `tenax items`"
 EVENTS_PER_ROW = 32
 """As many ids as the sequence leaves for one row of the log."""
 
@@ -330,12 +332,13 @@ def new_item_parameters(prefix: str, items: Sequence[NewItem]) -> Parameters:
 
 
 async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> None:
-    """Where that would be too much for one value, the results stay with their steps."""
+    """Puts the results of steps together. Where that would be too much for one value, a marker is in its place: the steps have them."""
     try:
         async with tx.transaction():
             await tx.execute(sql("gather_results"), execution_id, list(steps))
     except asyncpg.ProgramLimitExceededError:
         _log.warning("the result of an execution is too large to be one value", execution_id=execution_id)
+        await tx.execute(sql("leave_out_result"), execution_id, encode({LEFT_OUT: TOO_LARGE_TO_GATHER}))
 
 
 async def _place(tx: Connection, fans: Sequence[FanRow]) -> int:

@@ -15,6 +15,7 @@ from tenax.engine.notifier import announce, whenever
 from tenax.engine.operate import family
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.execution_views import LEFT_OUT
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -105,9 +106,15 @@ async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> Item
 
 def _outcome(child: EndedChild) -> Outcome:
     """A failed child is a failure of its parent's step, with the child's own class and history in the evidence."""
-    if child.state == "completed" and child.result_size is not None:
+    is_left_out = isinstance(child.result, dict) and LEFT_OUT in child.result
+    if child.state == "completed" and (child.result_size is not None or is_left_out):
+        size = (
+            "is too large to be one value"
+            if child.result_size is None
+            else f"has {child.result_size:,} bytes"
+        )
         message = (
-            f"the result of child execution {child.id} has {child.result_size:,} bytes, which is more than its parent can take"
+            f"the result of child execution {child.id} {size}, which is more than its parent can take"
             " (`max_rendered`); let its `outputs` give less"
         )
         facts = Facts(failure_class="invalid", reason="result_too_large", message=message)

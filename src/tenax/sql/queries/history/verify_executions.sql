@@ -1,10 +1,10 @@
 -- Executions after $1, in the order of their ids: all, those that were open at some time since $2, or the one of id $3. The result of
--- an execution with fan-outs and without `outputs` may be large: it is only said whether it is that of its steps.
+-- an execution with fan-outs and without `outputs` may be large: it is only said whether it is that of its steps, or was left out.
 select e.id, e.plan_id, e.state, e.open_steps, e.created_at, e.finished_at, e.input, e.failure, e.retry_of, e.original_execution,
        e.parent_id, e.parent_step, e.parent_item_no, e.parent_attempt, e.compensation,
        exists (select from tenax.item i where i.execution_id = e.id) as has_work,
        case when not gathered.so then e.result end as result,
-       case when gathered.so then e.result is null
+       case when gathered.so then e.result is null or e.result ? 'tenax:left_out'
                  or e.result = (select jsonb_object_agg(s.step, coalesce(s.result, 'null'::jsonb))
                                   from tenax.step s
                                  where s.execution_id = e.id and e.result ? s.step)
@@ -13,7 +13,8 @@ select e.id, e.plan_id, e.state, e.open_steps, e.created_at, e.finished_at, e.in
   join tenax.plan p on p.id = e.plan_id
   join tenax.workflow w on w.id = p.workflow_id
  cross join lateral (
-    select coalesce(w.body -> 'outputs', 'null'::jsonb) = 'null'::jsonb and exists (select from tenax.fan f where f.execution_id = e.id) as so
+    select coalesce(w.body -> 'outputs', 'null'::jsonb) = 'null'::jsonb
+           and (e.result ? 'tenax:left_out' or exists (select from tenax.fan f where f.execution_id = e.id)) as so
  ) as gathered
  where e.id > $1::bigint
    and ($2::timestamptz is null or e.finished_at is null or e.finished_at >= $2)
