@@ -18,6 +18,7 @@ async def counting(hand: Hand, name: str) -> list[Any]:
         if query.query == text:
             sent.append(query.args)
 
+    await database.straight.open_ahead()  # one that is opened later would not be listened to
     async with AsyncExitStack() as stack:
         for pool in (database.pool, database.straight):
             for _ in range(pool.get_size()):

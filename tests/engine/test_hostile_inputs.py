@@ -63,7 +63,7 @@ async def test_a_child_fails_and_is_not_begun_again(hand, schema, value):
     found = await hand.get(id_)
     assert found["status"] == "failed"
     assert (found["failure"]["class"], found["failure"]["reason"]) == ("invalid", "invalid_parameters")
-    assert "ended after 0.5 s (`input_time`)" in found["failure"]["message"]
+    assert "ended after 0.5 s of processor time (`input_time`)" in found["failure"]["message"]
     assert await (await hand.restarted()).engine.server_steps.start() == 0
 
 
@@ -102,7 +102,7 @@ async def test_many_objects_are_compared_in_linear_time(hand):
 @pytest.mark.settings(definition_time=1.0)
 async def test_a_hostile_default_is_refused_with_the_definition(hand):
     source = taking(PATTERN | {"default": TEXT})
-    with free_loop(), pytest.raises(InvalidDefinition, match=r"within 1 s \(`definition_time`\)"):
+    with free_loop(), pytest.raises(InvalidDefinition, match=r"within 1 s of processor time \(`definition_time`\)"):
         await hand.submit(source)
 
 
