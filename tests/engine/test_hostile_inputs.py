@@ -102,7 +102,10 @@ async def test_many_objects_are_compared_in_linear_time(hand):
 @pytest.mark.settings(definition_time=1.0)
 async def test_a_hostile_default_is_refused_with_the_definition(hand):
     source = taking(PATTERN | {"default": TEXT})
-    with free_loop(), pytest.raises(InvalidDefinition, match=r"within 1 s of processor time \(`definition_time`\)"):
+    with (
+        free_loop(),
+        pytest.raises(InvalidDefinition, match=r"within 1 s of processor time \(`definition_time`\)"),
+    ):
         await hand.submit(source)
 
 
