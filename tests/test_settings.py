@@ -301,6 +301,13 @@ def test_a_heartbeat_must_be_shorter_than_the_lease(tmp_path, env):
         load(tmp_path, env=env)
 
 
+@pytest.mark.parametrize("env", [{"TENAX_MAX_BODY": "200MB"}, {"TENAX_BODY_MEMORY": "31MB"}])
+def test_the_largest_body_must_find_room(tmp_path, env):
+    with pytest.raises(UsageError, match=r"^TENAX_\w+=\w+: body_memory .* must be at least twice max_body"):
+        load(tmp_path, env=env)
+    assert load(tmp_path, env={"TENAX_BODY_MEMORY": "32MB"}).body_memory == 32_000_000
+
+
 @pytest.mark.parametrize(
     ("env", "words"),
     [
