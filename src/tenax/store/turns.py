@@ -11,8 +11,10 @@ from collections import deque
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
+FIRST_SLICE = 0.01
+"""Seconds of work after which the loop is given back for the first time. A batch of 500 failures is decided on within it."""
 SLICE = 0.005
-"""Seconds of work after which the loop is given back, where no other long work waits for its turn."""
+"""Seconds of each further slice, where no other long work waits for its turn."""
 SHORT_SLICE = 0.002
 """The same, where other long work waits."""
 ROUNDS_BETWEEN = 8
@@ -81,7 +83,7 @@ class Turns:
     __slots__ = ("_until",)
 
     def __init__(self) -> None:
-        self._until = perf_counter() + SLICE
+        self._until = perf_counter() + FIRST_SLICE
 
     @property
     def over(self) -> bool:
