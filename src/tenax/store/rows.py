@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from tenax.model.changes import ItemResult, Loss
-from tenax.model.decision import Ledger
 from tenax.model.json_text import encode
 from tenax.model.times import seconds_since
 from tenax.policy.transitions import check
@@ -314,7 +313,3 @@ class NewExecution(msgspec.Struct, gc=False):
     original_execution: int | None
     deadline: float | None
     parent: Parent | None = None
-
-
-def ledger_from(body: dict[str, Any] | None, elapsed: float) -> Ledger:
-    return Ledger.from_dict(body, elapsed=elapsed) if body else Ledger(elapsed=elapsed)

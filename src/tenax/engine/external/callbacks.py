@@ -15,16 +15,16 @@ from tenax.engine.notifier import announce
 from tenax.errors import NotFound
 from tenax.model.attempt.bounded import bounded_outcome, late_data
 from tenax.model.attempt.outcome import Outcome
+from tenax.model.decision import read_ledger
 from tenax.model.events import ATTEMPT_ENDS, NAMES, event
 from tenax.model.events.types import LateResult
-from tenax.model.json_text import decode
 from tenax.model.wire import ReportAnswer
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.policy.retry.until import poll
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import ItemRow, ledger_from
+from tenax.store.rows import ItemRow
 from tenax.store.tables import queue
 from tenax.store.tables.log import find_attempt_events, is_log_longer
 from tenax.store.tables.steps import count_attempts
@@ -107,7 +107,7 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
     if planned.until is None:
         return True
     elapsed = item.age(journal.now)
-    polls = ledger_from(decode(item.ledger), elapsed).polls
+    polls = read_ledger(item.ledger, elapsed).polls
     where: dict[str, Any] = {"execution_id": item.execution_id, "node_id": item.step}
     return poll(planned.until, outcome, polls=polls, attempt=attempt, elapsed=elapsed, **where).done
 

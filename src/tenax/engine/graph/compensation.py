@@ -9,6 +9,7 @@ from tenax.engine.context import Core
 from tenax.engine.graph.end_execution import fail_execution
 from tenax.engine.graph.start_steps import new_item
 from tenax.model.changes import ItemAgain
+from tenax.model.decision import read_ledger
 from tenax.model.events import event
 from tenax.model.events.data import CompensatedData
 from tenax.model.events.types import CompensationEnqueued, ExecutionCompensated
@@ -19,7 +20,7 @@ from tenax.policy.retry.poison import is_suspect
 from tenax.policy.retry.vary import varied
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, ledger_from
+from tenax.store.rows import ExecutionRow
 from tenax.store.tables import compensations
 
 _log = structlog.get_logger("tenax.compensation")
@@ -68,7 +69,7 @@ async def _make(tx: Connection, core: Core, journal: Journal, row: ExecutionRow,
     begun = await compensations.insert(tx, items, journal.now, core.settings.max_hold)
     for one in begun:
         _log.warning("a compensation lacked its work item; it goes on", execution_id=row.id, step=one.step)
-        policy, ledger = actions[one.step].policy.policy, ledger_from(decode(one.ledger), 0.0)
+        policy, ledger = actions[one.step].policy.policy, read_ledger(one.ledger, 0.0)
         if is_suspect(ledger, core.settings.poison_after):
             journal.suspects.append(one.id)
         if one.state == "retrying" and policy.vary:

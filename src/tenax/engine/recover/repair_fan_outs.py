@@ -13,6 +13,7 @@ from tenax.engine.graph.compensation import write
 from tenax.engine.graph.fan_out import close_fans
 from tenax.engine.graph.start_steps import Turn, keys_of, list_of, spread_item
 from tenax.errors import Unreachable
+from tenax.model.decision import Ledger
 from tenax.model.events import event
 from tenax.model.events.data import ActivatedData
 from tenax.model.events.types import ExecutionActivated
@@ -26,7 +27,7 @@ from tenax.policy.transition import ERROR_SHOWN
 from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import FanRow, ledger_from
+from tenax.store.rows import FanRow
 from tenax.store.tables import queue
 from tenax.store.tables.fan_outs import (
     FanNumbers,
@@ -174,7 +175,7 @@ def lost_item(
     queued_at: datetime | None = None,
 ) -> LostItem:
     """Returns an item whose row is gone as its events tell of it: an item that was tried at least once."""
-    ledger = ledger_from(state.ledger, 0.0)
+    ledger = Ledger.from_dict(state.ledger or {}, elapsed=0.0)
     return LostItem(
         number,
         element,
