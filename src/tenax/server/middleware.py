@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections import Counter
 
 import structlog
@@ -15,6 +14,7 @@ from tenax.errors import Busy, TenaxError, TooLarge
 from tenax.server.auth import CALLBACKS, Doorkeeper, is_public
 from tenax.server.long_poll import Stopping
 from tenax.server.problems import answer_problem
+from tenax.server.refusals import Refusals
 
 HEADERS = (
     (b"tenax-version", __version__.encode()),  # by which clients know that it is Tenax that answers
@@ -27,8 +27,6 @@ SMALL_BODY = 64_000
 """Bytes of a body for which no room is asked."""
 Sender = int | str | None
 """Who sends a body: a token, the item that a callback is for, or anyone on an open server."""
-COMPLAIN_EVERY = 10.0
-"""Seconds between two lines of the log about bodies that are too large."""
 _log = structlog.get_logger("tenax.server")
 
 
@@ -40,8 +38,7 @@ class Gate:
         self._doorkeeper = doorkeeper
         self._max_body = max_body
         self._room = BodyRoom(body_memory)
-        self._complained_at = -COMPLAIN_EVERY
-        self._silent = 0
+        self._refusals = Refusals()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,7 +56,7 @@ class Gate:
             if error.http_status >= 500 and not isinstance(error, Stopping):
                 _log.warning("a request failed", error=str(error), **_about(scope))
             if isinstance(error, TooLarge):
-                self._complain(error, scope)
+                self._refusals.log("a body was refused", error=error.message, **_about(scope))
             await answer_problem(error)(scope, receive, answer)
         except ClientDisconnect:
             # Gone in the middle of its request: there is nobody to answer, and nothing was done.
@@ -76,15 +73,6 @@ class Gate:
             await self._app(scope, counted, answer)
         finally:
             counted.leave()
-
-    def _complain(self, error: TooLarge, scope: Scope) -> None:
-        """Logs that a body was refused: one line in ten seconds, with the number of those before it that had none."""
-        now = time.monotonic()
-        if now - self._complained_at < COMPLAIN_EVERY:
-            self._silent += 1
-            return
-        _log.warning("a body was refused", error=error.message, **_about(scope), refused_before=self._silent)
-        self._complained_at, self._silent = now, 0
 
     def _check_length(self, scope: Scope) -> None:
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")

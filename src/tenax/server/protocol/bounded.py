@@ -171,7 +171,7 @@ class BoundedProtocol(JoinedProtocol):
         if watch is self._all.answers:
             unread, self._unread = self._unread, self.transport.get_write_buffer_size()
             if self._unread >= unread:
-                self._all.complain("an answer that is not read was dropped", address=self.address)
+                self._all.refusals.log("an answer that is not read was dropped", address=self.address)
                 self.transport.abort()
             return self._unread >= unread
         if self.flow.read_paused:  # it is this server that does not read
@@ -212,7 +212,7 @@ class BoundedProtocol(JoinedProtocol):
         """Answers with a problem, unless another answer is on its way, and closes the connection."""
         self._is_refused = True
         self._unwatch()
-        self._all.complain("a request was refused", address=self.address, error=error.message)
+        self._all.refusals.log("a request was refused", address=self.address, error=error.message)
         cycle = self.cycle
         if self._stage == "body" and not cycle.response_started and not self.pipeline:
             self.transport.write(_written(error))

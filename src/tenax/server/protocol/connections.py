@@ -16,12 +16,11 @@ from typing import Protocol
 import structlog
 
 from tenax.errors import Busy
+from tenax.server.refusals import Refusals
 from tenax.settings import Settings
 
 SWEEP_EVERY = 1.0
 """Seconds between two looks for connections whose time is over, at most."""
-COMPLAIN_EVERY = 10.0
-"""Seconds between two lines in the log about the same kind of refusal."""
 BODY_SPARED = 2.0
 """Seconds for which an unfinished body is safe from making room for another connection."""
 FILES_RESERVED = 100
@@ -108,7 +107,7 @@ class Connections:
         self._total = 0
         self._sweep_every = min(SWEEP_EVERY, limits.head_timeout / 4, limits.body_timeout / 4)
         self._timer: asyncio.TimerHandle | None = None
-        self._refused: dict[str, tuple[float, int]] = {}
+        self.refusals = Refusals()
 
     def admit(self, connection: Watched) -> Busy | None:
         """Counts a new connection. Returns why it is refused instead, if there is no room and none can be made.
@@ -118,14 +117,14 @@ class Connections:
         limits, address = self.limits, connection.address
         here = self._by_address[address]
         if here.count >= limits.per_address and not self._make_room(address):
-            self.complain("connections from one address are at their limit", address=address)
+            self.refusals.log("connections from one address are at their limit", address=address)
             return TooManyConnections(
                 f"there are {here.count} connections from this address, and it may have {limits.per_address} "
                 "(max_connections_per_address)",
                 remedy="close some, or raise TENAX_MAX_CONNECTIONS_PER_ADDRESS on the server",
             )
         if self._total >= limits.total and not self._make_room(None):
-            self.complain("connections are at their limit", address=address)
+            self.refusals.log("connections are at their limit", address=address)
             if not here.count:
                 del self._by_address[address]
             return Busy(
@@ -161,23 +160,13 @@ class Connections:
             if watch is self.heads:
                 self._by_address[connection.address].heads.pop(connection, None)
 
-    def complain(self, what: str, **about: object) -> None:
-        """Logs a refusal: one line for each kind in ten seconds, with the number of those before it that had none."""
-        now = asyncio.get_running_loop().time()
-        last, silent = self._refused.get(what, (now - COMPLAIN_EVERY, 0))
-        if now - last < COMPLAIN_EVERY:
-            self._refused[what] = (last, silent + 1)
-            return
-        self._refused[what] = (now, 0)
-        _log.warning(what, **about, refused_before=silent)
-
     def _make_room(self, address: str | None) -> bool:
         """Ends an unfinished connection, of this address or of any. Returns whether there was one."""
         heads = self.heads.until if address is None else self._by_address[address].heads
         oldest = next(iter(heads), None) or self._slow_body(address)
         if oldest is None:
             return False
-        self.complain("unfinished requests make room for new connections", address=oldest.address)
+        self.refusals.log("unfinished requests make room for new connections", address=oldest.address)
         oldest.make_room()
         return True
 
