@@ -192,8 +192,8 @@ class Journal:
     async def write(self, tx: Connection) -> set[int]:
         """Writes everything. Returns the items of the guarded changes that were applied: the others are untouched."""
         await self.write_item_results(tx)
-        statement = named("apply_transitions")
-        applied = await tx.fetchval(statement.text, *statement.arguments(await self._parameters()))
+        text, arguments = named("apply_transitions").fill(await self._parameters())
+        applied = await tx.fetchval(text, *arguments)
         children = [row.id for row, _, _ in self.executions.values() if row.parent_id is not None]
         await self.write_the_rest(tx, children)
         if not self.guarded:
@@ -215,11 +215,14 @@ class Journal:
         if turns.over:
             await turns.give_way()
         actions = {action: n for n, action in enumerate({c.next: None for c in self.guarded if c.next}, 1)}
+        changes = [*self.guarded, *map(locked_change, self.items_again)]
         return {
+            "ends": any(change.state is None for change in changes),
+            "repeats": any(change.state is not None for change in changes),
             "now": self.now,
             "guarded_now": self.guarded_now or self.now,
             "ended_items": self.ended_items,
-            **change_parameters([*self.guarded, *map(locked_change, self.items_again)], actions),
+            **change_parameters(changes, actions),
             **parameters("action", QueuedAction._fields, zip(*actions, strict=True)),
             **new_items,
             **steps,
@@ -310,7 +313,6 @@ def encoded(value: Any) -> str | None:
 
 
 async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
-    statement = named("explode_items")
     values = new_item_values(explosion.item) | {
         "elements": explosion.elements,
         "parallelism": explosion.parallelism,
@@ -318,7 +320,8 @@ async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
         "keys": explosion.keys,
         "now": now,
     }
-    await tx.execute(statement.text, *statement.arguments(values))
+    text, arguments = named("explode_items").fill(values)
+    await tx.execute(text, *arguments)
 
 
 def new_item_values(item: NewItem) -> dict[str, Any]:

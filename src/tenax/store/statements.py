@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, NamedTuple
+from typing import Any
 
 _INCLUDED = re.compile(r"\{([a-z_]+)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_BORDER = re.compile(r"^(--if \w+|--end)\n", re.MULTILINE)
 
 
 @cache
@@ -31,20 +32,39 @@ def _without_comments(text: str) -> str:
     return "\n".join(line.partition("--")[0].rstrip() for line in text.splitlines()).strip()
 
 
-class NamedStatement(NamedTuple):
-    """A statement whose parameters have names (`:now`): as PostgreSQL takes it, and the names in the order of their numbers."""
+class NamedStatement:
+    """A statement whose parameters have names (`:now`), and some of whose parts are sent only where they have something to do.
 
-    text: str
-    names: tuple[str, ...]
+    A part begins with a line `--if NAME`, and goes on until the next such line or `--end`. It is left out if that value is not there.
+    A part that changes a table would cost PostgreSQL time even where there is nothing to change.
+    """
 
-    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
-        return [values[name] for name in self.names]
+    def __init__(self, source: str) -> None:
+        always, *parts = _BORDER.split(source)
+        conditions = [border.removeprefix("--if ") if border != "--end" else None for border in parts[::2]]
+        texts = [_without_comments(text) for text in (always, *parts[1::2])]
+        self._pieces = list(zip([None, *conditions], texts, strict=True))
+        self._conditions = tuple(dict.fromkeys(name for name in conditions if name is not None))
+        self._forms: dict[tuple[bool, ...], tuple[str, tuple[str, ...]]] = {}
+
+    def fill(self, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        """Returns the text as PostgreSQL takes it, with numbered parameters, and the arguments in their order."""
+        kept = tuple([bool(values[name]) for name in self._conditions])
+        form = self._forms.get(kept)
+        if form is None:
+            form = self._forms[kept] = self._form(kept)
+        text, names = form
+        return text, [values[name] for name in names]
+
+    def _form(self, kept: tuple[bool, ...]) -> tuple[str, tuple[str, ...]]:
+        is_kept = {None: True, **dict(zip(self._conditions, kept, strict=True))}
+        source = "\n".join(text for condition, text in self._pieces if is_kept[condition])
+        parameters = tuple(dict.fromkeys(_PARAMETER.findall(source)))
+        numbers = {parameter: number for number, parameter in enumerate(parameters, 1)}
+        return _PARAMETER.sub(lambda found: f"${numbers[found[1]]}", source), parameters
 
 
 @cache
 def named(name: str) -> NamedStatement:
     """Reads a statement whose parameters have names."""
-    source = _without_comments(sql(name))
-    names = tuple(dict.fromkeys(_PARAMETER.findall(source)))
-    numbers = {parameter: number for number, parameter in enumerate(names, 1)}
-    return NamedStatement(_PARAMETER.sub(lambda found: f"${numbers[found[1]]}", source), names)
+    return NamedStatement(sql(name))

@@ -250,7 +250,7 @@ def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
         )
     return Change(
         item.id, item.lease_token, item.execution_id, expects, None, None, None, None, None, None, None, None, None,
-        None, not plan.single, None if plan.single else told, whole, encode([*made.events, then]), queued,
+        None, None if plan.single else True, None if plan.single else told, whole, encode([*made.events, then]), queued,
     )  # fmt: skip
 
 

@@ -51,8 +51,8 @@ async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_
         "max_hold": max_hold,
         **{f"action_{name}": [getattr(action, name) for action in actions] for name in QueuedAction._fields},
     }
-    statement = named("insert_compensations")
-    made = await tx.fetch(statement.text, *statement.arguments(values))
+    text, arguments = named("insert_compensations").fill(values)
+    made = await tx.fetch(text, *arguments)
     await tx.execute(sql("plan_as_usual"))
     return [Begun(*row) for row in made]
 

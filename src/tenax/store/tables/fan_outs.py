@@ -220,7 +220,6 @@ async def restore_items(
     tx: Connection, item: NewItem, lost: Sequence[LostItem], *, all_have_slots: bool = True
 ) -> None:
     """Inserts items that were lost, like `item` but for what each had used up."""
-    statement = named("restore_items")
     values = new_item_values(item) | {
         "all_have_slots": all_have_slots,
         "item_no": [one.number for one in lost],
@@ -239,4 +238,5 @@ async def restore_items(
         "item_id": [one.id for one in lost],
         "item_last_error": [one.last_error for one in lost],
     }
-    await tx.execute(statement.text, *statement.arguments(values))
+    text, arguments = named("restore_items").fill(values)
+    await tx.execute(text, *arguments)

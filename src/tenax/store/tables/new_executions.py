@@ -68,8 +68,8 @@ async def insert_executions(
     tx: Connection, journal: Journal, executions: Sequence[NewExecution], terms: Terms
 ) -> dict[int, Inserted]:
     """Writes new executions with all that belongs to them. Returns those that went in by their numbers: a key may be taken."""
-    statement = named("insert_executions")
-    rows = await tx.fetch(statement.text, *statement.arguments(await _values(journal, executions, terms)))
+    text, arguments = named("insert_executions").fill(await _values(journal, executions, terms))
+    rows = await tx.fetch(text, *arguments)
     leases = {item.execution_id: item for item in journal.new_items if item.lease is not None}
     there = {row["number"]: _inserted(row, leases.get(row["number"])) for row in rows}
     journal.explosions = [e for e in journal.explosions if e.item.execution_id in there]

@@ -112,8 +112,8 @@ async def pause_items(
         "action_compensates": [compensates for _, _, compensates, _ in timed],
         "action_queue_ttl": [queue_ttl for _, _, _, queue_ttl in timed],
     }
-    statement = named("pause_items")
-    await tx.execute(statement.text, *statement.arguments(values))
+    text, arguments = named("pause_items").fill(values)
+    await tx.execute(text, *arguments)
 
 
 async def find_expired_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:

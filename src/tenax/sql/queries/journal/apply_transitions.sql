@@ -13,6 +13,8 @@
 -- The lists `new_*`, `step_*`, `execution_*` and `log_*` belong to executions that are locked, and are always written. Their time is
 -- `now`, at which the locks were held; that of the others is `guarded_now`, by which they were decided on.
 --
+-- A part is sent only if it has something to do (`--if`): `ends` and `repeats` say whether there are changes without a state, and with one.
+--
 -- Items and executions are joined by `between`, which no plan can turn around: as long as statistics say that the queue is empty, a
 -- join by `=` would read the whole table for each batch.
 with told as materialized (
@@ -41,16 +43,53 @@ with told as materialized (
                                       else true end)
            for update skip locked
      ) as locked
-), ended as (
+)
+--if ended_items
+, ended as (
     -- An array, and not a text: the plan may be made before the table is known to be large, and must not search in a list row by row.
     delete from tenax.item where id = any(:ended_items::bigint[])
-), gone as (
+)
+--if ends
+, gone as (
     delete from tenax.item i
      using told t
      where t.state is null and i.id between t.item_id and t.item_id and (t.token is null or i.lease_token = t.token)
     returning i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.base_dir, i.lane,
               t.expects, t.keeps_step, t.result, t.whole, t.events, t.next
-), again as (
+), advanced as (
+    update tenax.execution e
+       set state = case g.expects when 'last_step' then 'completed' else 'running' end, open_steps = e.open_steps - 1,
+           result = g.whole, finished_at = case g.expects when 'last_step' then :guarded_now::timestamptz end
+      from gone g
+     where g.expects in ('last_step', 'more_steps') and e.id between g.execution_id and g.execution_id
+), outcomes_logged as (
+    insert into tenax.log (execution_id, at, events)
+    select g.execution_id, :guarded_now::timestamptz, g.events from gone g where g.events is not null
+)
+--if change_keeps_step
+, completed_steps as (
+    insert into tenax.step (execution_id, step, state, waiting_for, attempts, result)
+    select g.execution_id, g.step, 'completed', 0, g.attempt, g.result from gone g where g.keeps_step
+        on conflict (execution_id, step) do update
+       set state = excluded.state, waiting_for = 0, attempts = excluded.attempts, result = excluded.result, failure = null
+)
+--if change_next
+, next_items as (
+    insert into tenax.item
+           (execution_id, plan_id, step, state, queue, runtime, priority, labels, lane, available_at, expires_at, created_at,
+            max_attempts, timeout, vary, base_dir)
+    select g.execution_id, g.plan_id, a.step, 'queued', a.queue, a.runtime, a.priority, a.labels, g.lane, :guarded_now::timestamptz,
+           :guarded_now::timestamptz + make_interval(secs => a.queue_ttl), :guarded_now::timestamptz,
+           a.max_attempts, a.timeout, a.vary, g.base_dir
+      from unnest(:action_step::text[], :action_queue::text[], :action_runtime::text[], :action_priority::text::smallint[],
+                  :action_labels::jsonb[], :action_max_attempts::text::integer[],
+                  :action_timeout::text::double precision[], :action_queue_ttl::text::double precision[],
+                  :action_vary::jsonb[])
+           with ordinality as a (step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, n)
+      join gone g on g.next = a.n
+)
+--if repeats
+, again as (
     update tenax.item i
        set state = t.state, available_at = t.available_at, attempt = coalesce(t.attempt, i.attempt),
            ledger = coalesce(t.ledger, i.ledger), last_error = coalesce(t.last_error, i.last_error),
@@ -64,35 +103,30 @@ with told as materialized (
       from told t
      where t.state is not null and i.id between t.item_id and t.item_id and (t.token is null or i.lease_token = t.token)
     returning i.id, i.execution_id, t.events
-), fresh as (
+), retries_logged as (
+    insert into tenax.log (execution_id, at, events)
+    select a.execution_id, :guarded_now::timestamptz, a.events from again a where a.events is not null
+)
+--if new_execution
+, new_items as (
     insert into tenax.item
            (execution_id, plan_id, step, state, stopped_by, queue, runtime, priority, labels, lane, limits, available_at, expires_at,
             created_at, max_attempts, timeout, vary, base_dir)
     select x.execution_id, x.plan_id, x.step, 'queued', case when x.paused then 'pause' end, x.queue, x.runtime, x.priority,
            x.labels, x.lane, case when x.limits is not null then jsonb_populate_record(null::tenax.limits, x.limits) end,
-           x.now, case when not x.paused then x.now + make_interval(secs => x.queue_ttl) end,
-           x.now, x.max_attempts, x.timeout, x.vary, x.base_dir
-      from (select u.*, :now::timestamptz as now
-              from unnest(:new_execution::text::bigint[], :new_plan::text::bigint[], :new_step::text[], :new_queue::text[],
-                          :new_runtime::text[], :new_priority::text::smallint[], :new_labels::jsonb[],
-                          :new_max_attempts::text::integer[], :new_timeout::text::double precision[],
-                          :new_queue_ttl::text::double precision[], :new_vary::jsonb[], :new_lane::text::bigint[],
-                          :new_limits::jsonb[], :new_base_dir::text[], :new_paused::text::boolean[])
-                as u (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane,
-                      limits, base_dir, paused)
-            union all
-            select g.execution_id, g.plan_id, a.step, a.queue, a.runtime, a.priority, a.labels, a.max_attempts, a.timeout,
-                   a.queue_ttl, a.vary, g.lane, null, g.base_dir, false, :guarded_now::timestamptz
-              from unnest(:action_step::text[], :action_queue::text[], :action_runtime::text[], :action_priority::text::smallint[],
-                          :action_labels::jsonb[], :action_max_attempts::text::integer[],
-                          :action_timeout::text::double precision[], :action_queue_ttl::text::double precision[],
-                          :action_vary::jsonb[])
-                   with ordinality as a (step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, n)
-              join gone g on g.next = a.n) as x
-), stepped as (
-    insert into tenax.step as s (execution_id, step, state, waiting_for, attempts, result, failure)
-    select g.execution_id, g.step, 'completed', 0, g.attempt, g.result, null from gone g where g.keeps_step
-    union all
+           :now::timestamptz, case when not x.paused then :now::timestamptz + make_interval(secs => x.queue_ttl) end,
+           :now::timestamptz, x.max_attempts, x.timeout, x.vary, x.base_dir
+      from unnest(:new_execution::text::bigint[], :new_plan::text::bigint[], :new_step::text[], :new_queue::text[],
+                  :new_runtime::text[], :new_priority::text::smallint[], :new_labels::jsonb[],
+                  :new_max_attempts::text::integer[], :new_timeout::text::double precision[],
+                  :new_queue_ttl::text::double precision[], :new_vary::jsonb[], :new_lane::text::bigint[],
+                  :new_limits::jsonb[], :new_base_dir::text[], :new_paused::text::boolean[])
+        as x (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane,
+              limits, base_dir, paused)
+)
+--if step_execution
+, steps as (
+    insert into tenax.step (execution_id, step, state, waiting_for, attempts, result, failure)
     select x.execution_id, x.step, x.state, x.waiting_for, x.attempts, x.result, x.failure
       from unnest(:step_execution::text::bigint[], :step_step::text[], :step_state::text[], :step_waiting_for::text::integer[],
                   :step_attempts::text::integer[], :step_result::jsonb[], :step_failure::jsonb[])
@@ -100,31 +134,29 @@ with told as materialized (
         on conflict (execution_id, step) do update
        set state = excluded.state, waiting_for = excluded.waiting_for, attempts = excluded.attempts,
            result = excluded.result, failure = excluded.failure
-), closed as (
+)
+--if execution_id
+, executions as (
     update tenax.execution e
        set state = x.state, open_steps = coalesce(x.open_steps, e.open_steps - 1), result = x.result,
            failure = coalesce(x.failure, e.failure), compensation = x.compensation,
            deadline_at = case when x.compensation is null then e.deadline_at end,
-           finished_at = case when x.state in ('running', 'paused') then null else x.now end
-      from (select g.execution_id as id, case g.expects when 'last_step' then 'completed' else 'running' end as state,
-                   null::integer as open_steps, g.whole as result, null::jsonb as failure, null::text as compensation,
-                   :guarded_now as now
-              from gone g
-             where g.expects in ('last_step', 'more_steps')
-            union all
-            select u.*, :now
-              from unnest(:execution_id::text::bigint[], :execution_state::text[], :execution_open_steps::text::integer[],
-                          :execution_result::jsonb[], :execution_failure::jsonb[], :execution_compensation::text[])
-                as u (id, state, open_steps, result, failure, compensation)) as x
+           finished_at = case when x.state in ('running', 'paused') then null else :now::timestamptz end
+      from unnest(:execution_id::text::bigint[], :execution_state::text[], :execution_open_steps::text::integer[],
+                  :execution_result::jsonb[], :execution_failure::jsonb[], :execution_compensation::text[])
+        as x (id, state, open_steps, result, failure, compensation)
      where e.id between x.id and x.id
-), logged as (
+)
+--if log_execution
+, events as (
     insert into tenax.log (execution_id, at, events)
-    select g.execution_id, :guarded_now, g.events from gone g where g.events is not null
-    union all
-    select a.execution_id, :guarded_now, a.events from again a where a.events is not null
-    union all
-    select x.execution_id, :now, x.events
+    select x.execution_id, :now::timestamptz, x.events
       from unnest(:log_execution::text::bigint[], :log_events::text[]) as x (execution_id, events)
 )
+--end
 -- One array, and not a row for each: hundreds of rows cost the driver more than all else that it does here.
-select array(select id from gone union all select id from again)
+select array[]::bigint[]
+--if ends
+    || array(select id from gone)
+--if repeats
+    || array(select id from again)

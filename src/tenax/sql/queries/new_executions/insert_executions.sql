@@ -28,7 +28,9 @@ with told as materialized (
     returning id, case when pg_column_size(input) <= 1000 then input end as input
 ), made as materialized (
     select t.number, e.id, e.input from e join told t on t.id = e.id
-), i as (
+)
+--if item_execution
+, i as (
     insert into tenax.item
            (execution_id, plan_id, step, state, queue, runtime, priority, labels, lane, limits, available_at, expires_at, created_at,
             started_at, attempt, max_attempts, timeout, worker, lease_grant, lease_token, vary, base_dir)
@@ -50,19 +52,27 @@ with told as materialized (
       join made m on m.number = x.number
      cross join (select coalesce(:now::timestamptz, tenax.now()) as now) as t
     returning id, execution_id, lease_token, timeout, started_at, vary, date_part('epoch', created_at) as created
-), s as (
+)
+--if step_execution
+, s as (
     insert into tenax.step (execution_id, step, state, waiting_for, attempts, result, failure, failures)
     select m.id, x.step, x.state, x.waiting_for, 0, x.result, x.failure, x.failures
       from unnest(:step_execution::text::bigint[], :step_step::text[], :step_state::text[], :step_waiting_for::text::integer[],
                   :step_result::jsonb[], :step_failure::jsonb[], :step_failures::jsonb[])
         as x (number, step, state, waiting_for, result, failure, failures)
       join made m on m.number = x.number
-), l as (
+)
+--end
+, l as (
     insert into tenax.log (execution_id, at, events)
     select m.id, coalesce(:now::timestamptz, tenax.now()), x.events
       from unnest(:log_execution::text::bigint[], :log_events::text[]) as x (number, events)
       join made m on m.number = x.number
 )
-select m.number, m.id, m.input, i.id as item_id, i.timeout, i.started_at, i.vary, i.created
+select m.number, m.id, m.input
+--if item_worker
+       , i.id as item_id, i.timeout, i.started_at, i.vary, i.created
+--end
   from made m
+--if item_worker
   left join i on i.execution_id = m.id and i.lease_token is not null
