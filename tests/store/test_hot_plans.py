@@ -77,11 +77,11 @@ def ending(rows: list[Any], now: Any) -> Journal:
 async def insert(tx: Any, rows: list[Any], now: Any) -> None:
     journal, new = Journal(now), []
     for n in range(len(rows)):
-        new.append(NewExecution(NEW + n, 1, 2, f"key {n}", None, None, None, None, None))
+        new.append(NewExecution(NEW + n, 1, 2, "running", f"key {n}"))
         journal.new_items.append(new_item(NEW + n))
         journal.step(StepRow(NEW + n, "a", "pending", 1))
         journal.log(NEW + n, {"type": "execution_started"})
-    await insert_executions(tx, journal, new, Terms(30.0, 1.0))
+    await insert_executions(tx, journal, new, [None] * len(new), Terms(30.0, 1.0))
 
 
 async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:

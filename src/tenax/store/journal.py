@@ -16,7 +16,7 @@ from tenax.model.changes import ItemAgain, ItemResult, Loss, Run, StepRow
 from tenax.model.execution_views import LEFT_OUT
 from tenax.model.json_text import encode
 from tenax.policy.expressions.meter import OUTPUT_LIMIT
-from tenax.policy.queued_action import SERVER_QUEUE, QueuedAction
+from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.policy.transition import Transition
 from tenax.store.array_params import column, columns
 from tenax.store.connect import Connection
@@ -46,7 +46,6 @@ _NEW_ITEM = {
                                "base_dir", "paused")},
 }  # fmt: skip
 """The parameters of statements that insert items, and the attributes of a new item that they take."""
-_NEW_ITEM_NAMES = tuple(_NEW_ITEM)
 _item_values = attrgetter(*_NEW_ITEM.values())
 _STEP = ("execution", "step", "state", "waiting_for", "attempts", "result", "failure")
 
@@ -208,7 +207,7 @@ class Journal:
         turns = Turns()
         executions = list(self.executions.values())
         log_execution, log_events = await self.rows(turns)
-        new_items = new_item_parameters("new", self.new_items)
+        new_items = encode(self.new_items) if self.new_items else None
         if turns.over:
             await turns.give_way()
         steps = step_parameters(self.steps.values())
@@ -223,8 +222,8 @@ class Journal:
             "guarded_now": self.guarded_now or self.now,
             "ended_items": self.ended_items,
             **change_parameters(changes, actions),
-            **parameters("action", QueuedAction._fields, zip(*actions, strict=True)),
-            **new_items,
+            "actions": encode([{"n": n, **action._asdict()} for action, n in actions.items()]),
+            "new_items": new_items,
             **steps,
             "execution_id": column([row.id for row, _, _ in executions]),
             "execution_state": column([row.state for row, _, _ in executions]),
@@ -327,11 +326,6 @@ async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
 def new_item_values(item: NewItem) -> dict[str, Any]:
     """Returns the parameters of a statement that inserts items like this one."""
     return dict(zip(_NEW_ITEM, _item_values(item), strict=True))
-
-
-def new_item_parameters(prefix: str, items: Sequence[NewItem]) -> Parameters:
-    """Returns the parameters of a statement that inserts these items."""
-    return parameters(prefix, _NEW_ITEM_NAMES, zip(*map(_item_values, items), strict=True))
 
 
 async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> None:

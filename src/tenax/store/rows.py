@@ -205,7 +205,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     key_most: int | None = None
 
 
-class NewItem(msgspec.Struct, gc=False):
+class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
     """A work item to be queued."""
 
     execution_id: int
@@ -299,17 +299,17 @@ class Parent:
     """The lane in which the items of its fan-outs take turns with those of other executions."""
 
 
-class NewExecution(msgspec.Struct, gc=False):
+class NewExecution(msgspec.Struct, gc=False, omit_defaults=True):
     """An execution to be inserted."""
 
     number: int
     """Its id; or a negative number, where the statement that inserts it makes the id."""
     plan_id: int
     open_steps: int
-    submit_key: str | None
-    input: str | None
-    base_dir: str | None
-    retry_of: int | None
-    original_execution: int | None
-    deadline: float | None
+    state: str
+    submit_key: str | None = None
+    base_dir: str | None = None
+    retry_of: int | None = None
+    original_execution: int | None = None
+    deadline: float | None = None
     parent: Parent | None = None

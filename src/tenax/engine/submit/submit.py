@@ -202,10 +202,12 @@ async def _insert(
             lane=parent.lane if parent is not None else 0, input=start.input,
         )  # fmt: skip
         await _begin(tx, journal, row, start, core.rendering)
-        rows.append(_new_execution(row, start))
+        ended = journal.executions.get(number)
+        rows.append(_new_execution(row if ended is None else ended[0], start))
     if parked is not None:
         _lease_at_once(journal, parked.request)
-    inserted = await insert_executions(tx, journal, rows, core.terms)
+    inputs = [encode(start.input) if start.input else None for _, start in new]
+    inserted = await insert_executions(tx, journal, rows, inputs, core.terms)
     core.inputs.note({one.id: one.input for one in inserted.values()})
     for number, start in new:
         fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
@@ -222,8 +224,8 @@ def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
         number=row.id,
         plan_id=start.plan_id,
         open_steps=row.open_steps,
+        state=row.state,
         submit_key=start.key,
-        input=encode(start.input) if start.input else None,
         base_dir=start.base_dir,
         retry_of=start.retry_of,
         original_execution=start.original_execution,

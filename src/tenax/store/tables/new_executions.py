@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from tenax.model.json_text import encode
@@ -13,11 +12,9 @@ from tenax.store.journal import (
     NO_TIME,
     Journal,
     encoded,
-    new_item_parameters,
-    parameters,
     step_parameters,
 )
-from tenax.store.rows import LeasedItem, NewExecution, NewItem, NewLease
+from tenax.store.rows import LeasedItem, NewExecution, NewItem
 from tenax.store.statements import named
 from tenax.store.tables.claims import Terms
 from tenax.store.turns import Turns
@@ -65,10 +62,14 @@ def _inserted(row: Any, item: NewItem | None) -> Inserted:
 
 
 async def insert_executions(
-    tx: Connection, journal: Journal, executions: Sequence[NewExecution], terms: Terms
+    tx: Connection,
+    journal: Journal,
+    executions: Sequence[NewExecution],
+    inputs: Sequence[str | None],
+    terms: Terms,
 ) -> dict[int, Inserted]:
-    """Writes new executions with all that belongs to them. Returns those that went in by their numbers: a key may be taken."""
-    text, arguments = named("insert_executions").fill(await _values(journal, executions, terms))
+    """Writes new executions with all that belongs to them. Each has its input, as JSON. Returns those that went in by their numbers: a key may be taken."""
+    text, arguments = named("insert_executions").fill(await _values(journal, executions, inputs, terms))
     rows = await tx.fetch(text, *arguments)
     leases = {item.execution_id: item for item in journal.new_items if item.lease is not None}
     there = {row["number"]: _inserted(row, leases.get(row["number"])) for row in rows}
@@ -78,38 +79,31 @@ async def insert_executions(
     return there
 
 
-async def _values(journal: Journal, executions: Sequence[NewExecution], terms: Terms) -> dict[str, Any]:
+async def _values(
+    journal: Journal, executions: Sequence[NewExecution], inputs: Sequence[str | None], terms: Terms
+) -> dict[str, Any]:
     """The parameters of `insert_executions`. Of a large graph they take several turns."""
     turns = Turns()
-    states = [journal.executions.get(e.number) for e in executions]
-    leases = [item.lease or (None, None, None) for item in journal.new_items]
     log_execution, log_events = await journal.rows(turns)
-    items = new_item_parameters("item", journal.new_items)
+    items = encode(journal.new_items) if journal.new_items else None
     if turns.over:
         await turns.give_way()
     steps = list(journal.steps.values())
     step_values = step_parameters(steps)
     if turns.over:
         await turns.give_way()
+    ends = [journal.executions.get(e.number) or (None, None, None) for e in executions]
     return {
         "now": None if journal.now is NO_TIME else journal.now,
         "lease_seconds": terms.lease,
         "lease_grace": terms.grace,
-        "execution_number": column([e.number for e in executions]),
-        "execution_plan": column([e.plan_id for e in executions]),
-        "execution_open_steps": column([e.open_steps for e in executions]),
-        "execution_submit_key": column([e.submit_key for e in executions]),
-        "execution_input": column([e.input for e in executions]),
-        "execution_base_dir": column([e.base_dir for e in executions]),
-        "execution_retry_of": column([e.retry_of for e in executions]),
-        "execution_original": column([e.original_execution for e in executions]),
-        "execution_deadline": column([e.deadline for e in executions]),
-        "execution_state": column(["running" if state is None else state[0].state for state in states]),
-        "execution_result": column([None if state is None else encoded(state[1]) for state in states]),
-        "execution_failure": column([None if state is None else encoded(state[2]) for state in states]),
-        "execution_parent": column([e.parent and encode(asdict(e.parent)) for e in executions]),
-        **items,
-        **parameters("item", NewLease._fields, zip(*leases, strict=True)),
+        "executions": encode(executions),
+        "keys": any(e.submit_key is not None for e in executions),
+        "execution_input": column(inputs),
+        "execution_result": column([encoded(result) for _, result, _ in ends]),
+        "execution_failure": column([encoded(failure) for _, _, failure in ends]),
+        "items": items,
+        "leases": any(item.lease is not None for item in journal.new_items),
         **step_values,
         "step_failures": column([encoded(row.failures) for row in steps]),
         "log_execution": column(log_execution),

@@ -10,7 +10,7 @@
 --
 -- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects `last_step`
 -- completes the execution with the result `whole`. A change that expects `more_steps` queues the action of this number (`next`).
--- The lists `new_*`, `step_*`, `execution_*` and `log_*` belong to executions that are locked, and are always written. Their time is
+-- The lists `new_items` (records: NewItem), `step_*`, `execution_*` and `log_*` belong to executions that are locked, and are always written. Their time is
 -- `now`, at which the locks were held; that of the others is `guarded_now`, by which they were decided on.
 --
 -- A part is sent only if it has something to do (`--if`): `ends` and `repeats` say whether there are changes without a state, and with one.
@@ -78,14 +78,12 @@ with told as materialized (
     insert into tenax.item
            (execution_id, plan_id, step, state, queue, runtime, priority, labels, lane, available_at, expires_at, created_at,
             max_attempts, timeout, vary, base_dir)
-    select g.execution_id, g.plan_id, a.step, 'queued', a.queue, a.runtime, a.priority, a.labels, g.lane, :guarded_now::timestamptz,
+    select g.execution_id, g.plan_id, a.step, 'queued', a.queue, a.runtime, a.priority, a.labels::jsonb, g.lane, :guarded_now::timestamptz,
            :guarded_now::timestamptz + make_interval(secs => a.queue_ttl), :guarded_now::timestamptz,
-           a.max_attempts, a.timeout, a.vary, g.base_dir
-      from unnest(:action_step::text[], :action_queue::text[], :action_runtime::text[], :action_priority::text::smallint[],
-                  :action_labels::jsonb[], :action_max_attempts::text::integer[],
-                  :action_timeout::text::double precision[], :action_queue_ttl::text::double precision[],
-                  :action_vary::jsonb[])
-           with ordinality as a (step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, n)
+           a.max_attempts, a.timeout, a.vary::jsonb, g.base_dir
+      from jsonb_to_recordset(:actions::jsonb)
+        as a (n bigint, step text, queue text, runtime text, priority smallint, labels text, max_attempts integer,
+              timeout double precision, queue_ttl double precision, vary text)
       join gone g on g.next = a.n
 )
 --if repeats
@@ -107,22 +105,19 @@ with told as materialized (
     insert into tenax.log (execution_id, at, events)
     select a.execution_id, :guarded_now::timestamptz, a.events from again a where a.events is not null
 )
---if new_execution
+--if new_items
 , new_items as (
     insert into tenax.item
            (execution_id, plan_id, step, state, stopped_by, queue, runtime, priority, labels, lane, limits, available_at, expires_at,
             created_at, max_attempts, timeout, vary, base_dir)
     select x.execution_id, x.plan_id, x.step, 'queued', case when x.paused then 'pause' end, x.queue, x.runtime, x.priority,
-           x.labels, x.lane, case when x.limits is not null then jsonb_populate_record(null::tenax.limits, x.limits) end,
-           :now::timestamptz, case when not x.paused then :now::timestamptz + make_interval(secs => x.queue_ttl) end,
-           :now::timestamptz, x.max_attempts, x.timeout, x.vary, x.base_dir
-      from unnest(:new_execution::text::bigint[], :new_plan::text::bigint[], :new_step::text[], :new_queue::text[],
-                  :new_runtime::text[], :new_priority::text::smallint[], :new_labels::jsonb[],
-                  :new_max_attempts::text::integer[], :new_timeout::text::double precision[],
-                  :new_queue_ttl::text::double precision[], :new_vary::jsonb[], :new_lane::text::bigint[],
-                  :new_limits::jsonb[], :new_base_dir::text[], :new_paused::text::boolean[])
-        as x (execution_id, plan_id, step, queue, runtime, priority, labels, max_attempts, timeout, queue_ttl, vary, lane,
-              limits, base_dir, paused)
+           x.labels::jsonb, coalesce(x.lane, 0), case when x.limits is not null then jsonb_populate_record(null::tenax.limits, x.limits) end,
+           :now::timestamptz, case when x.paused is null then :now::timestamptz + make_interval(secs => x.queue_ttl) end,
+           :now::timestamptz, x.max_attempts, x.timeout, x.vary::jsonb, x.base_dir
+      from jsonb_to_recordset(:new_items::jsonb)
+        as x (execution_id bigint, plan_id bigint, step text, queue text, runtime text, priority smallint, labels text,
+              max_attempts integer, timeout double precision, queue_ttl double precision, vary text, lane bigint, limits jsonb,
+              base_dir text, paused boolean)
 )
 --if step_execution
 , steps as (
