@@ -17,19 +17,19 @@ select :first::int
 
 def test_a_part_without_its_value_is_left_out_with_its_parameters():
     text, arguments = NamedStatement(SOURCE).fill({"first": 1, "second": None, "third": None})
-    assert text.split() == "select $1::int as total".split()
+    assert text.split() == ["select", "$1::int", "as", "total"]
     assert arguments == [1]
 
 
 def test_a_part_ends_where_the_next_one_begins():
     text, arguments = NamedStatement(SOURCE).fill({"first": 1, "second": 2, "third": None})
-    assert text.split() == "select $1::int + $2::int as total".split()
+    assert text.split() == ["select", "$1::int", "+", "$2::int", "as", "total"]
     assert arguments == [1, 2]
 
 
 def test_a_parameter_that_occurs_twice_has_one_number():
     text, arguments = NamedStatement(SOURCE).fill({"first": 1, "second": None, "third": 3})
-    assert text.split() == "select $1::int + $2::int + $1::int as total".split()
+    assert text.split() == ["select", "$1::int", "+", "$2::int", "+", "$1::int", "as", "total"]
     assert arguments == [1, 3]
 
 
