@@ -8,12 +8,13 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from hand import ONE_STEP, Hand
+from hand import ONE_STEP, Hand, embedded_only
 
 from tenax.engine.caches import input_cache as inputs
 from tenax.engine.graph.start_steps import CROWD_STEPS
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission
+from tenax.store.journal import EVENTS_PER_ROW
 from tenax.store.statements import sql
 
 CALL = {"type": "python", "task": "some:task"}
@@ -170,3 +171,17 @@ async def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(hand, mon
         with pytest.raises(Unreachable):
             await hand.engine.submit([Submission(source=ONE_STEP), Submission(source=ONE_STEP, key="taken")])
     assert len(await hand.sql("select from tenax.execution")) == 1
+
+
+@embedded_only
+async def test_the_events_of_a_large_submission_are_in_order_whatever_the_plan(hand):
+    """They are many rows of the log. A hash join, which statistics may call for, turns rows around."""
+    last = 10 * EVENTS_PER_ROW
+    pool = hand.engine.core.database.pool
+    async with AsyncExitStack() as stack:
+        for _ in range(pool.get_size()):
+            session = await stack.enter_async_context(pool.acquire())
+            await session.execute("set enable_nestloop = off; set enable_mergejoin = off")
+    id_ = await hand.submit(workflow(*[{"when": "false"}] * last))
+    events = [e["step"] or e["type"] for e in await hand.events(id_)]
+    assert events == ["execution_started", *(f"s{n}" for n in range(last)), "execution_completed"]

@@ -63,8 +63,9 @@ with told as materialized (
 , l as (
     insert into tenax.log (execution_id, at, events)
     select m.id, coalesce(:now::timestamptz, tenax.now()), x.events
-      from unnest(:log_execution::text::bigint[], :log_events::text[]) as x (number, events)
+      from unnest(:log_execution::text::bigint[], :log_events::text[]) with ordinality as x (number, events, place)
       join made m on m.number = x.number
+     order by x.place  -- a hash join would turn the rows of one execution around
 )
 select m.number, m.id, m.input
 --if leases
