@@ -68,7 +68,7 @@ fuzz: $(DEV_STAMP) ## sends what nobody should send, EXAMPLES of each kind
 	@TENAX_FUZZ_EXAMPLES=$(or $(EXAMPLES),3000) $(BIN)/python -m pytest -n 2 --dist loadfile tests/fuzz
 
 differential: $(DEV_STAMP) ## compares this engine with that of COMMIT, by random scenarios
-	@$(BIN)/python tests/differential/against.py $(COMMIT) --examples $(or $(EXAMPLES),200)
+	@PYTHONPATH=tests $(BIN)/python tests/differential/against.py $(COMMIT) --examples $(or $(EXAMPLES),200)
 
 lock: $(DEV_STAMP) ## compiles the requirements files anew
 	@$(PIP) uv

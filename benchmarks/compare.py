@@ -12,8 +12,8 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
+import zipfile
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
@@ -44,9 +44,10 @@ Rounds = dict[Name, list[float]]
 
 def extract(commit: str, folder: Path) -> Path:
     """Writes the sources and the benchmarks of a commit into a folder."""
-    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as sources:
-        sources.extractall(folder, filter="data")
+    archive = subprocess.run(
+        ["git", "archive", "--format=zip", commit], cwd=ROOT, check=True, capture_output=True
+    ).stdout
+    zipfile.ZipFile(io.BytesIO(archive)).extractall(folder)
     return folder
 
 

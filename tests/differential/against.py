@@ -1,6 +1,6 @@
 """Plays random scenarios on this engine and on that of an earlier commit, and compares all that they leave behind.
 
-    python tests/differential/against.py COMMIT [--examples 2000] [--seed 1]
+    PYTHONPATH=tests python tests/differential/against.py COMMIT [--examples 2000] [--seed 1]
 
 The earlier engine decides on every report from its rows: its other ways differ from that in the order in which they write what
 one batch says of one execution.
@@ -15,7 +15,6 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ import asyncpg
 import structlog
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from scenarios import scenarios
+from sources import extract
 from stage import stage_on
 from test_differential import assert_equal
 
@@ -59,16 +59,6 @@ class Reference:
     def end(self) -> None:
         self._process.kill()
         self._process.wait()
-
-
-def extract(commit: str, folder: Path) -> Path:
-    """Writes the sources of a commit into a folder."""
-    archive = subprocess.run(
-        ["git", "archive", commit, "src"], cwd=HERE.parents[1], check=True, capture_output=True
-    ).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as sources:
-        sources.extractall(folder, filter="data")
-    return folder / "src"
 
 
 def migrated_by(source: Path, url: str) -> None:

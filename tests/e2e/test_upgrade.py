@@ -6,10 +6,8 @@ The sources of the previous release come from the history of this repository.
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import subprocess
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 from processes import Household, free_port
+from sources import extract
 from waiting import eventually
 
 from tenax.model.wire import Submission
@@ -25,7 +24,6 @@ from tenax.sdk.client import SyncClient
 from tenax.store.migrate import latest_version
 
 PREVIOUS = "bcf0f41"
-ROOT = Path(__file__).parents[2]
 FLOW = """
 name: flow
 defaults: {retry: {max_attempts: 20, initial_delay: 100ms, max_delay: 500ms}}
@@ -40,13 +38,10 @@ TERMS = {"lease": "2s", "heartbeat": "300ms", "sweep": "1s"}
 @pytest.fixture(scope="module")
 def previous(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder with the sources of the previous release."""
-    found = subprocess.run(["git", "archive", PREVIOUS, "src"], cwd=ROOT, capture_output=True)
-    if found.returncode:
-        pytest.skip(f"git has no commit {PREVIOUS} here: {found.stderr.decode().strip()}")
-    folder = tmp_path_factory.mktemp("previous")
-    with tarfile.open(fileobj=io.BytesIO(found.stdout)) as sources:
-        sources.extractall(folder, filter="data")
-    return str(folder / "src")
+    try:
+        return str(extract(PREVIOUS, tmp_path_factory.mktemp("previous")))
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"git has no commit {PREVIOUS} here: {error.stderr.decode().strip()}")
 
 
 def ask(url: str, statement: str, *arguments: Any) -> list[Any]:
