@@ -93,10 +93,12 @@ def check_decided_once(crew: Crew) -> None:
 
 
 def kill_at_work(crew: Crew, process: Process, name: str) -> Any:
-    """Kills a worker while it holds leases. Returns the database's time just before it."""
+    """Kills a worker while it holds a lease that it cannot have reported on. Returns the database's time just before it."""
     while True:
         crew.freeze(process)
-        if crew.rows("select from tenax.item where worker = $1 and state = 'leased'", name):
+        # Half of the time that its task takes: a report on an older lease may be on its way.
+        recent = "started_at > tenax.now() - interval '100 ms'"
+        if crew.rows(f"select from tenax.item where worker = $1 and state = 'leased' and {recent}", name):
             return crew.kill(process)
         process.send_signal(signal.SIGCONT)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tenax.policy.dispatch.claim_plan import (
@@ -229,8 +229,8 @@ def test_an_empty_look_leaves_the_last_snapshot_to_guess_by():
     [
         (Source.READ, NEW, [0, 0, 0], Known.SNAPSHOT, Turns(3, 4, 0)),
         (Source.MEMORY, NEW, [], Known.SNAPSHOT, Turns(3, 4, 0)),
-        (Source.GUESS, NEW, [0], Known.NOTHING, Turns(3, 4, 0)),
-        (Source.GUESS, NEW, [], Known.NOTHING, Turns(3, 4, 0)),
+        (Source.GUESS, NEW, [0], Known.NOTHING, Turns(3, 4, 1)),
+        (Source.GUESS, NEW, [], Known.NOTHING, Turns(3, 4, 1)),
         (Source.READ, BOTH, [0, 0], Known.NOTHING, Turns(5, 4, 0)),
         (Source.READ, BOTH, [LANE, 0, 0, 0, 0, 0], Known.NOTHING, Turns(1, LANE, 0)),
         (Source.READ, FAN_OUT, [LANE, LANE], Known.NOTHING, Turns(0, LANE, 0)),
@@ -343,6 +343,7 @@ def test_a_fan_out_has_the_turns_that_the_full_claim_would_give_it(slots, since,
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(1, 40))
+@example([3, 1, 9], 1)
 def test_new_items_and_retries_have_half_of_the_slots_each(claims: Sequence[int], expected):
     """An odd slot goes to one kind, then to the other."""
     state, total = ClaimState(expected=expected), Counter[str]()
@@ -350,7 +351,7 @@ def test_new_items_and_retries_have_half_of_the_slots_each(claims: Sequence[int]
     for slots in claims:
         state, _, served = run_claim(state, queue, slots)
         total += served
-    assert abs(total["new"] - total["retries"]) <= 1 + len(claims) // 2
+    assert abs(total["new"] - total["retries"]) <= 1
 
 
 def test_a_fan_out_that_needs_the_full_claim_has_nothing_leased_beside_it():

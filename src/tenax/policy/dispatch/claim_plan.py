@@ -271,9 +271,13 @@ def after_look(state: ClaimState, claim: Claim, snapshot: QueueSnapshot) -> tupl
 
 def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]) -> tuple[ClaimState, Claim]:
     """Counts what a pick has leased, each item by its lane."""
-    turns = replace(state.turns, odd_slot=1 - state.turns.odd_slot)
-    known = state.known
+    turns, known = state.turns, state.known
     fan_out = claim.snapshot.fan_out
+    if claim.source is not Source.GUESS:
+        halved = (
+            pick.slots if fan_out is None else pick.slots - fan_out_turns(pick.slots, turns.since_fan_out)
+        )
+        turns = replace(turns, odd_slot=(turns.odd_slot + halved) % 2)
     if fan_out is not None and lanes:
         theirs = sum(1 for lane in lanes if lane)
         turns = replace(
