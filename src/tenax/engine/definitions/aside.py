@@ -21,6 +21,7 @@ from typing import Any
 
 import structlog
 
+from tenax.engine.definitions.sender_turns import SenderTurns
 from tenax.errors import InvalidDefinition, TenaxError
 
 PATIENCE = 10.0
@@ -56,12 +57,13 @@ _BOUNDS = {b"too large": OutOfMemory, b"too deep": TooDeep}
 
 
 class Aside:
-    """A few processes. Work that finds all of them busy waits for one."""
+    """A few processes. Work that finds all of them busy waits for one, and its sender for its turn."""
 
     def __init__(self, processes: int, memory: int) -> None:
         """`memory`: bytes that each of them may have."""
         self._memory = memory
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="tenax-aside")
+        self._turns = SenderTurns(processes)
         self._lock = threading.Lock()
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
@@ -74,7 +76,8 @@ class Aside:
         """
         request = pickle.dumps((task, arguments, seconds))
         loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(self._threads, self._run, request, seconds)
+        async with self._turns.turn():
+            answer = await loop.run_in_executor(self._threads, self._run, request, seconds)
         how, *parts = answer
         if how == b"done":
             return parts

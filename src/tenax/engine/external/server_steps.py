@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ import structlog
 from msgspec import UNSET, UnsetType
 
 from tenax.engine.context import Core
+from tenax.engine.definitions.sender_turns import SenderTurns, sent_by
 from tenax.engine.graph.settle import settle
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, SetAside
@@ -40,6 +42,8 @@ from tenax.store.tables import queue, signals
 BATCH = 200
 MOST_SLOW = 100
 """Children that wait for the check of their inputs. More of them are left alone for a while."""
+MOST_SLOW_OF_ONE = 50
+"""The same, of one execution: the children of others have room beside it."""
 COMPLAINT = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
@@ -54,7 +58,9 @@ class ServerSteps:
         self._broken = SetAside()
         self._slow: dict[int, asyncio.Task[None]] = {}
         """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
-        self._slow_at_once = asyncio.Semaphore(core.settings.aside_processes)
+        self._slow_of: Counter[int] = Counter()
+        """How many of them each execution has."""
+        self._slow_at_once = SenderTurns(core.settings.aside_processes)
         core.hub.when_server_steps(self._wake.set)
 
     async def run(self) -> None:
@@ -78,7 +84,8 @@ class ServerSteps:
     async def _start(self, found: Sequence[Found]) -> int:
         started, slow = await _start_batch(self._core, found, patient=False)
         for one in slow:
-            if len(self._slow) < MOST_SLOW:
+            if len(self._slow) < MOST_SLOW and self._slow_of[one[1]] < MOST_SLOW_OF_ONE:
+                self._slow_of[one[1]] += 1
                 self._slow[one[0]] = asyncio.create_task(self._start_slow(one))
             else:
                 self._broken.put(one[0])
@@ -88,13 +95,16 @@ class ServerSteps:
         async def start(found: Sequence[Found]) -> int:
             return (await _start_batch(self._core, found, patient=True))[0]
 
+        item_id, execution_id = one
         try:
-            async with self._slow_at_once:
-                await self._broken.deal([one], start, COMPLAINT)
+            with sent_by("execution", execution_id):
+                async with self._slow_at_once.turn():
+                    await self._broken.deal([one], start, COMPLAINT)
         except Unreachable:
-            self._broken.put(one[0])
+            self._broken.put(item_id)
         finally:
-            del self._slow[one[0]]
+            del self._slow[item_id]
+            self._slow_of -= Counter([execution_id])
 
 
 async def _start_batch(core: Core, found: Sequence[Found], *, patient: bool) -> tuple[int, list[Found]]:
