@@ -27,7 +27,7 @@ from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
 from tenax.engine.report.release import release, release_grants
 from tenax.engine.report.repeated_tokens import report_in_turn
-from tenax.engine.slices import Turns
+from tenax.engine.slices import LARGE, Turns
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.batches import Submissions
 from tenax.engine.submit.submit import OWN_KEYS, Start
@@ -87,6 +87,10 @@ class Engine:
         self._report = GroupCommit[Report, ReportAnswer](
             lambda reports: report_in_turn(self.core, reports), at_once=_REPORTS_AT_ONCE
         )
+        self._report_large = GroupCommit[Report, ReportAnswer](
+            lambda reports: report_in_turn(self.core, reports), limit=1
+        )
+        """One call at a time: to write, or to compare, many megabytes takes long, and the reports of others do not wait for it."""
         self._heartbeat = Heartbeats(self.core)
         self.dispatcher = Dispatcher(self.core, self._report)
         self._submit = Submissions(self.core, self.dispatcher)
@@ -117,6 +121,7 @@ class Engine:
             yield self
         finally:
             await self._report.close()
+            await self._report_large.close()
             await self._submit.close()
             await self.housekeeping.close()
             for loop in self._loops:
@@ -307,8 +312,9 @@ class Engine:
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
         return await self.dispatcher.lease(request)
 
-    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        return await self._report(reports)
+    async def report(self, reports: Sequence[Report], *, size: int = 0) -> Sequence[ReportAnswer]:
+        """`size`: the bytes that the reports came in. Large ones are written beside those of others."""
+        return await (self._report_large if size > LARGE else self._report)(reports)
 
     async def release(self, releases: Sequence[Release]) -> None:
         if releases:

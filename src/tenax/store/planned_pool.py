@@ -25,7 +25,7 @@ STRAIGHT = {
 }
 """For statements whose every join follows an index, row by row: they are planned once for a session, and not each time. That is most
 of what a small batch would cost."""
-MOST = 4
+MOST = 5
 _PLANS_LAST = 1.0
 """Seconds. A plan that was made while a table was empty is not kept when it fills up: nobody else would tell the session."""
 _KEPT_SECONDS = 300.0
