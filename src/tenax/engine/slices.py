@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar
 
-from tenax.store.turns import SLICE, Turns, give_way
+from tenax.store.turns import SLICE, Turns, give_way, urgent
 
-__all__ = ["LARGE", "SLICE", "Turns", "give_way_after", "in_slices"]
+__all__ = ["LARGE", "SLICE", "Turns", "give_way_after", "in_slices", "urgent"]
 
 LARGE = 1_000_000
 """Bytes whose handling (to copy, search or encode them once) takes a good part of a slice."""

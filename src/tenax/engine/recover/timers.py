@@ -9,6 +9,7 @@ from datetime import datetime
 from tenax.engine.context import Core
 from tenax.engine.graph.fan_out import feed
 from tenax.engine.recover.reap import Reaper
+from tenax.engine.slices import urgent
 from tenax.errors import Unreachable
 from tenax.store.tables import queue
 from tenax.store.tables.queue import Wake
@@ -47,8 +48,9 @@ class Timers:
         self._earlier.clear()
         self._target = float("inf")  # until it is known when to wake, anything new may be earlier
         asked = asyncio.get_running_loop().time()
-        async with self._core.statements() as tx:
-            wake = await queue.next_wake(tx, self._reaper.broken, LONGEST)
+        with urgent():
+            async with self._core.statements() as tx:
+                wake = await queue.next_wake(tx, self._reaper.broken, LONGEST)
         rest = min(SHORTEST, REST * (asyncio.get_running_loop().time() - asked))
         self._core.hub.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:
