@@ -11,7 +11,8 @@ from typing import Any
 from hand import Hand
 
 from tenax.engine.engine import Engine
-from tenax.engine.lease.dispatcher import Dispatcher, Parked
+from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.lease.parked_requests import Parked
 from tenax.model.wire import Assignment, LeaseRequest, Registration, Submission
 
 EVERYTHING = ("python", "http", "process")

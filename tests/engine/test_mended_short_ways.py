@@ -73,7 +73,7 @@ async def test_a_claim_that_is_cut_off_hands_back_what_it_had_leased(hand, monke
         reached.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Assigning, "prepare", stuck)
+    monkeypatch.setattr(Assigning, "prepare_shortly", stuck)
     running = asyncio.create_task(hand.engine.dispatcher.run())
     asked = ask(hand)
     await reached.wait()

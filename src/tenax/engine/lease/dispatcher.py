@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
 from typing import Any
+
+import structlog
 
 from tenax.engine.context import Core
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim import Claims
 from tenax.engine.lease.full_claim import Claimed
 from tenax.engine.lease.heard_workers import Presence
+from tenax.engine.lease.large_inputs import LargeInputs
+from tenax.engine.lease.parked_requests import Parked, by_execution, share_out
 from tenax.engine.lease.render_inputs import Assigning
 from tenax.engine.lease.worker_speed import Pace
 from tenax.engine.notifier import Settled, whenever
-from tenax.engine.report.release import release_grants
-from tenax.engine.slices import Turns, in_slices
+from tenax.engine.report.release import release, release_grants
+from tenax.engine.slices import Turns, in_slices, urgent
 from tenax.errors import Unreachable
-from tenax.model.wire import Assignment, LeaseRequest, Report
+from tenax.model.wire import Assignment, LeaseRequest, Release, Report
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.rows import LeasedItem
 
@@ -29,14 +32,9 @@ _TURNS_TO_ANSWER = 5
 it mostly finds nothing."""
 
 
-@dataclass(eq=False, slots=True)
-class Parked:
-    request: LeaseRequest
-    granted: asyncio.Future[list[Assignment]]
-    leaving: bool = False
-    """Its time is up while a claim is under way. It still gets what that claim leases to it."""
-    served: bool = False
-    """Items are leased to it, and their inputs are being rendered."""
+OWN_CLAIMS_AT_ONCE = 2
+"""Claims for executions with workers of their own, each of which needs a session."""
+_log = structlog.get_logger("tenax.lease")
 
 
 class Dispatcher:
@@ -54,6 +52,10 @@ class Dispatcher:
         self.fleet = Fleet(core)
         self.pace = Pace()
         self._claims = Claims(core, self.fleet, self.pace)
+        self._large = LargeInputs(core)
+        self._own_at_once = asyncio.Semaphore(OWN_CLAIMS_AT_ONCE)
+        self._rounds = 0
+        """How often there was news."""
         core.hub.when_ready(self._wake.set)
         core.hub.on_settled = self._note_settled
         core.hub.on_special = self._claims.look_anew
@@ -170,6 +172,7 @@ class Dispatcher:
     async def _claim_if_asked(self) -> int:
         if not self._parked:
             self._claims.note_news()  # nobody has looked at the news yet: the next request does
+            self._rounds += 1
             return 0
         asked = sum(parked.request.slots for parked in self._parked)
         progress = await self.claim()
@@ -179,26 +182,42 @@ class Dispatcher:
         return progress
 
     async def claim(self) -> int:
-        """Makes one round of claims: one for the fleet, one for each execution with a worker of its own. Returns how much was done."""
+        """Makes a claim for the fleet, and begins one for each execution with a worker of its own. Returns how much the first one did."""
         taken, self._parked = self._parked, []
         self._claims.note_news()
-        parties: dict[int | None, list[Parked]] = defaultdict(list)
+        self._rounds += 1
         try:
             silent = await self.presence.silent(parked.request.worker for parked in taken)
-            for parked in taken:
-                if parked.request.worker not in silent:
-                    parties[parked.request.execution_id].append(parked)
             await self._release_doubtful()
-            progress = sum([await self._serve(party) for party in parties.values()])
-            if not progress:
-                self._claims.note_in_vain([one.request for party in parties.values() for one in party])
+            here = [parked for parked in taken if parked.request.worker not in silent]
+            taken = [parked for parked in taken if parked.is_of_fleet or parked.request.worker in silent]
+            for party in by_execution(here):
+                self._later(self._serve_own(party))
+            fleet = [parked for parked in here if parked.is_of_fleet]
+            with urgent():
+                progress = await self._serve(fleet) if fleet else 0
+            if fleet and not progress:
+                self._claims.note_in_vain([parked.request for parked in fleet])
             return progress
         finally:
-            self._park_again([one for one in taken if not one.served and not one.granted.done()])
+            self._park_again(taken)
 
-    def _park_again(self, unserved: list[Parked]) -> None:
+    async def _serve_own(self, party: list[Parked]) -> None:
+        """Makes a claim for the workers of one execution. Nobody else waits for it."""
+        progress, rounds = 0, self._rounds
+        try:
+            async with self._own_at_once:
+                if staying := [parked for parked in party if not parked.granted.done()]:
+                    progress = await self._serve(staying)
+        finally:
+            self._park_again(party)
+            if progress or self._rounds != rounds:  # there may be more, or there was news meanwhile
+                self._wake.set()
+
+    def _park_again(self, taken: Sequence[Parked]) -> None:
+        """Lets the requests that were not served wait again, or end if their time is up."""
+        unserved = [parked for parked in taken if not parked.served and not parked.granted.done()]
         for parked in unserved:
-            parked.served = False
             if parked.leaving:
                 parked.granted.set_result([])
         self._parked = [parked for parked in unserved if not parked.leaving] + self._parked
@@ -212,7 +231,9 @@ class Dispatcher:
 
     async def _serve(self, group: list[Parked]) -> int:
         try:
-            claimed, assigning = await self._claim([parked.request for parked in group])
+            claimed, assigning, large = await self._claim(
+                self._large.bounded([parked.request for parked in group])
+            )
         except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
             with contextlib.suppress(Unreachable):
                 for parked in group:
@@ -226,7 +247,7 @@ class Dispatcher:
             served = [parked for parked in group if parked.request.grant in granted]
             self._note_served(served, items, claimed.probed)
             # By then the next claim is on its way: the database works on it while the inputs are rendered.
-            asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
+            asyncio.get_running_loop().call_soon(self._grant, served, items, assigning, large)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
         return claimed.progress
@@ -239,27 +260,38 @@ class Dispatcher:
             parked.served = True
             self.pace.note_served(parked.request)
 
-    def _grant(self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning) -> None:
-        """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer."""
+    def _grant(
+        self,
+        served: Sequence[Parked],
+        items: Sequence[LeasedItem],
+        assigning: Assigning,
+        large: AbstractSet[int] = frozenset(),
+    ) -> None:
+        """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer.
+
+        A request with one of the items that need something `large` is answered when that has been read.
+        """
         self._note_expiry(items)
         self._core.hub.announce(executions={item.execution_id for item in items})
-        turns, answering = Turns(), self._answer_all(served, items, assigning)
+        shares = share_out(served, items)
+        if large:
+            for parked, own in shares:
+                if any(item.id in large for item in own):
+                    self._later(self._answer_large(parked, own))
+            shares = [share for share in shares if not any(item.id in large for item in share[1])]
+        turns, answering = Turns(), self._answer_all(shares, assigning)
         for _ in answering:
             if turns.over:
                 self._later(in_slices(answering))
                 return
 
     def _answer_all(
-        self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning
+        self, shares: Sequence[tuple[Parked, list[LeasedItem]]], assigning: Assigning
     ) -> Generator[None, None, None]:
         """Renders the items of one request after the other, and answers each as soon as its own are rendered. Rests after each item."""
-        by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
-        for item in items:
-            by_grant[item.grant].append(item)
-        for parked in served:
+        for parked, own in shares:
             assignments: list[Assignment] = []
             broken: list[Report] = []
-            own = by_grant.get(parked.request.grant, [])
             for item in own:
                 made = assigning.make(item)
                 if isinstance(made, Assignment):
@@ -267,13 +299,35 @@ class Dispatcher:
                 else:
                     broken.append(made)
                 yield
-            self._core.leased.note(own)
-            self._answer(parked, assignments)
-            if broken:
-                self._later(self._report(broken))
-                if not parked.granted.done():
-                    self._park_again([parked])
-                    self._wake.set()
+            self._large.note_fitted(parked.request.worker)
+            self._finish(parked, own, assignments, broken)
+
+    async def _answer_large(self, parked: Parked, own: Sequence[LeasedItem]) -> None:
+        """Answers a request with as many of its items as an answer has room for, and releases the others."""
+        try:
+            rendered = await self._large.render(own)
+        except Exception:  # raised again: what was leased never reached the worker
+            self.give_up([parked])
+            raise
+        self._finish(parked, own[: len(own) - len(rendered.left)], rendered.assignments, rendered.broken)
+        if rendered.left:
+            await release(self._core, [_without_room(item) for item in rendered.left])
+
+    def _finish(
+        self,
+        parked: Parked,
+        own: Sequence[LeasedItem],
+        assignments: list[Assignment],
+        broken: Sequence[Report],
+    ) -> None:
+        self._core.leased.note(own)
+        self._answer(parked, assignments)
+        if broken:
+            self._later(self._report(broken))
+            if not parked.granted.done():
+                parked.served = False
+                self._park_again([parked])
+                self._wake.set()
 
     def _answer(self, parked: Parked, assignments: list[Assignment]) -> None:
         if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it
@@ -281,16 +335,16 @@ class Dispatcher:
         elif assignments:
             parked.granted.set_result(assignments)
 
-    async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning]:
-        """Makes a short claim where it is enough, else a full one."""
+    async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning, AbstractSet[int]]:
+        """Makes a short claim where it is enough, else a full one. Reads what its items need, but nothing large."""
         if (asked := self._claims.for_short_claim(requests)) is not None:
             async with self._core.statements() as tx:
                 claimed = await self._claims.take_short(tx, asked)
                 if claimed is not None:
-                    return claimed, await Assigning.prepare(tx, self._core, claimed.items)
+                    return claimed, *await Assigning.prepare_shortly(tx, self._core, claimed.items)
         async with self._core.transaction() as tx:
             claimed = await self._claims.take_in_full(tx, requests)
-            return claimed, await Assigning.prepare(tx, self._core, claimed.items)
+            return claimed, *await Assigning.prepare_shortly(tx, self._core, claimed.items)
 
     def _wake_in(self, seconds: float) -> None:
         """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier alarm."""
@@ -307,9 +361,18 @@ class Dispatcher:
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:
             # A lease that cannot be reported now runs out, and is decided on then.
-            with contextlib.suppress(Unreachable):
+            try:
                 await work
+            except Unreachable:
+                pass
+            except Exception:  # noqa: BLE001 -- nobody waits for it who could be told
+                _log.exception("an answer to a worker failed")
 
         task = asyncio.create_task(run())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _without_room(item: LeasedItem) -> Release:
+    detail = "the inputs of the items before it fill the answer"
+    return Release(item.execution_id, item.id, item.attempt, item.lease_token, "draining", detail)

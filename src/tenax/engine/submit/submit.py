@@ -16,7 +16,8 @@ from tenax.engine.context import Core
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.start_steps import CROWD_STEPS, Turn, start_steps
-from tenax.engine.lease.dispatcher import Dispatcher, Parked
+from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.lease.parked_requests import Parked
 from tenax.engine.slices import Turns
 from tenax.model.changes import StepRow
 from tenax.model.events import event

@@ -1,0 +1,43 @@
+"""Lease requests that wait for work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tenax.model.wire import Assignment, LeaseRequest
+from tenax.store.rows import LeasedItem
+
+
+@dataclass(eq=False, slots=True)
+class Parked:
+    request: LeaseRequest
+    granted: asyncio.Future[list[Assignment]]
+    leaving: bool = False
+    """Its time is up while a claim is under way. It still gets what that claim leases to it."""
+    served: bool = False
+    """Items are leased to it, and their inputs are being rendered."""
+
+    @property
+    def is_of_fleet(self) -> bool:
+        """Whether its worker takes the items of any execution."""
+        return self.request.execution_id is None
+
+
+def by_execution(parked: Iterable[Parked]) -> list[list[Parked]]:
+    """Returns the requests of workers that belong to one execution, those of each execution together."""
+    parties: dict[int, list[Parked]] = defaultdict(list)
+    for one in parked:
+        if one.request.execution_id is not None:
+            parties[one.request.execution_id].append(one)
+    return list(parties.values())
+
+
+def share_out(served: Sequence[Parked], items: Sequence[LeasedItem]) -> list[tuple[Parked, list[LeasedItem]]]:
+    """Returns each request with the items that were leased to it."""
+    by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
+    for item in items:
+        by_grant[item.grant].append(item)
+    return [(parked, by_grant.get(parked.request.grant, [])) for parked in served]
