@@ -15,7 +15,6 @@ import inspect
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
@@ -26,14 +25,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
+from support.declared_events import log_faults
 
 from tenax.store.embedded.binaries import Installation
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate
-
-sys.path.insert(0, str(Path(__file__).parent))  # for `waiting`, which has no package
-
-from logged import log_faults
 
 _RUN = "TENAX_TEST_RUN"
 _TEMPLATE = "template_for_tests"

@@ -20,8 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from attacks import ATTACKS, Attack, Target
-from processes import Household
-from waiting import eventually
+from support.processes import Household
+from support.waiting import eventually
 
 from tenax.model.wire import Submission
 

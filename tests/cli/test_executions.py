@@ -1,4 +1,4 @@
-"""Commands on executions, straight on the database: the work itself is done by hand (`tests/hand.py`)."""
+"""Commands on executions, straight on the database: the work itself is done by hand (`tests/support/hand.py`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from hand import Hand, hand_on
+from support.hand import Hand, hand_on
 
 from tenax.model.attempt.outcome import Outcome
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from processes import Household, free_port
-from waiting import eventually
+from support.processes import Household, free_port
+from support.waiting import eventually
 
 SLOW = """
 name: slow

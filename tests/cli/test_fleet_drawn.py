@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from told import an_event
+from support.written_events import an_event
 
 from tenax.cli.flags import Where
 from tenax.cli.render.event_lines import Teller

@@ -1,4 +1,4 @@
-"""`tenax graph`: of a file, and of an execution whose work is done by hand (`tests/hand.py`)."""
+"""`tenax graph`: of a file, and of an execution whose work is done by hand (`tests/support/hand.py`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from xml.etree import ElementTree as ET
 
 import pytest
-from hand import hand_on
+from support.hand import hand_on
 
 TWO_STEPS = """
 name: nightly

@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from told import FAILURE, Written, compensated, failed, fan_out, item_over, retried, started, succeeded, told
+from support.written_events import (
+    FAILURE,
+    Written,
+    compensated,
+    failed,
+    fan_out,
+    item_over,
+    retried,
+    started,
+    succeeded,
+    told,
+)
 
 from tenax.cli.render.event_lines import Teller
 from tenax.cli.render.live import PlainView

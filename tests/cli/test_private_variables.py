@@ -10,8 +10,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from processes import Household
-from waiting import eventually
+from support.processes import Household
+from support.waiting import eventually
 
 LOOK = """
 import json, os, pathlib, sys

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from waiting import eventually
+from support.waiting import eventually
 
 TENAX = (sys.executable, "-m", "tenax")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from processes import Household
-from waiting import eventually
+from support.processes import Household
+from support.waiting import eventually
 
 TASKS = """
 from tenax import task

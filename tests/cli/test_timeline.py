@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from rich.console import Console
-from told import FAILURE, Written, compensated, failed, fan_out, retried, started, succeeded, told
+from support.written_events import (
+    FAILURE,
+    Written,
+    compensated,
+    failed,
+    fan_out,
+    retried,
+    started,
+    succeeded,
+    told,
+)
 
 from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.render.family import family_lines

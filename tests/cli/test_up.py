@@ -11,8 +11,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import Household, alive
-from waiting import eventually
+from support.processes import Household, alive
+from support.waiting import eventually
 
 from tenax.cli.process.up import _pass
 from tenax.settings import Settings

@@ -14,7 +14,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from hand import Hand, hand_on
+from support.hand import Hand, hand_on
 
 from tenax.model.decision import DECIDER_VERSION
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from waiting import eventually
+from support.waiting import eventually
 
 WAITS = """
 name: order

@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from hand import hand_on
-from waiting import eventually
+from support.hand import hand_on
+from support.waiting import eventually
 
 from tenax.model.wire import PROTOCOL
 from tenax.settings import find_home

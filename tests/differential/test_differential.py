@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
-from logged import log_faults
 from scenarios import scenarios
 from stage import Stage, stage_on
+from support.declared_events import log_faults
 
 from tenax.store.transaction import transaction
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chaos import Chaos, Feeders, until_all_ended
+from support.chaos import Chaos, Feeders, until_all_ended
 
 SECONDS = float(os.environ.get("TENAX_CHAOS_SECONDS", "15"))
 RUNS = int(os.environ.get("TENAX_CHAOS_RUNS", "1"))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from attacks import ATTACKS, Attack
-from loop_holds import LIMIT, MARGIN
 from siege import Cost, Siege, percentile, table
+from support.loop_holds import LIMIT, MARGIN
 
 SECONDS = float(os.environ.get("TENAX_SIEGE_SECONDS", "5"))
 MOST_MEMORY = 400.0

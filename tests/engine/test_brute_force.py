@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from brute_force import RESULTS, Key, Part, World, all_needs, has_circle
-from hand import Hand, hand_on
 from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
+from support.hand import Hand, hand_on
+from support.naive_graph import RESULTS, Key, Part, World, all_needs, has_circle
 
 from tenax.engine.graph.fan_out import feed
 from tenax.model.attempt.outcome import Facts, Outcome

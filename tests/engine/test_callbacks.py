@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from hand import STEP_DONE, Hand
+from support.hand import STEP_DONE, Hand
 
 from tenax.engine.lease.render_inputs import receipt
 from tenax.errors import NotFound

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from families import LEAF, begun, calling, child_of, children_of, do, statuses, three_levels
-from hand import STARTED, STEP_DONE
+from support.child_workflows import LEAF, begun, calling, child_of, children_of, do, statuses, three_levels
+from support.hand import STARTED, STEP_DONE
 
 from tenax.errors import NotFound, UsageError
 from tenax.model.wire import Assignment

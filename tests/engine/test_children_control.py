@@ -8,8 +8,18 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from families import LEAF, MIDDLE, begun, calling, child_of, children_of, do, statuses, three_levels
-from hand import Hand
+from support.child_workflows import (
+    LEAF,
+    MIDDLE,
+    begun,
+    calling,
+    child_of,
+    children_of,
+    do,
+    statuses,
+    three_levels,
+)
+from support.hand import Hand
 
 from tenax import task
 from tenax.embed import local_worker

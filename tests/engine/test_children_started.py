@@ -6,7 +6,7 @@ import asyncio
 import re
 
 import pytest
-from families import LEAF, MIDDLE, TOP, WORK, begun, calling, children_of, do
+from support.child_workflows import LEAF, MIDDLE, TOP, WORK, begun, calling, children_of, do
 
 from tenax.errors import InvalidInput, NotFound
 from tenax.model.wire import Submission

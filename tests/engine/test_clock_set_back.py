@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hand import Hand
-from verifying import laws_broken
-from workforce import PATIENT, arrive, health, live
+from support.hand import Hand
+from support.laws import laws_broken
+from support.worker_lives import PATIENT, arrive, health, live
 
 HOUR = 3600.0
 

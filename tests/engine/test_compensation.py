@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from undoing import CHAIN, UNDO, compensation_of, failed_at_d, standing, told, undo_all, undo_next
+from support.compensation_workflows import (
+    CHAIN,
+    UNDO,
+    compensation_of,
+    failed_at_d,
+    standing,
+    told,
+    undo_all,
+    undo_next,
+)
 
 from tenax.model.attempt.outcome import Facts, Outcome
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from undoing import CHAIN, PARALLEL, UNDO, failed_at_d, standing, undo_all, undo_next
+from support.compensation_workflows import CHAIN, PARALLEL, UNDO, failed_at_d, standing, undo_all, undo_next
 
 from tenax.errors import Conflict
 

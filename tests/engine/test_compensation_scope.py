@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from undoing import CHAIN, FAN_OUT, PARALLEL, UNDO, compensation_of, standing, undo_all, undo_next
+from support.compensation_workflows import (
+    CHAIN,
+    FAN_OUT,
+    PARALLEL,
+    UNDO,
+    compensation_of,
+    standing,
+    undo_all,
+    undo_next,
+)
 
 from tenax.model.attempt.outcome import Outcome
 

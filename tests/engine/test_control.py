@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand import Hand
+from support.hand import Hand
 
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.views import RetryAnswer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hand import Hand
-from workforce import PATIENT, arrive, live, new_life, take
+from support.hand import Hand
+from support.worker_lives import PATIENT, arrive, live, new_life, take
 
 from tenax.engine.fleet import ended_lives as lives
 from tenax.model.wire import EndedLife

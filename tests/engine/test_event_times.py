@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import asyncpg
-from hand import Hand
+from support.hand import Hand
 
 from tenax.store.tables import log
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hand import Hand, embedded_only
+from support.hand import Hand, embedded_only
 
 from tenax.errors import InvalidInput
 from tenax.model.attempt.callback import UnreadableCallback, read_callback

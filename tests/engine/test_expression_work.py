@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand import Hand, embedded_only
+from support.hand import Hand, embedded_only
 
 pytestmark = embedded_only
 

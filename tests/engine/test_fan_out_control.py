@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fans import RETRY, by_item, counts, each_of, fan, give_up, numbers, placed, told_of
+from support.fan_out_workflows import RETRY, by_item, counts, each_of, fan, give_up, numbers, placed, told_of
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Report

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fans import RETRY, by_item, counts, each_of, fan, give_up, numbers, placed
-from hand import Hand
+from support.fan_out_workflows import RETRY, by_item, counts, each_of, fan, give_up, numbers, placed
+from support.hand import Hand
 
 
 async def finish(hand: Hand, id_: int, held: list) -> dict:

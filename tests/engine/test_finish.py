@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from finishing import chain, decided_from_memory, left_behind, success
-from hand import ONE_STEP, Hand
+from support.hand import ONE_STEP, Hand
+from support.report_paths import chain, decided_from_memory, left_behind, success
 
 from tenax.engine.caches.lease_cache import Leased
 from tenax.model.wire import Assignment

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hand import Hand
-from workforce import arrive, live
+from support.hand import Hand
+from support.worker_lives import arrive, live
 
 BARE = """
 name: bare

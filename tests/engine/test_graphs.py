@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fallbacks import run, statuses
+from support.fallback_workflows import run, statuses
 
 from tenax.errors import InvalidDefinition, InvalidInput
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hand import RUNTIMES, Hand
-from workforce import (
+from support.hand import RUNTIMES, Hand
+from support.worker_lives import (
     BROKEN,
     PATIENT,
     arrive,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hand import Hand
-from workforce import new_life
+from support.hand import Hand
+from support.worker_lives import new_life
 
 from tenax.engine.fleet.heartbeats import TURNS, Crowd, Heartbeats
 from tenax.engine.fleet.workers import heartbeat, heartbeats

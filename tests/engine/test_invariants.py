@@ -10,8 +10,8 @@ from collections import Counter
 from datetime import datetime
 
 import pytest
-from hand import Hand
-from replaying import STATUS, attempts_of, check_decisions, plan_of
+from support.hand import Hand
+from support.replay import STATUS, attempts_of, check_decisions, plan_of
 
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment

@@ -9,9 +9,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hand import Hand
-from nights import CHILD, PARENT, Night, begin_to_undo
-from replaying import STATUS, attempts_of, check_decisions, kind_of, plan_of
+from support.hand import Hand
+from support.random_runs import CHILD, PARENT, Night, begin_to_undo
+from support.replay import STATUS, attempts_of, check_decisions, kind_of, plan_of
 
 from tenax.model.views import ExecutionSummary
 from tenax.policy.plan import Plan

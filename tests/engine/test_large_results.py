@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from fans import by_item
+from support.fan_out_workflows import by_item
 
 from tenax.errors import Conflict
 from tenax.model.execution_views import LEFT_OUT

@@ -6,8 +6,8 @@ import hashlib
 from typing import Any
 
 import pytest
-from hand import Hand, embedded_only
 from msgspec import to_builtins
+from support.hand import Hand, embedded_only
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import check_event

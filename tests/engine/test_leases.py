@@ -6,8 +6,8 @@ import asyncio
 import uuid
 
 import pytest
-from hand import CANCELLED, EXHAUSTED, ONE_STEP, Hand
 from msgspec.structs import replace
+from support.hand import CANCELLED, EXHAUSTED, ONE_STEP, Hand
 
 from tenax.engine.late_results import MAX_LATE_RESULTS
 from tenax.model.attempt.outcome import Facts, Outcome

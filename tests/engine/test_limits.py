@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from hand import Hand
-from scheduling import ask, claim_all, lease_all, left_out, one_step, running, servers, submit_many
+from support.hand import Hand
+from support.scheduling import ask, claim_all, lease_all, left_out, one_step, running, servers, submit_many
 
 from tenax.engine.recover.unserved_work import Nets
 from tenax.model.attempt.outcome import Outcome

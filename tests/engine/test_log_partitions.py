@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import asyncpg
-from hand import Hand
 from structlog.testing import capture_logs
+from support.hand import Hand
 
 PATIENCE = 10.0
 """Seconds, far less than the 30 of a lock that is waited for."""

@@ -6,11 +6,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fans import fan
-from hand import Hand
-from scheduling import one_step
-from undoing import failed_at_b
-from workforce import PATIENT, arrive, crash, fail_often, health, live, new_life, take
+from support.compensation_workflows import failed_at_b
+from support.fan_out_workflows import fan
+from support.hand import Hand
+from support.scheduling import one_step
+from support.worker_lives import PATIENT, arrive, crash, fail_often, health, live, new_life, take
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import decode

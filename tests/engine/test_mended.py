@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from families import begun, child_of
-from hand import Hand
+from support.child_workflows import begun, child_of
+from support.hand import Hand
 
 from tenax.errors import Conflict, NotFound
 from tenax.model.attempt.outcome import Outcome

@@ -6,9 +6,9 @@ import asyncio
 from datetime import datetime
 
 import pytest
-from fans import CALL, fan
-from hand import Hand
-from sent import counting
+from support.fan_out_workflows import CALL, fan
+from support.hand import Hand
+from support.sent_statements import counting
 
 from tenax.engine.recover import timers
 from tenax.engine.recover.timers import LONGEST, SHORTEST

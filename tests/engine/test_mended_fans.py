@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fans import RETRY, by_item, counts, fan, give_up
-from hand import Hand, embedded_only
+from support.fan_out_workflows import RETRY, by_item, counts, fan, give_up
+from support.hand import Hand, embedded_only
 
 from tenax.model.wire import Assignment
 

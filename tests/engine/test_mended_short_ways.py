@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 
-from finishing import chain
-from hand import Hand
+from support.hand import Hand
+from support.report_paths import chain
 
 from tenax.engine.fleet.heartbeats import TURNS
 from tenax.engine.lease.render_inputs import Assigning

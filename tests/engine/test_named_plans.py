@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hand import Hand
-from replaying import plan_of
-from sent import counting
+from support.hand import Hand
+from support.replay import plan_of
+from support.sent_statements import counting
 
 from tenax.model.wire import Submission
 

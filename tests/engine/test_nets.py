@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from families import begun
-from fans import fan
-from hand import EXHAUSTED, ONE_STEP, Hand
-from workforce import PATIENT, arrive, crash_often, fail_often, live, take
+from support.child_workflows import begun
+from support.fan_out_workflows import fan
+from support.hand import EXHAUSTED, ONE_STEP, Hand
+from support.worker_lives import PATIENT, arrive, crash_often, fail_often, live, take
 
 from tenax.engine.recover.unserved_work import KEYS_AT_ONCE
 from tenax.model.health import HealthReport

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fallbacks import READS, run, statuses, workflow
-from fans import RETRY, by_item, fan, give_up
+from support.fallback_workflows import READS, run, statuses, workflow
+from support.fan_out_workflows import RETRY, by_item, fan, give_up
 
 # -- continue
 

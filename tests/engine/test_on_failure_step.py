@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fallbacks import READS, run, statuses, story, workflow
-from fans import give_up
+from support.fallback_workflows import READS, run, statuses, story, workflow
+from support.fan_out_workflows import give_up
 
 from tenax.errors import InvalidDefinition
 

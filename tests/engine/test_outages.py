@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import pytest
-from hand import Hand
-from workforce import arrive, fleet_events, health, live, take
+from support.hand import Hand
+from support.worker_lives import arrive, fleet_events, health, live, take
 
 Return = Callable[[Hand], Awaitable[Hand]]
 

@@ -4,8 +4,8 @@ fill all of these."""
 from __future__ import annotations
 
 import pytest
-from hand import Hand
-from scheduling import ask, claim_once, submit_many
+from support.hand import Hand
+from support.scheduling import ask, claim_once, submit_many
 
 from tenax.engine.lease import worker_speed as pacing
 from tenax.engine.lease.worker_speed import BRISK_SECONDS, Pace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand import Hand, embedded_only
+from support.hand import Hand, embedded_only
 
 from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, Weighted, weight_of_plan
 from tenax.policy.expressions.check import load_workflow

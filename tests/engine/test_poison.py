@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from fans import counts, each_of, fan, told_of
-from hand import EXHAUSTED, Hand
-from undoing import compensation_of, failed_at_b, standing
-from workforce import PATIENT, arrive, crash, crash_often, fleet_events, health, live, take
+from support.compensation_workflows import compensation_of, failed_at_b, standing
+from support.fan_out_workflows import counts, each_of, fan, told_of
+from support.hand import EXHAUSTED, Hand
+from support.worker_lives import PATIENT, arrive, crash, crash_often, fleet_events, health, live, take
 
 from tenax.engine.engine import Engine
 from tenax.model.attempt.outcome import Facts, Failure, Outcome

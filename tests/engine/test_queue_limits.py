@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hand import Hand
-from scheduling import ask, claim_all, know_the_fleet, lease_all, one_step, servers, submit_many
+from support.hand import Hand
+from support.scheduling import ask, claim_all, know_the_fleet, lease_all, one_step, servers, submit_many
 
 from tenax.engine.engine import Engine
 from tenax.model.wire import Assignment, Submission

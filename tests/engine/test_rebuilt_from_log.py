@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from fans import RETRY, by_item, fan, give_up
-from hand import Hand
-from verifying import laws_broken
+from support.fan_out_workflows import RETRY, by_item, fan, give_up
+from support.hand import Hand
+from support.laws import laws_broken
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, ReportAnswer

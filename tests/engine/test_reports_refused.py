@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from families import begun, calling, child_of
-from finishing import answered, chain, decided_from_memory, failure, left_behind, success
-from hand import CANCELLED, STARTED, STEP_DONE, Hand
-from undoing import UNDO
+from support.child_workflows import begun, calling, child_of
+from support.compensation_workflows import UNDO
+from support.hand import CANCELLED, STARTED, STEP_DONE, Hand
+from support.report_paths import answered, chain, decided_from_memory, failure, left_behind, success
 
 from tenax.engine.caches.lease_cache import Leased
 from tenax.engine.report.report import report

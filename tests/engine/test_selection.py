@@ -11,9 +11,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hand import Hand
-from scheduling import ask, claim_all, claim_once, know_the_fleet, look_anew, one_step, stand, submit_many
-from slow_offers import slow_assign
+from support.hand import Hand
+from support.naive_assignment import slow_assign
+from support.scheduling import (
+    ask,
+    claim_all,
+    claim_once,
+    know_the_fleet,
+    look_anew,
+    one_step,
+    stand,
+    submit_many,
+)
 
 from tenax.model.wire import LeaseRequest
 from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Candidate, Offer

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
-from finishing import chain, left_behind
-from hand import ONE_STEP, Hand
+from support.hand import ONE_STEP, Hand
+from support.report_paths import chain, left_behind
 
 from tenax.engine.lease.render_inputs import Assigning
 from tenax.errors import Unreachable

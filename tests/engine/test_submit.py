@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from hand import ONE_STEP, Hand, embedded_only
+from support.hand import ONE_STEP, Hand, embedded_only
 
 from tenax.engine.caches import input_cache as inputs
 from tenax.engine.graph.start_steps import CROWD_STEPS

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from finishing import chain
-from hand import Hand
+from support.hand import Hand
+from support.report_paths import chain
 
 RETRIED = chain(1, "retry: {max_attempts: 5, initial_delay: 1s, jitter: 0}")
 

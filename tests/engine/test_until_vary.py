@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand import Hand, embedded_only
-from replaying import check_decisions, plan_of
+from support.hand import Hand, embedded_only
+from support.replay import check_decisions, plan_of
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment

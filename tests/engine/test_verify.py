@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hand import Hand, embedded_only
-from nights import CHILD, PARENT, Night, begin_to_undo
-from verifying import laws_broken, verify
+from support.hand import Hand, embedded_only
+from support.laws import laws_broken, verify
+from support.random_runs import CHILD, PARENT, Night, begin_to_undo
 
 from tenax.engine.views import verify as verifying
 from tenax.errors import NotFound

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from families import begun
-from fans import by_item, fan, give_up
 from msgspec import to_builtins
+from support.child_workflows import begun
+from support.fan_out_workflows import by_item, fan, give_up
 
 from tenax.model.attempt.outcome import Outcome
 

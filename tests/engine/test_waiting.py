@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from families import begun
-from hand import EXHAUSTED, STARTED, STEP_DONE, Hand
+from support.child_workflows import begun
+from support.hand import EXHAUSTED, STARTED, STEP_DONE, Hand
 
 from tenax.errors import Conflict, NotFound
 from tenax.model.views import ApprovalAnswer, Delivery, SignalAnswer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hand import Hand
 from msgspec import to_builtins
-from scheduling import know_the_fleet, lease_all, one_step, submit_many
+from support.hand import Hand
+from support.scheduling import know_the_fleet, lease_all, one_step, submit_many
 
 
 async def told(hand: Hand, id_: int, what: str = "limited") -> str | None:

@@ -6,9 +6,9 @@ import json
 import time
 
 import pytest
-from hostile import FRAGMENTS, JSON
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.hostile_strategies import FRAGMENTS, JSON
 
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.workflow import STEP_TYPES, Workflow

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import json
 
-from cases import conditions, controls, facts, ledgers, outcomes, policies, rolls, seconds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.decision_strategies import (
+    conditions,
+    controls,
+    facts,
+    ledgers,
+    outcomes,
+    policies,
+    rolls,
+    seconds,
+)
 
 from tenax.model.attempt.outcome import INFRASTRUCTURE, Facts, Failure, Outcome
 from tenax.model.decision import Controls, Ledger

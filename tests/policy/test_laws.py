@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from histories import DAWN, Break, History, graph, item_of, one_retry, undone, waiting_retry
+from support.histories import DAWN, Break, History, graph, item_of, one_retry, undone, waiting_retry
 
 from tenax.model.decision import DECIDER_VERSION
 from tenax.policy.laws import LAWS, Tally, Violation

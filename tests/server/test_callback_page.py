@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import httpx2
 import pytest
-from over_http import one_by_one, report_on
+from support.worker_requests import one_by_one, report_on
 
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client

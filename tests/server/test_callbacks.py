@@ -8,8 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from over_http import one_by_one, report_on
-from waiting import eventually
+from support.waiting import eventually
+from support.worker_requests import one_by_one, report_on
 
 ASYNC = """
 name: jobs

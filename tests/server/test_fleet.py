@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import structlog
-from over_http import one_by_one
 from pydantic import TypeAdapter
+from support.worker_requests import one_by_one
 
 from tenax.server.schema import fleet_responses as fleet_answers
 from tenax.server.schema import responses as answers

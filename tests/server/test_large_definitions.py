@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
-from loop_holds import LIMIT, MARGIN
+from support.loop_holds import LIMIT, MARGIN
 
 from tenax.server.app import COLLECT_AFTER
 

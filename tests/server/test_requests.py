@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
-from over_http import one_by_one, report_on
+from support.worker_requests import one_by_one, report_on
 
 SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
 GRANT = str(uuid4())

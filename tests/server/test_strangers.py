@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from starlette.responses import Response
 from structlog.testing import capture_logs
-from waiting import eventually
+from support.waiting import eventually
 
 from tenax.server.auth import Principal
 from tenax.server.middleware import SMALL_BODY, Gate

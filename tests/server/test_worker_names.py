@@ -52,7 +52,7 @@ async def test_so_does_the_engine_itself(hand_of_names) -> None:
 
 @pytest.fixture
 def hand_of_names(database_url: str, tmp_path):
-    from hand import hand_on
+    from support.hand import hand_on
 
     return hand_on(database_url, tmp_path)
 

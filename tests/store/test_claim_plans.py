@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from connected import connected
-from plans import Explaining, analyze, fill_items, rows_read
+from support.connections import connected
+from support.query_plans import Explaining, analyze, fill_items, rows_read
 
 from tenax.policy.dispatch.claim_plan import Share
 from tenax.store.tables import claims

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from waiting import eventually
+from support.waiting import eventually
 
 from tenax.errors import Unreachable
 from tenax.store.connect import GONE

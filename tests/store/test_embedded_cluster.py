@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from waiting import eventually
+from support.waiting import eventually
 
 from tenax.store.embedded import cluster as embedded_cluster
 from tenax.store.embedded import postmaster

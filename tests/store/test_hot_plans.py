@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
-from connected import connected
-from plans import Explaining, analyze, fill_executions, fill_items, rows_read
+from support.connections import connected
+from support.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.model.changes import ItemAgain, StepRow
 from tenax.policy.dispatch.claim_plan import Share

@@ -7,8 +7,8 @@ from typing import Any
 
 import asyncpg
 import pytest
-from connected import connected
-from plans import Explaining, analyze, fill_executions, fill_items, rows_read
+from support.connections import connected
+from support.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.store.connect import Connection
 from tenax.store.statements import sql

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
-from connected import connected
+from support.connections import connected
 
 from tenax.policy.dispatch.claim_plan import Share
 from tenax.store.connect import Connection

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from connected import connected
-from plans import nodes, rows_read
+from support.connections import connected
+from support.query_plans import nodes, rows_read
 
 from tenax.store.connect import Connection
 from tenax.store.statements import sql

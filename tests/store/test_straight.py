@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import asyncpg
 import pytest
-from connected import connected
+from support.connections import connected
 
 from tenax.errors import Unreachable
 from tenax.settings import Settings

@@ -6,7 +6,7 @@ import hashlib
 from contextlib import AbstractAsyncContextManager
 
 import pytest
-from connected import connected
+from support.connections import connected
 
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.store.connect import Connection

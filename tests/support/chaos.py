@@ -14,9 +14,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from processes import Household, free_port
-from waiting import eventually
-
+from support.processes import Household, free_port
+from support.waiting import eventually
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission
 from tenax.sdk.client import SyncClient

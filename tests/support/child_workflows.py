@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hand import Hand
+from support.hand import Hand
 
 WORK = "name: work\nworkflow: [{step: do, type: python, task: 't:t'}]\n"
 LEAF = """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hand import Hand
-
+from support.hand import Hand
 from tenax.model.wire import Assignment
 
 UNDO = """compensate: {type: python, task: "t:undo", args: {undo: "{{ result }}"},

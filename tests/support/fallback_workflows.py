@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fans import CALL, give_up
-from hand import Hand
+from support.fan_out_workflows import CALL, give_up
+from support.hand import Hand
 
 READS = {"args": {"status": "{{ steps.a.status }}", "got": "{{ steps.a.result }}"}}
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hand import Hand
-
+from support.hand import Hand
 from tenax.model.wire import Assignment
 
 RETRY = {"max_attempts": 3, "initial_delay": 1, "jitter": 0}

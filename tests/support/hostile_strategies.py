@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 LONG = int(os.environ.get("TENAX_FUZZ_EXAMPLES", "0"))
 """Examples of each test in the long form. 0 is the short form."""
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 

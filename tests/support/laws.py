@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from hand import Hand
 from msgspec import to_builtins
+
+from support.hand import Hand
 
 
 async def verify(hand: Hand, only: int | None = None, since: datetime | None = None) -> dict[str, Any]:

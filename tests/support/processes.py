@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import asyncpg
-from waiting import eventually
 
+from support.waiting import eventually
 from tenax.errors import TenaxError
 from tenax.sdk.client import SyncClient
 from tenax.store.embedded.server import EmbeddedPostgres

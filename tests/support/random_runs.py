@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 
-from hand import Hand
-
+from support.hand import Hand
 from tenax.errors import Conflict
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment, Release

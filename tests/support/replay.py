@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from hand import Hand
-
+from support.hand import Hand
 from tenax.model.attempt.outcome import Failure, Outcome, Usage
 from tenax.policy.plan import Plan
 from tenax.policy.retry.decide import replay

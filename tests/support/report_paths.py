@@ -6,8 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from hand import Hand
-
+from support.hand import Hand
 from tenax.engine.report.report import ReportBatch
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import Assignment, Report

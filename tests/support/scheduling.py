@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hand import Hand
-
+from support.hand import Hand
 from tenax.engine.engine import Engine
 from tenax.engine.lease.dispatcher import Dispatcher, Parked
 from tenax.model.wire import Assignment, LeaseRequest, Registration, Submission

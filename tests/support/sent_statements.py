@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import Any
 
-from hand import Hand
-
+from support.hand import Hand
 from tenax.store.statements import sql
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from processes import Household, free_port
-from waiting import eventually
 
+from support.processes import Household, free_port
+from support.waiting import eventually
 from tenax.engine.fleet.leader import LEASE as LEADS
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission

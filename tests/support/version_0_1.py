@@ -1,7 +1,8 @@
 """Writes `version_0_1.json`: the rows of a database in which version 0.1 has work in every state.
 
     git archive bcf0f41 src tests/hand.py | tar -x -C FOLDER
-    PYTHONPATH=FOLDER/src:FOLDER/tests python tests/version_0_1.py
+    mkdir FOLDER/tests/support; mv FOLDER/tests/hand.py FOLDER/tests/support/
+    PYTHONPATH=FOLDER/src:FOLDER/tests python tests/support/version_0_1.py
 
 The file is never made anew: it is what that version left.
 """
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from hand import Hand, hand_on
 
+from support.hand import Hand, hand_on
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment, Release
 from tenax.store.embedded.server import EmbeddedPostgres

@@ -5,8 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from hand import Hand
-
+from support.hand import Hand
 from tenax.model.json_text import decode
 from tenax.model.wire import Assignment
 

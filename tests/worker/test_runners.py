@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from worker_scene import PATIENCE, assignment
+from support.server_in_memory import PATIENCE, assignment
 
 from tenax.worker.attempt import Attempt
 from tenax.worker.task_pool import SLICE_SECONDS, Runners
