@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from server.conftest import Served, in_database, start_server
 from structlog.testing import capture_logs
+from support.served import Served, in_database, start_server
 
 from tenax.settings import Settings
 from tenax.store.connect import connect

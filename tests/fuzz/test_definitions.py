@@ -1,6 +1,6 @@
 """Workflow files that something has happened to: accepted whole, or refused with a place and in a few words.
 
-`tests/model/test_parse_hostile.py` has texts, bytes and definitions that were never valid.
+`tests/model/parse/test_hostile_files.py` has texts, bytes and definitions that were never valid.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tenax.sdk.client import Client
 from tenax.worker.transport import HttpTransport
 from tenax.worker.worker import Worker
 
-PAGE = (Path(__file__).parents[2] / "docs/callbacks.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/callbacks.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
