@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
-from support.hand import Hand, embedded_only
+from support.hand import Hand, one_postgres
 
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import check_event
@@ -15,7 +15,7 @@ from tenax.model.wire import Assignment, ReportAnswer
 from tenax.store.tables import log
 from tenax.store.transaction import transaction
 
-pytestmark = [embedded_only, pytest.mark.settings(callback_url="http://tenax.test")]
+pytestmark = [one_postgres, pytest.mark.settings(callback_url="http://tenax.test")]
 ASYNC = """
 name: jobs
 workflow:

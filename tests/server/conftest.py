@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from support.served import Served, in_database, start_server
+from support.served import Served, start_server
 
 from tenax.settings import Settings
 
@@ -35,12 +33,8 @@ def server(start: Callable[..., Served]) -> Served:
 
 
 @pytest.fixture(scope="module")
-def standing(embedded_server: str) -> Iterator[Served]:
+def standing(database_url_of_module: str) -> Iterator[Served]:
     """One server for all tests of a module: for those that leave nothing behind which others could trip over."""
-    name = f"test_{uuid.uuid4().hex[:16]}"
-    in_database(embedded_server, lambda tx: tx.execute(f"create database {name} template template_for_tests"))
-    url = urlunsplit(urlsplit(embedded_server)._replace(path=f"/{name}"))
-    server = start_server(Settings(database_url=url, port=0, open=True))
+    server = start_server(Settings(database_url=database_url_of_module, port=0, open=True))
     yield server
     server.stop()
-    in_database(embedded_server, lambda tx: tx.execute(f"drop database {name} with (force)"))

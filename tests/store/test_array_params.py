@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.profiles import examples
 
 from tenax.store.array_params import column, columns, lines
 from tenax.store.connect import connect
@@ -71,7 +72,9 @@ def there_and_back(fetch: Fetch, kind: str, values: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", VALUES)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_what_goes_in_comes_out(fetch, kind, data):
     values = data.draw(st.lists(st.one_of(st.none(), VALUES[kind]), max_size=20))

@@ -31,8 +31,8 @@ from tenax.store.connect import Database
 from tenax.store.fake_clock import FakeClock
 from tenax.store.transaction import transaction
 
-embedded_only = pytest.mark.parametrize("any_server", ["embedded"], indirect=True)
-"""For many tests that are alike, or long ones: they run on one PostgreSQL only."""
+one_postgres = pytest.mark.one_postgres
+"""For many tests that are alike, or long ones: they run on one PostgreSQL only, also where others run on both."""
 RUNTIMES = ("python", "http", "process")
 ONE_STEP = """
 name: one

@@ -20,6 +20,8 @@ import yaml
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from support.profiles import examples
+
 LONG = int(os.environ.get("TENAX_FUZZ_EXAMPLES", "0"))
 """Examples of each test in the long form. 0 is the short form."""
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -30,7 +32,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 def fuzzed(few: int, *, share: float = 1.0) -> Callable[[Test], Test]:
     """Sets how often a test runs: so few times, or this share of what the long form asks for."""
     return settings(
-        max_examples=max(1, round(LONG * share)) if LONG else few,
+        max_examples=max(1, round(LONG * share)) if LONG else examples(few),
         derandomize=not LONG,
         deadline=None,
         database=None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.hand import Hand, embedded_only
+from support.hand import Hand, one_postgres
 
 from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, Weighted, weight_of_plan
 from tenax.policy.expressions.check import load_workflow
@@ -17,7 +17,7 @@ def definition(name: str, steps: int) -> str:
     return f"name: {name}\nworkflow:\n{lines}\n"
 
 
-@embedded_only
+@one_postgres
 @pytest.mark.settings(plan_memory=3 * SHARE)
 async def test_large_definitions_make_room_for_each_other(hand: Hand) -> None:
     core = hand.engine.core
@@ -31,7 +31,7 @@ async def test_large_definitions_make_room_for_each_other(hand: Hand) -> None:
     assert len((await hand.get(ids[0]))["steps"]) == 100
 
 
-@embedded_only
+@one_postgres
 @pytest.mark.settings(plan_memory=3)
 async def test_one_that_is_larger_than_the_memory_works_all_the_same(hand: Hand) -> None:
     execution_id = await hand.submit(definition("large", 3))

@@ -7,13 +7,13 @@ import json
 
 import pytest
 from support.child_workflows import children_of
-from support.hand import embedded_only
+from support.hand import one_postgres
 from support.loop_holds import free_loop
 
 from tenax.errors import InvalidDefinition, InvalidInput
 from tenax.model.attempt.outcome import Facts, Outcome
 
-pytestmark = [embedded_only, pytest.mark.settings(input_time=0.5)]
+pytestmark = [one_postgres, pytest.mark.settings(input_time=0.5)]
 
 PATTERN = {"type": "string", "pattern": "^([a-z0-9]+[._-]?)+@x$"}
 TEXT = "a" * 44

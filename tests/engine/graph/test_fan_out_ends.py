@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.fan_out_workflows import RETRY, by_item, counts, fan, give_up
-from support.hand import Hand, embedded_only
+from support.hand import Hand, one_postgres
 
 from tenax.model.wire import Assignment
 
@@ -35,7 +35,7 @@ async def undone(hand: Hand) -> list[tuple[str, int | None, Any]]:
 # -- results
 
 
-@embedded_only
+@one_postgres
 async def test_results_that_are_too_large_for_one_list_fail_the_step(hand):
     """On one database only: to pass the 256 MB of one value takes some."""
     id_ = await hand.submit(fan([0, 1, 2], parallelism=3, retry=RETRY))

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, note, seed, settings
 from hypothesis import strategies as st
 from support.hand import Hand, hand_on
 from support.naive_graph import RESULTS, Key, Part, World, all_needs, has_circle
+from support.profiles import examples
 
 from tenax.engine.graph.fan_out import feed
 from tenax.model.attempt.outcome import Facts, Outcome
@@ -183,7 +184,7 @@ def test_the_engine_does_what_the_model_does(
 
         @seed(request.node.name)  # other workflows on each PostgreSQL, but the same ones every time
         @settings(
-            max_examples=EXAMPLES,
+            max_examples=examples(EXAMPLES),
             deadline=None,
             database=None,
             phases=[Phase.generate, Phase.shrink],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.hand import Hand, embedded_only
+from support.hand import Hand, one_postgres
 from support.replay import check_decisions, plan_of
 
 from tenax.model.attempt.outcome import Facts, Outcome
@@ -87,7 +87,7 @@ async def test_a_success_that_is_not_done_runs_again_after_its_delay_uncounted(h
     assert await decisions_made_again(hand, id_) == 2
 
 
-@embedded_only
+@one_postgres
 async def test_a_step_polls_a_thousand_times_without_an_attempt_counted_over_a_restart(hand):
     id_ = await hand.submit(polling())
     for n in range(1000):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from support.hand import Hand, embedded_only
+from support.hand import Hand, one_postgres
 
 from tenax.errors import InvalidInput
 from tenax.model.attempt.callback import UnreadableCallback, read_callback
@@ -34,7 +34,7 @@ REFUSED = [
 KEPT = [2**64 - 1, -(2**63), 1.5e308, "\ufffd", "\U0001f600", None, True, 0.1]
 
 
-@embedded_only
+@one_postgres
 @pytest.mark.parametrize(("value", "says"), REFUSED)
 @pytest.mark.parametrize("wrap", [lambda v: v, lambda v: {"deep": [None, {"x": v}]}])
 async def test_what_cannot_be_kept_is_refused(hand: Hand, value: Any, says: str, wrap: Any) -> None:
@@ -52,14 +52,14 @@ async def test_what_cannot_be_kept_is_refused(hand: Hand, value: Any, says: str,
     assert json_fault(value) in failure["message"]
 
 
-@embedded_only
+@one_postgres
 @pytest.mark.parametrize(("value", "says"), REFUSED)
 async def test_what_cannot_be_kept_is_refused_too_by_a_check_aside(hand: Hand, value: Any, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         await hand.submit(CHECKED_ASIDE, input={"x": [None, {"deep": value}]})
 
 
-@embedded_only
+@one_postgres
 @pytest.mark.parametrize("value", KEPT)
 async def test_what_is_kept_is_kept_exactly(hand: Hand, value: Any) -> None:
     value = {"deep": [value]}
@@ -75,7 +75,7 @@ async def test_what_is_kept_is_kept_exactly(hand: Hand, value: Any) -> None:
     assert completed["data"]["result"] == value
 
 
-@embedded_only
+@one_postgres
 async def test_the_evidence_of_a_failure_is_kept_as_text(hand: Hand) -> None:
     execution_id, a = await hand.start()
     await hand.report(a, Outcome("failed", facts=Facts(status_code=503, data={"n": 2**70})))

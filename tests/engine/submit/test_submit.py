@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
-from support.hand import ONE_STEP, Hand, embedded_only
+from support.hand import ONE_STEP, Hand, one_postgres
 
 from tenax.engine.caches import input_cache as inputs
 from tenax.engine.graph.start_steps import CROWD_STEPS
@@ -173,7 +173,7 @@ async def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(hand, mon
     assert len(await hand.sql("select from tenax.execution")) == 1
 
 
-@embedded_only
+@one_postgres
 async def test_the_events_of_a_large_submission_are_in_order_whatever_the_plan(hand):
     """They are many rows of the log. A hash join, which statistics may call for, turns rows around."""
     last = 10 * EVENTS_PER_ROW

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from support.hand import Hand, embedded_only
+from support.hand import Hand, one_postgres
 from support.laws import laws_broken, verify
 from support.random_runs import CHILD, PARENT, Night, begin_to_undo
 
@@ -93,7 +93,7 @@ CHANGES: list[tuple[str, str, str]] = [
 ]  # fmt: skip
 
 
-@embedded_only
+@one_postgres
 @pytest.mark.parametrize(("law", "where", "statement"), CHANGES)
 async def test_a_row_changed_by_hand_is_found(hand, law, where, statement):
     found = await some_history(hand)
@@ -124,7 +124,7 @@ REMOVED = {
 }
 
 
-@embedded_only
+@one_postgres
 @pytest.mark.parametrize("kind", REMOVED)
 async def test_a_removed_event_is_found(hand, kind):
     found = await some_history(hand)
@@ -149,7 +149,7 @@ REPLACED: list[Any] = [
 ]  # fmt: skip
 
 
-@embedded_only
+@one_postgres
 @pytest.mark.parametrize(("law", "before", "after"), REPLACED)
 async def test_a_changed_decision_or_event_is_found(hand, law, before, after):
     found = await some_history(hand)
@@ -265,7 +265,7 @@ LIKE_THE_FIRST = (
 """The items of a fan-out, up to this one, end as the first of them did."""
 
 
-@embedded_only
+@one_postgres
 async def test_memory_is_bounded_however_many_items_there_are(hand):
     count = 20_000
     execution_id = await hand.submit(FAN_OUT, input={"rows": [0] * count})

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.hostile_strategies import FRAGMENTS, JSON
+from support.profiles import examples
 
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.workflow import STEP_TYPES, Workflow
@@ -146,19 +147,19 @@ def parses_or_is_refused(text: str | bytes) -> None:
 
 
 @given(st.text(st.characters(codec=None), max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_text(text):
     parses_or_is_refused(text)
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_bytes(text):
     parses_or_is_refused(text)
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_broken_definition(text):
     parses_or_is_refused(text)
 
@@ -172,6 +173,6 @@ STEP = st.dictionaries(KEYS, JSON | JSON_OF_KEYS, max_size=8).flatmap(
 
 
 @given(STEP, st.dictionaries(st.sampled_from(["input", "defaults", "outputs", "deadline", "version"]), JSON))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_value_of_any_key(step, top):
     parses_or_is_refused(json.dumps({"name": "w", "workflow": [step], **top}))

@@ -9,6 +9,7 @@ from textwrap import dedent
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.profiles import examples
 
 from tenax.errors import InvalidDefinition
 from tenax.model.definition.workflow import STEP_TYPES
@@ -409,7 +410,7 @@ KEYS = st.sampled_from([*STEP_KEYS, *(key for keys in SPEC_KEYS.values() for key
 @given(
     st.lists(st.dictionaries(KEYS, VALUES, max_size=7), min_size=1, max_size=3), st.sampled_from(STEP_TYPES)
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_value_of_any_key_is_accepted_or_refused(steps, kind):
     named = [{"type": kind, **step, "step": name} for name, step in zip("abc", steps, strict=False)]
     with suppress(InvalidDefinition):

@@ -16,6 +16,7 @@ from support.decision_strategies import (
     rolls,
     seconds,
 )
+from support.profiles import examples
 
 from tenax.model.attempt.outcome import INFRASTRUCTURE, Facts, Failure, Outcome
 from tenax.model.decision import Controls, Ledger
@@ -38,7 +39,7 @@ def settle(policy, ledger, outcome, roll=0.5, elapsed=5.0, given_controls=None):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(policies, ledgers, outcomes, controls, rolls, seconds)
 def test_it_is_total_and_the_record_replays_to_the_same_decision(
     policy, ledger, outcome, control, roll, elapsed

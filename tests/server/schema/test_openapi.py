@@ -14,6 +14,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from support.profiles import examples
 
 EXAMPLES = 12
 CHECKS = [
@@ -55,7 +56,7 @@ def test_the_api_is_as_it_is_described(server, mode: GenerationMode) -> None:
             continue
 
         @settings(
-            max_examples=EXAMPLES,
+            max_examples=examples(EXAMPLES),
             deadline=None,
             database=None,
             derandomize=True,
