@@ -452,3 +452,15 @@ async def test_an_old_attempt_that_was_not_done_yet_is_late_and_one_that_was_cou
     assert (await call_back(hand, first, Outcome("succeeded", {"pages": 2}))).status == "late"
     assert (await only_step(hand, second))["waiting"]["for"] == "callback", "the second goes on"
     assert (await call_back(hand, first)).verdict == "complete"
+
+
+async def test_the_callee_of_a_step_that_is_not_async_has_nothing_to_call_back(hand):
+    id_, a = await hand.start("name: p\nworkflow: [{step: w, type: http, url: 'http://x.test/'}]\n")
+    for ended in (False, True):
+        if ended:
+            await hand.succeed(a)
+        before = await hand.types(id_)
+        for step in (None, "w", "nobody"):
+            with pytest.raises(NotFound, match="nothing to call back"):
+                await hand.engine.callback(id_, a.item_id, 1, a.receipt, Outcome("succeeded", "x"), step=step)
+        assert await hand.types(id_) == before, "nor can it fill the log"

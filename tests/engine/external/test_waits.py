@@ -358,3 +358,14 @@ async def test_of_several_items_the_one_must_be_named(hand):
     told = await hand.engine.decide_approval(id_, "s", approved=True, actor="bob")
     assert told.item == 2, "the only one left needs no name"
     assert [one["by"] for one in (await hand.get(id_))["result"]["s"]] == ["ann", "ann", "bob"]
+
+
+@pytest.mark.parametrize("name", [None, "", [1], {"a": 1}, True, 1.5])
+async def test_a_signal_whose_name_is_none_fails_the_step_and_asks_for_no_approval(hand, name):
+    source = "name: p\ninput: {n: {}}\nworkflow: [{step: w, type: wait, signal: '{{ input.n }}'}]\n"
+    id_ = await begun(hand, source, input={"n": name})
+    failure = (await hand.get(id_))["failure"]
+    assert (failure["class"], failure["reason"]) == ("invalid", "template_error")
+    assert "`signal` of step w: it must give the name of a signal" in failure["message"]
+    with pytest.raises(Conflict):
+        await hand.engine.decide_approval(id_, "w", approved=True, actor="ann")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 import pytest
+from support.fan_out_workflows import fan
 from support.hand import Hand
 from support.worker_lives import new_life
 
 from tenax.engine.fleet.heartbeats import TURNS, Crowd, Heartbeats
 from tenax.engine.fleet.workers import heartbeat, heartbeats
 from tenax.model.health import HealthReport
-from tenax.model.wire import Heartbeat, Held
+from tenax.model.wire import Assignment, Heartbeat, Held
 from tenax.store.tables.workers import is_fleet_sound
 from tenax.store.transaction import transaction
 
@@ -169,3 +171,40 @@ async def test_a_heartbeat_that_names_two_leases_of_one_item_hears_which_one_is_
     await hand.register("w2")
     [answer, _] = await heartbeats(hand.engine.core, [beat, Heartbeat("w2")])
     assert answer.revoked == (old,)
+
+
+async def lease_ends(hand: Hand, a: Assignment) -> datetime:
+    [row] = await hand.sql("select expires_at from tenax.item where id = $1", a.item_id)
+    return row["expires_at"]
+
+
+async def test_a_heartbeat_waits_for_nobody_and_gives_up_nothing_that_is_being_decided_on(hand):
+    await hand.submit(fan([0, 1, 2], parallelism=3))
+    leased = await hand.lease()
+    locked, free, gone = leased
+    before = await lease_ends(hand, locked)
+    await hand.clock.advance(10)
+    await hand.succeed(gone)
+    async with transaction(hand.engine.core.database) as rival:
+        await rival.execute("select from tenax.item where id = $1 for update", locked.item_id)
+        async with asyncio.timeout(10):
+            answer = await hand.beat(*leased)
+    assert [held.item_id for held in answer.revoked] == [gone.item_id]
+    assert await lease_ends(hand, locked) == before
+    assert await lease_ends(hand, free) > before
+    assert (await hand.beat(locked, free)).revoked == ()
+    assert await lease_ends(hand, locked) > before
+
+
+async def test_a_worker_whose_row_someone_holds_keeps_no_heartbeat_of_others_waiting(hand):
+    names = [f"w{n:02}" for n in range(TURNS + 5)]
+    for name in names:
+        await hand.register(name)
+        await hand.engine.heartbeat(Heartbeat(name))
+    async with hand.engine.core.transaction() as tx:
+        await tx.fetch("select from tenax.worker where name = 'w03' for update")
+        held = asyncio.create_task(hand.engine.heartbeat(Heartbeat("w03")))
+        others = [hand.engine.heartbeat(Heartbeat(name)) for name in names if name != "w03"]
+        assert all(answer.known for answer in await asyncio.gather(*others))
+        assert not held.done()
+    assert (await held).known

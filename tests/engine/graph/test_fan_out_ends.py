@@ -1,8 +1,6 @@
-"""What a review broke, and was mended: fan-outs whose results are too large, places, and items that outlive their step."""
+"""Fan-outs: results that are too large, items that outlive their step, and time that counts from the slot on."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 from support.fan_out_workflows import RETRY, by_item, counts, fan, give_up
@@ -21,20 +19,6 @@ async def pass_busy(hand: Hand, a: Assignment, seconds: float) -> None:
         seconds -= 20
 
 
-async def undone(hand: Hand) -> list[tuple[str, int | None, Any]]:
-    """Carries out all compensations; what each of them was given."""
-    seen = []
-    while leased := await hand.lease():
-        [undo] = leased
-        assert undo.compensates
-        seen.append((undo.step, undo.item, undo.spec["args"]))
-        await hand.succeed(undo)
-    return seen
-
-
-# -- results
-
-
 @one_postgres
 async def test_results_that_are_too_large_for_one_list_fail_the_step(hand):
     """On one database only: to pass the 256 MB of one value takes some."""
@@ -50,9 +34,6 @@ async def test_results_that_are_too_large_for_one_list_fail_the_step(hand):
     assert (failure["class"], failure["reason"]) == ("invalid", "result_too_large")
     assert "the results of its 3 items are too large to be one list" in failure["message"]
     assert await hand.sql("select from tenax.item") == []
-
-
-# -- items that outlive their fan-out
 
 
 async def test_an_item_of_a_failed_fan_out_that_is_handed_back_is_not_started_again(hand):
@@ -98,9 +79,6 @@ async def test_nobody_looks_for_places_in_the_fan_outs_of_an_execution_that_is_o
     assert await hand.sql("select from tenax.item") == []
 
 
-# -- time that counts from the place on
-
-
 async def test_give_up_after_begins_when_an_item_gets_its_place(hand):
     retry = {**RETRY, "max_attempts": 9, "give_up_after": "60s"}
     id_ = await hand.submit(fan([0, 1, 2], retry=retry, tolerate=3))
@@ -128,112 +106,3 @@ async def test_so_does_the_deadline_of_until(hand):
     second = await hand.lease_one()
     await pass_busy(hand, second, 30)
     assert (await hand.succeed(second, 0)).verdict == "fail"
-
-
-# -- what a retry carries over
-
-UNDO = {"type": "python", "task": "t:undo"}
-CARRIED: list[dict[str, Any]] = [
-    {"step": "first", "compensate": {**UNDO, "args": {"got": "{{ result }}"}}},
-    {"step": "second", "needs": ["each"], "compensate": UNDO},
-    {"step": "third", "needs": ["second"]},
-]
-OF_ITEM = {**UNDO, "args": {"item": "{{ item }}", "index": "{{ index }}", "got": "{{ result }}"}}
-
-
-async def retried(hand: Hand, id_: int) -> int:
-    """Cancelled, and retried from where it was."""
-    await hand.engine.cancel(id_, actor="ann")
-    return int((await hand.engine.retry(id_, actor="ann", from_failed=True)).id)
-
-
-async def test_steps_that_are_carried_over_one_after_the_other_are_not_run_again(hand):
-    steps = [
-        {"step": "a"},
-        {"step": "b", "needs": ["a"]},
-        {"step": "c", "needs": ["a"], "when": "false"},
-        {"step": "d", "needs": ["b", "c"]},
-        {"step": "e", "needs": ["d"]},
-    ]
-    id_ = await hand.submit(fan([0, 1], *steps, needs=["d"], parallelism=2))
-    for step in ("a", "b", "d"):
-        one = await hand.lease_one()
-        assert one.step == step
-        await hand.succeed(one, step)
-    for one in await hand.lease():
-        await (give_up(hand, one) if one.step == "e" else hand.succeed(one))
-    new = int((await hand.engine.retry(id_, actor="ann", from_failed=True)).id)
-    again = await hand.lease_one()
-    assert again.step == "e", "it alone had not succeeded"
-    await hand.succeed(again)
-    execution = await hand.get(new)
-    assert execution["status"] == "completed"
-    assert (await hand.types(new)).count("step_enqueued") == 1
-
-
-@pytest.mark.parametrize("times", [1, 2])
-async def test_what_a_retry_carries_over_is_undone_when_it_fails(hand, times):
-    source = fan(
-        ["x", "y", "z"], *CARRIED, needs=["first"], parallelism=3, tolerate=1, compensate=OF_ITEM, retry=1
-    )
-    id_ = await hand.submit(source)
-    await hand.succeed(await hand.lease_one(), "begun")
-    leased = by_item(await hand.lease())
-    await hand.succeed(leased[2], "Z")
-    await give_up(hand, leased[1])
-    await hand.succeed(leased[0], "X")
-    for _ in range(times):
-        assert (await hand.lease_one()).step == "second"
-        id_ = await retried(hand, id_)
-    await hand.succeed(await hand.lease_one())
-    await give_up(hand, await hand.lease_one())
-    assert await undone(hand) == [
-        ("second", None, {}),
-        ("each", 2, {"item": "z", "index": 2, "got": "Z"}),
-        ("each", 0, {"item": "x", "index": 0, "got": "X"}),
-        ("first", None, {"got": "begun"}),
-    ]
-    execution = await hand.get(id_)
-    assert (execution["status"], execution["compensation"]) == ("failed", "completed")
-    assert execution["steps"]["each"]["result"] == ["X", None, "Z"]
-
-
-async def test_a_fan_out_over_nothing_has_nothing_to_undo_when_it_is_carried_over(hand):
-    id_ = await hand.submit(fan([], *CARRIED, needs=["first"], compensate=OF_ITEM))
-    await hand.succeed(await hand.lease_one(), "begun")
-    assert (await hand.lease_one()).step == "second"
-    await retried(hand, id_)
-    await give_up(hand, await hand.lease_one())
-    assert await undone(hand) == [("first", None, {"got": "begun"})]
-
-
-@pytest.mark.parametrize("times", [1, 2])
-async def test_a_value_that_stood_in_has_nothing_to_undo_however_often_it_is_carried_over(hand, times):
-    steps = [{**CARRIED[0], "on_failure": {"value": "instead"}}, {"step": "second", "needs": ["first"]}]
-    id_ = await hand.submit(fan([], *steps, needs=["second"]))
-    await give_up(hand, await hand.lease_one(), "first broke")
-    for _ in range(times):
-        assert (await hand.lease_one()).step == "second"
-        id_ = await retried(hand, id_)
-    await give_up(hand, await hand.lease_one())
-    assert await undone(hand) == []
-    execution = await hand.get(id_)
-    assert (execution["status"], execution["compensation"]) == ("failed", "completed")
-    assert execution["steps"]["first"]["result"] == "instead"
-
-
-@pytest.mark.parametrize("times", [0, 1, 2])
-async def test_items_that_had_succeeded_are_undone_though_a_value_stood_in_for_their_fan_out(hand, times):
-    source = fan(
-        ["x", "y"], CARRIED[1], parallelism=2, compensate=OF_ITEM, on_failure={"value": "instead"}, retry=1
-    )
-    id_ = await hand.submit(source)
-    leased = by_item(await hand.lease())
-    await hand.succeed(leased[0], "X")
-    await give_up(hand, leased[1])
-    second = await hand.lease_one()
-    for _ in range(times):
-        id_ = await retried(hand, id_)
-        second = await hand.lease_one()
-    await give_up(hand, second)
-    assert await undone(hand) == [("each", 0, {"item": "x", "index": 0, "got": "X"})]

@@ -1,4 +1,4 @@
-"""What a review of the short ways found."""
+"""The dispatcher: whom it serves after it had nothing, what it remembers of a lease, and how it is cut off."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import uuid
 from support.hand import Hand
 from support.report_paths import chain
 
-from tenax.engine.fleet.heartbeats import TURNS
 from tenax.engine.lease.render_inputs import Assigning
-from tenax.model.wire import Assignment, Heartbeat, LeaseRequest
+from tenax.model.wire import Assignment, LeaseRequest
 
 SUSPECT = '{"counted": 1, "exempted": 0, "by_class": {}, "by_rule": {}, "snoozes": 0, "elapsed": 1, "lost_by": ["w0"]}'
 
@@ -18,20 +17,6 @@ SUSPECT = '{"counted": 1, "exempted": 0, "by_class": {}, "by_rule": {}, "snoozes
 def ask(hand: Hand, wait: float = 20.0) -> asyncio.Task[list[Assignment]]:
     request = LeaseRequest("w1", str(uuid.uuid4()), 1, ("python",), wait=wait)
     return asyncio.create_task(hand.engine.dispatcher.lease(request))
-
-
-async def test_a_worker_whose_row_someone_holds_keeps_no_heartbeat_of_others_waiting(hand):
-    names = [f"w{n:02}" for n in range(TURNS + 5)]
-    for name in names:
-        await hand.register(name)
-        await hand.engine.heartbeat(Heartbeat(name))
-    async with hand.engine.core.transaction() as tx:
-        await tx.fetch("select from tenax.worker where name = 'w03' for update")
-        held = asyncio.create_task(hand.engine.heartbeat(Heartbeat("w03")))
-        others = [hand.engine.heartbeat(Heartbeat(name)) for name in names if name != "w03"]
-        assert all(answer.known for answer in await asyncio.gather(*others))
-        assert not held.done()
-    assert (await held).known
 
 
 async def test_one_that_asked_in_vain_is_served_when_what_kept_it_off_has_ended(hand):

@@ -366,3 +366,21 @@ async def test_failures_stay_failures_of_the_step_that_varies(hand):
     execution = await hand.get(id_)
     assert (execution["status"], execution["failure"]["reason"]) == ("failed", "http_502")
     assert [bool(a["vary"]) for a in execution["steps"]["ask"]["attempts"]] == [False, True]
+
+
+async def test_a_poll_that_is_not_done_when_the_execution_ends_is_not_completed(hand):
+    source = """
+name: p
+workflow:
+  - {step: a, type: python, task: "t:t", until: {condition: "result == 1", delay: 5s}}
+  - {step: b, type: python, task: "t:t"}
+"""
+    for result, status, kind in ((0, "failed", "action_polled"), (1, "completed", "action_completed")):
+        id_ = await hand.submit(source)
+        work = {a.step: a for a in await hand.lease()}
+        await hand.fail(work["b"], fatal=True, message="no")
+        assert (await hand.succeed(work["a"], result)).verdict == "stop"
+        step = (await hand.get(id_))["steps"]["a"]
+        assert step["status"] == status
+        assert (await hand.types(id_))[-2] == kind
+        assert (step["failure"] or {}).get("reason") == (None if result else "execution_ended")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from support.fan_out_workflows import fan
 
 from tenax.engine.notifier import Hub
+from tenax.model.attempt.outcome import Outcome
+from tenax.model.wire import Assignment, Report
 from tenax.store.transaction import transaction
 
 TWO = """
@@ -74,3 +77,21 @@ async def test_another_server_hears_of_what_only_followers_ask_for(hand, how: st
     for loop in loops:
         loop.cancel()
     await asyncio.gather(*loops, return_exceptions=True)
+
+
+def reported(leased: list[Assignment], outcome: Outcome) -> list[Report]:
+    return [Report(a.execution_id, a.item_id, a.attempt, a.token, outcome, a.step, a.item) for a in leased]
+
+
+async def test_news_number_what_is_new_as_the_whole_history_does(hand):
+    id_ = await hand.submit(fan(list(range(50)), parallelism=50))
+    seen, cursor = [], None
+    for slots in (40, 7, 3):
+        leased = await hand.lease(slots=slots)
+        news = await hand.news(id_, cursor=cursor)
+        await hand.engine.report(reported(leased, Outcome("succeeded", 1)))
+        seen += news["events"]
+        cursor = news["cursor"]
+    last = await hand.news(id_, cursor=cursor)
+    assert [*seen, *last["events"]] == list(await hand.events(id_))
+    assert (await hand.news(id_, cursor=last["cursor"]))["events"] == []
