@@ -8,8 +8,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -257,6 +259,25 @@ async def test_a_backend_that_outlives_its_postmaster_does_not_stop_the_next_one
         assert await asyncio.to_thread(query, url, "select 1") == 1
         with pytest.raises((*GONE, asyncpg.InterfaceError, Unreachable)):
             await task
+
+
+@pytest.mark.parametrize(("reply", "is_server"), [(b"N", True), (b"E", True), (b"", False)])
+def test_a_socket_whose_connections_nobody_serves_is_no_server(open_folder, reply, is_server):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(open_folder / f".s.PGSQL.{postmaster.PORT}"))
+        listening.listen()
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(8)
+                connection.sendall(reply)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert postmaster.answers(open_folder) == is_server
+        thread.join()
+    assert not postmaster.answers(open_folder)
 
 
 def test_kill_9_of_the_watcher_leaves_nothing_behind(home):
