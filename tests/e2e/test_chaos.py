@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from support.chaos import Chaos, Feeders, until_all_ended
+from support.profiles import is_full
 
-SECONDS = float(os.environ.get("TENAX_CHAOS_SECONDS", "15"))
+SECONDS = float(os.environ.get("TENAX_CHAOS_SECONDS") or (15 if is_full() else 8))
 RUNS = int(os.environ.get("TENAX_CHAOS_RUNS", "1"))
 SEED = int(os.environ.get("TENAX_CHAOS_SEED", "1"))
 

@@ -14,6 +14,11 @@ settings.register_profile(FULL, max_examples=_USUAL * MORE, deadline=None)
 settings.load_profile(FAST)
 
 
+def is_full() -> bool:
+    """Tells whether this run has time for more."""
+    return settings.get_current_profile_name() == FULL
+
+
 def examples(few: int) -> int:
     """Returns the number of examples for the profile of this run: so few in `fast`."""
-    return few * MORE if settings.get_current_profile_name() == FULL else few
+    return few * MORE if is_full() else few
