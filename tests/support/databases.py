@@ -34,6 +34,8 @@ _OPTIONS = {
     "synchronous_commit": "off",
     "wal_level": "minimal",
     "max_wal_senders": "0",
+    # Files of emptied tables stay until the next checkpoint.
+    "checkpoint_timeout": "30s",
     # Statistics that come by chance would give the statements of a test other plans at each run.
     "autovacuum": "off",
     "max_connections": "200",
