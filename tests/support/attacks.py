@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx2
-from support.worker_requests import one_by_one, report_on
 
+from support.worker_requests import one_by_one, report_on
 from tenax.model.wire import PROTOCOL
 
 QUEUE = "attacked"

@@ -19,10 +19,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from attacks import ATTACKS, Attack, Target
+from support.attacks import ATTACKS, Attack, Target
 from support.processes import Household
 from support.waiting import eventually
-
 from tenax.model.wire import Submission
 
 RATE = 10
