@@ -70,7 +70,8 @@ class Server:
         self.url = url
         self._runner = runner
         self._admin = admin
-        self._idle: list[str] = []
+        self._idle: list[tuple[str, asyncpg.Connection]] = []
+        """Emptied databases, each with the connection by which it is emptied."""
 
     @contextmanager
     def own_database(self, template: str = MIGRATED, *, odd_log: bool = False) -> Iterator[str]:
@@ -84,14 +85,22 @@ class Server:
     @contextmanager
     def reused_database(self, *, odd_log: bool = False) -> Iterator[str]:
         """Gives a migrated database that is emptied after the block, for the next test. One whose schema was changed is dropped."""
-        name = self._idle.pop() if self._idle else self._prepare()
+        name, connection = self._idle.pop() if self._idle else self._prepare()
         yield self._url_of(name)
-        faults, as_it_was = self._runner.run(_reset(self._url_of(name), odd_log=odd_log))
+        if not self._runner.run(_is_open(connection)):
+            connection = self._runner.run(asyncpg.connect(self._url_of(name)))
+        faults, as_it_was = self._runner.run(_reset(connection, odd_log=odd_log))
         if as_it_was:
-            self._idle.append(name)
+            self._idle.append((name, connection))
         else:
+            self._runner.run(connection.close())
             self._drop(name)
         assert faults == [], "events that do not conform to their declaration"
+
+    def close(self) -> None:
+        for name, connection in self._idle:
+            self._runner.run(connection.close())
+            self._drop(name)
 
     def _create(self, template: str) -> str:
         name = f"test_{uuid.uuid4().hex[:16]}"
@@ -100,11 +109,11 @@ class Server:
         )
         return name
 
-    def _prepare(self) -> str:
+    def _prepare(self) -> tuple[str, asyncpg.Connection]:
         name = self._create(MIGRATED)
-        script = _RESET.read_text("utf-8")
-        self._runner.run(_in_database(self._url_of(name), lambda connection: connection.execute(script)))
-        return name
+        connection = self._runner.run(asyncpg.connect(self._url_of(name)))
+        self._runner.run(connection.execute(_RESET.read_text("utf-8")))
+        return name, connection
 
     def _drop(self, name: str) -> None:
         self._runner.run(self._admin.execute(f"drop database {name} with (force)"))
@@ -124,7 +133,9 @@ def serve(home: Path, installation: Installation | None) -> Iterator[Server]:
             runner.run(_make_template(url))
         admin = runner.run(asyncpg.connect(url))
         try:
-            yield Server(url, runner, admin)
+            server = Server(url, runner, admin)
+            yield server
+            server.close()
         finally:
             runner.run(admin.close())
 
@@ -144,15 +155,20 @@ async def _make_template(url: str) -> None:
         await admin.close()
 
 
-async def _reset(url: str, *, odd_log: bool) -> tuple[list[str], bool]:
-    """Empties a database; returns the faults of its log, and whether its schema is what it was."""
-    connection = await asyncpg.connect(url)
+async def _is_open(connection: asyncpg.Connection) -> bool:
+    """Tells whether this session is still there: a test may have ended all of them."""
     try:
-        await connection.execute("select reset.end_other_sessions()")
-        faults = [] if odd_log else await log_faults(connection)
-        return faults, bool(await connection.fetchval("select reset.empty_tables()"))
-    finally:
-        await connection.close()
+        await connection.execute("select 1")
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        return False
+    return True
+
+
+async def _reset(connection: asyncpg.Connection, *, odd_log: bool) -> tuple[list[str], bool]:
+    """Empties a database; returns the faults of its log, and whether its schema is what it was."""
+    await connection.execute("select reset.end_other_sessions()")
+    faults = [] if odd_log else await log_faults(connection)
+    return faults, bool(await connection.fetchval("select reset.empty_tables()"))
 
 
 async def _in_database(url: str, work: Callable[[asyncpg.Connection], Awaitable[Any]]) -> Any:
