@@ -96,7 +96,8 @@ async def test_the_worker_of_one_execution_keeps_no_other_worker_waiting(hand, m
 
     monkeypatch.setattr(FullClaim, "take_own", late)
     asked = asyncio.create_task(hand.lease("own", slots=1, execution_id=own))
-    [assignment] = await hand.lease("w2", queues=("other",))
+    async with asyncio.timeout(20):
+        [assignment] = await hand.lease("w2", queues=("other",))
     assert assignment.execution_id == other
     assert not asked.done()
     may_claim.set()
