@@ -11,7 +11,7 @@ from typing import Any
 from hand import Hand
 
 from tenax.engine.engine import Engine
-from tenax.engine.lease.dispatcher import Dispatcher, Parked
+from tenax.engine.lease.dispatcher import Dispatcher, WaitingRequest
 from tenax.model.wire import Assignment, LeaseRequest, Registration, Submission
 
 EVERYTHING = ("python", "http", "process")
@@ -59,7 +59,7 @@ async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assign
     raise AssertionError("claims go on without an end")
 
 
-async def _given(dispatcher: Dispatcher, parked: Parked) -> list[Assignment]:
+async def _given(dispatcher: Dispatcher, parked: WaitingRequest) -> list[Assignment]:
     dispatcher._let_go(parked)
     return await parked.granted
 
@@ -105,7 +105,7 @@ async def servers(hand: Hand, count: int) -> list[Hand]:
 
 def look_anew(hand: Hand) -> None:
     """Time has passed by the database's clock; by that of the process it has not."""
-    hand.engine.core.hub.on_special()
+    hand.engine.context.notifier.on_restricted()
 
 
 def by_execution(leased: Sequence[Assignment]) -> Counter[int]:

@@ -12,7 +12,7 @@ from tenax.store.statements import sql
 
 async def counting(hand: Hand, name: str) -> list[Any]:
     """A list that grows by one each time the statement of this name is sent from now on."""
-    database, sent, text = hand.engine.core.database, [], sql(name)
+    database, sent, text = hand.engine.context.database, [], sql(name)
 
     def note(query: Any) -> None:
         if query.query == text:

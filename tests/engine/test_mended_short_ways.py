@@ -9,7 +9,7 @@ from finishing import chain
 from hand import Hand
 
 from tenax.engine.fleet.heartbeats import TURNS
-from tenax.engine.lease.render_inputs import Assigning
+from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.model.wire import Assignment, Heartbeat, LeaseRequest
 
 SUSPECT = '{"counted": 1, "exempted": 0, "by_class": {}, "by_rule": {}, "snoozes": 0, "elapsed": 1, "lost_by": ["w0"]}'
@@ -25,7 +25,7 @@ async def test_a_worker_whose_row_someone_holds_keeps_no_heartbeat_of_others_wai
     for name in names:
         await hand.register(name)
         await hand.engine.heartbeat(Heartbeat(name))
-    async with hand.engine.core.transaction() as tx:
+    async with hand.engine.context.transaction() as tx:
         await tx.fetch("select from tenax.worker where name = 'w03' for update")
         held = asyncio.create_task(hand.engine.heartbeat(Heartbeat("w03")))
         others = [hand.engine.heartbeat(Heartbeat(name)) for name in names if name != "w03"]
@@ -56,7 +56,7 @@ async def test_what_is_remembered_of_a_lease_is_small_and_ends_with_it(hand):
     )
     await hand.submit(fan, input={"rows": ["x" * 100_000] * 3})
     [a] = await hand.lease(slots=1)
-    leased = hand.engine.core.leased
+    leased = hand.engine.context.leased
     [known] = leased._by_token.values()
     assert (known.element, known.previous) == (None, None)
     await hand.hand_back(a)
@@ -73,7 +73,7 @@ async def test_a_claim_that_is_cut_off_hands_back_what_it_had_leased(hand, monke
         reached.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Assigning, "prepare", stuck)
+    monkeypatch.setattr(InputRenderer, "prepare", stuck)
     running = asyncio.create_task(hand.engine.dispatcher.run())
     asked = ask(hand)
     await reached.wait()

@@ -15,10 +15,10 @@ from tenax.policy.dispatch.claim_plan import (
     SNAPSHOT_SECONDS,
     Claim,
     ClaimState,
-    Known,
     LevelSnapshot,
     Pick,
     Query,
+    QueueKnowledge,
     QueueSnapshot,
     Share,
     Source,
@@ -132,8 +132,8 @@ def test_shares(seen, slots, turns, shares):
 
 # -- what comes next
 
-DRAINED = ClaimState(Known.DRAINED, NEW)
-AWARE = ClaimState(Known.SNAPSHOT, NEW)
+DRAINED = ClaimState(QueueKnowledge.DRAINED, NEW)
+AWARE = ClaimState(QueueKnowledge.SNAPSHOT, NEW)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ AWARE = ClaimState(Known.SNAPSHOT, NEW)
         (AWARE, QUEUES, SNAPSHOT_SECONDS, Source.NONE),
         (AWARE, frozenset({"r"}), 0.0, Source.NONE),
         (replace(AWARE, snapshot=BOTH), QUEUES, 0.0, Source.NONE),
-        (replace(AWARE, known=Known.NOTHING), QUEUES, 0.0, Source.NONE),
+        (replace(AWARE, known=QueueKnowledge.NOTHING), QUEUES, 0.0, Source.NONE),
     ],
 )
 def test_a_claim_begins_with_what_is_known(state, queues, now, source):
@@ -202,14 +202,14 @@ def test_a_share_of_nothing_is_not_asked_for(odd_slot):
 @pytest.mark.parametrize(
     ("known", "source", "taken", "after"),
     [
-        (Known.SNAPSHOT, Source.READ, 10, Known.SNAPSHOT),
-        (Known.SNAPSHOT, Source.MEMORY, 10, Known.SNAPSHOT),
-        (Known.SNAPSHOT, Source.READ, 9, Known.DRAINED),
-        (Known.SNAPSHOT, Source.MEMORY, 9, Known.NOTHING),
-        (Known.DRAINED, Source.READ, 0, Known.DRAINED),
-        (Known.NOTHING, Source.READ, 9, Known.NOTHING),
-        (Known.NOTHING, Source.GUESS, 9, Known.NOTHING),
-        (Known.NOTHING, Source.GUESS, 10, Known.NOTHING),
+        (QueueKnowledge.SNAPSHOT, Source.READ, 10, QueueKnowledge.SNAPSHOT),
+        (QueueKnowledge.SNAPSHOT, Source.MEMORY, 10, QueueKnowledge.SNAPSHOT),
+        (QueueKnowledge.SNAPSHOT, Source.READ, 9, QueueKnowledge.DRAINED),
+        (QueueKnowledge.SNAPSHOT, Source.MEMORY, 9, QueueKnowledge.NOTHING),
+        (QueueKnowledge.DRAINED, Source.READ, 0, QueueKnowledge.DRAINED),
+        (QueueKnowledge.NOTHING, Source.READ, 9, QueueKnowledge.NOTHING),
+        (QueueKnowledge.NOTHING, Source.GUESS, 9, QueueKnowledge.NOTHING),
+        (QueueKnowledge.NOTHING, Source.GUESS, 10, QueueKnowledge.NOTHING),
     ],
 )
 def test_the_queues_are_drained_once_a_claim_has_read_them_and_left_a_slot_empty(known, source, taken, after):
@@ -219,26 +219,26 @@ def test_the_queues_are_drained_once_a_claim_has_read_them_and_left_a_slot_empty
 
 def test_an_empty_look_leaves_the_last_snapshot_to_guess_by():
     state, claim = after_look(AWARE, Claim(QUEUES, 10), EMPTY)
-    assert (state.known, state.snapshot, claim.snapshot) == (Known.DRAINED, NEW, EMPTY)
+    assert (state.known, state.snapshot, claim.snapshot) == (QueueKnowledge.DRAINED, NEW, EMPTY)
     state, claim = after_look(AWARE, Claim(QUEUES, 10), BOTH)
-    assert (state.known, state.snapshot, claim.snapshot) == (Known.SNAPSHOT, BOTH, BOTH)
+    assert (state.known, state.snapshot, claim.snapshot) == (QueueKnowledge.SNAPSHOT, BOTH, BOTH)
 
 
 @pytest.mark.parametrize(
     ("source", "seen", "lanes", "known", "turns"),
     [
-        (Source.READ, NEW, [0, 0, 0], Known.SNAPSHOT, Turns(3, 4, 0)),
-        (Source.MEMORY, NEW, [], Known.SNAPSHOT, Turns(3, 4, 0)),
-        (Source.GUESS, NEW, [0], Known.NOTHING, Turns(3, 4, 1)),
-        (Source.GUESS, NEW, [], Known.NOTHING, Turns(3, 4, 1)),
-        (Source.READ, BOTH, [0, 0], Known.NOTHING, Turns(5, 4, 0)),
-        (Source.READ, BOTH, [LANE, 0, 0, 0, 0, 0], Known.NOTHING, Turns(1, LANE, 0)),
-        (Source.READ, FAN_OUT, [LANE, LANE], Known.NOTHING, Turns(0, LANE, 0)),
-        (Source.READ, FAN_OUT, [], Known.SNAPSHOT, Turns(3, 4, 0)),
+        (Source.READ, NEW, [0, 0, 0], QueueKnowledge.SNAPSHOT, Turns(3, 4, 0)),
+        (Source.MEMORY, NEW, [], QueueKnowledge.SNAPSHOT, Turns(3, 4, 0)),
+        (Source.GUESS, NEW, [0], QueueKnowledge.NOTHING, Turns(3, 4, 1)),
+        (Source.GUESS, NEW, [], QueueKnowledge.NOTHING, Turns(3, 4, 1)),
+        (Source.READ, BOTH, [0, 0], QueueKnowledge.NOTHING, Turns(5, 4, 0)),
+        (Source.READ, BOTH, [LANE, 0, 0, 0, 0, 0], QueueKnowledge.NOTHING, Turns(1, LANE, 0)),
+        (Source.READ, FAN_OUT, [LANE, LANE], QueueKnowledge.NOTHING, Turns(0, LANE, 0)),
+        (Source.READ, FAN_OUT, [], QueueKnowledge.SNAPSHOT, Turns(3, 4, 0)),
     ],
 )
 def test_after_a_pick(source, seen, lanes, known, turns):
-    state = ClaimState(Known.SNAPSHOT, seen, turns=Turns(3, 4))
+    state = ClaimState(QueueKnowledge.SNAPSHOT, seen, turns=Turns(3, 4))
     claim = Claim(QUEUES, 10, source, seen, taken=2)
     state, claim = after_pick(state, claim, Pick([], 3), lanes)
     assert (state.known, state.turns) == (known, turns)

@@ -10,12 +10,12 @@ from contextlib import AbstractAsyncContextManager
 
 import structlog
 
-from tenax.engine.caches.input_cache import Inputs
-from tenax.engine.caches.lease_cache import Leased
+from tenax.engine.caches.input_cache import InputCache
+from tenax.engine.caches.lease_cache import LeaseCache
 from tenax.engine.caches.named_plans import NamedPlans
-from tenax.engine.caches.weighted_cache import Weighted, weight_of_plan
+from tenax.engine.caches.weighted_cache import WeightedCache, weight_of_plan
 from tenax.engine.definitions.reading import Reading
-from tenax.engine.notifier import Hub
+from tenax.engine.notifier import Notifier
 from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
 from tenax.model.parse.retry_fields import retry_of_settings
@@ -26,7 +26,7 @@ from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
 from tenax.store.connect import Connection, Database
 from tenax.store.tables import plans
-from tenax.store.tables.claims import Terms
+from tenax.store.tables.claims import LeaseTerms
 from tenax.store.tables.steps import ResultCache
 from tenax.store.transaction import session, snapshot, transaction
 
@@ -42,7 +42,7 @@ class PlanCache:
 
     def __init__(self, reading: Reading, most: int) -> None:
         self._reading = reading
-        self._by_id: Weighted[int, Plan] = Weighted(most, weight_of_plan)
+        self._by_id: WeightedCache[int, Plan] = WeightedCache(most, weight_of_plan)
         self._ids: dict[str, int] = {}
 
     async def load(self, tx: Connection, plan_ids: Iterable[int]) -> dict[int, Plan]:
@@ -91,7 +91,7 @@ class PlanCache:
         return self._by_id.weight
 
 
-class Core:
+class EngineContext:
     """One for each server process."""
 
     def __init__(
@@ -106,9 +106,9 @@ class Core:
         self._views = asyncio.Semaphore(VIEWS_AT_ONCE)
         self.named_plans = NamedPlans(self._find_current_workflows, share)
         self.results = ResultCache()
-        self.hub = Hub(database)
-        self.leased = Leased()
-        self.inputs = Inputs()
+        self.notifier = Notifier(database)
+        self.leased = LeaseCache()
+        self.inputs = InputCache()
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
         """Where this server can be called back; a server that listens says so itself."""
@@ -131,8 +131,8 @@ class Core:
         return ReportLimits(self.settings.max_message, self.settings.max_evidence)
 
     @property
-    def terms(self) -> Terms:
-        return Terms(self.settings.lease, self.settings.timeout_grace)
+    def terms(self) -> LeaseTerms:
+        return LeaseTerms(self.settings.lease, self.settings.timeout_grace)
 
     async def plan_id(self, plan: Plan, texts: plans.Texts | None = None) -> int:
         """Stored in a transaction of its own: a plan must outlive whatever becomes of the batch that needs it."""

@@ -17,7 +17,7 @@ Found = tuple[int, int]
 """A work item and its execution."""
 
 
-class SetAside:
+class IsolatedItems:
     def __init__(self) -> None:
         self._until: dict[int, float] = {}
 

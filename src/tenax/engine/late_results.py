@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.slices import LARGE, give_way_after
 from tenax.model.attempt.bounded import Said, digest_of, in_order, late_data
 from tenax.model.attempt.classify import classify
@@ -20,7 +20,7 @@ from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 from tenax.store.tables import queue
-from tenax.store.tables.log import Told, find_outcomes, is_log_longer
+from tenax.store.tables.log import RecordedOutcome, find_outcomes, is_log_longer
 
 MAX_LATE_RESULTS = 10
 """`late_result` events per lease token. Further reports under it are answered, and not recorded."""
@@ -41,7 +41,11 @@ _WITH_FACTS = ("failed", "not_completed", "accepted")
 
 
 async def answer_late(
-    tx: Connection, core: Core, now: datetime, late: Sequence[Report], believed: Callable[[Outcome], Outcome]
+    tx: Connection,
+    context: EngineContext,
+    now: datetime,
+    late: Sequence[Report],
+    believed: Callable[[Outcome], Outcome],
 ) -> dict[tuple[int, str], ReportAnswer]:
     """Answers reports that no current lease fits. The same report again gets the first answer; any other is recorded as late.
 
@@ -62,17 +66,17 @@ async def answer_late(
             continue
         answers[r.item_id, r.token] = ReportAnswer(r.item_id, "late")
         if _is_worth_recording(r, earlier):
-            recorded = _late_result(r, said, live.get(r.item_id), core.settings.max_late_result)
+            recorded = _late_result(r, said, live.get(r.item_id), context.settings.max_late_result)
             if not earlier and await is_log_longer(tx, r.execution_id, executions, tokens):
                 recorded["data"]["unchecked"] = True
-            earlier.append(Told(recorded, [recorded]))
+            earlier.append(RecordedOutcome(recorded, [recorded]))
             journal.log(r.execution_id, recorded)
     if journal.events:
         await journal.write(tx)
     return answers
 
 
-def _is_worth_recording(late: Report, earlier: Sequence[Told]) -> bool:
+def _is_worth_recording(late: Report, earlier: Sequence[RecordedOutcome]) -> bool:
     """Returns False where enough is known of what was said under this token.
 
     A callee's acceptance is no result: it is not recorded either, where the attempt had ended before it was reported.
@@ -120,7 +124,7 @@ def is_same(recorded: Event, late: Said) -> bool:
     return bool(same and data.get("after") == said.get("after"))
 
 
-def _first_answer(told: Told, again: Report) -> ReportAnswer:
+def _first_answer(told: RecordedOutcome, again: Report) -> ReportAnswer:
     """Reads the first answer from the events of its transition: late, accepted, or the verdict of the decision."""
     first = told.event
     if first["type"] == "late_result":

@@ -33,7 +33,7 @@ class Settled(NamedTuple):
     pardons: Sequence[int] = ()
 
 
-class Hub:
+class Notifier:
     """Effects after commit. A message that is lost costs a sweep's time, never work: the database has it all."""
 
     def __init__(self, database: Database) -> None:
@@ -48,7 +48,7 @@ class Hub:
         self._on_ready: list[Callable[[], None]] = []
         self._on_server_steps: list[Callable[[], None]] = []
         self._on_messages: list[Callable[[], None]] = []
-        self.on_special: Callable[[], None] = lambda: None
+        self.on_restricted: Callable[[], None] = lambda: None
         self.on_fleet: Callable[[], None] = lambda: None
         self.on_connected: Callable[[], None] = lambda: None
         self.on_settled: Callable[[Settled], bool] = lambda _settled: False
@@ -145,7 +145,7 @@ class Hub:
     def _apply(self, news: News, executions: set[int] | None) -> None:
         """`executions` None: any may have changed."""
         if news.special:
-            self.on_special()
+            self.on_restricted()
         if news.fleet:
             self.on_fleet()
         for wake in (
@@ -178,12 +178,12 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
             wake.set()
 
 
-def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
+def announce(notifier: Notifier, journal: Journal, delays: Iterable[float] = ()) -> None:
     """What everyone must hear of a journal that has been committed."""
-    made_room = hub.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
-    hub.announce(
+    made_room = notifier.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
+    notifier.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),
-        special=journal.out_of_the_common,
+        special=journal.has_restricted_items,
         server_steps=journal.server_ready,
         messages=journal.messages,
         due_in=min((*delays, *journal.queue_times), default=None),

@@ -9,26 +9,26 @@ from typing import NamedTuple
 from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
 
 
-class Stride(NamedTuple):
+class FixedSuccessor(NamedTuple):
     next: str | None
     """The step that starts; None: the execution is complete."""
 
 
-def strides_of(
+def find_fixed_successors(
     workflow: Workflow, dependents: Mapping[str, Sequence[str]], goals: frozenset[str]
-) -> dict[str, Stride]:
+) -> dict[str, FixedSuccessor]:
     """By step. One that is not here has no stride."""
     steps = {step.name: step for step in workflow.steps}
     stand_ins = {step.on_failure.step for step in workflow.steps if step.on_failure is not None}
-    found: dict[str, Stride] = {}
+    found: dict[str, FixedSuccessor] = {}
     for name, step in steps.items():
         if not _is_undemanding(step) or name in stand_ins:
             continue
         behind = dependents[name]
         if not behind and goals == {name} and workflow.outputs is None:
-            found[name] = Stride(None)
+            found[name] = FixedSuccessor(None)
         elif len(behind) == 1 and behind[0] not in stand_ins and _starts_at_once(steps[behind[0]]):
-            found[name] = Stride(behind[0])
+            found[name] = FixedSuccessor(behind[0])
     return found
 
 

@@ -23,7 +23,7 @@ from tenax.policy.expressions.templates import (
     compile_expressions,
     compile_template,
 )
-from tenax.policy.fixed_successor import Stride, strides_of
+from tenax.policy.fixed_successor import FixedSuccessor, find_fixed_successors
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.queued_action import QueuedAction, queued_action
 from tenax.policy.retry.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
@@ -110,12 +110,12 @@ class Plan:
     """The steps that have a compensation."""
     single: bool
     """One plain step: its end is the execution's end, and no rows about the graph are kept."""
-    strides: Mapping[str, Stride] = field(default_factory=dict)
+    fixed_successors: Mapping[str, FixedSuccessor] = field(default_factory=dict)
     """What a first success of a step leads to, where that is the same every time."""
     begins_plainly: bool = False
     """Its first steps are queued as they are: no condition, no list and no key must be found for them first."""
     has_server_steps: bool = False
-    has_fans: bool = False
+    has_fan_outs: bool = False
     soonest: float | None = None
     """Seconds until something of a new execution may run out by itself: its deadline, time in the queue."""
     children: Mapping[str, Child] = field(default_factory=dict)
@@ -224,7 +224,7 @@ def planning(
         else None
     )
     yield
-    strides = strides_of(workflow, dependents, goals)
+    fixed_successors = find_fixed_successors(workflow, dependents, goals)
     yield
     return Plan(
         workflow=workflow,
@@ -238,10 +238,10 @@ def planning(
         outputs_read=_steps_read(outputs.reads) if outputs is not None else (),
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
-        strides=strides,
+        fixed_successors=fixed_successors,
         begins_plainly=all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
-        has_fans=any(step.for_each is not None for step in workflow.steps),
+        has_fan_outs=any(step.for_each is not None for step in workflow.steps),
         soonest=min(
             (t for t in (workflow.deadline, *(s.queue_ttl for s in workflow.steps)) if t is not None),
             default=None,

@@ -17,8 +17,8 @@ from tenax.settings import Settings
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate, require_current
 from tenax.store.outages import GONE, using
-from tenax.store.patience import COMMAND_SECONDS, Patience
-from tenax.store.planned_pool import STRAIGHT, StraightSessions
+from tenax.store.patience import COMMAND_SECONDS, DatabaseWait
+from tenax.store.planned_pool import PLANNED_SESSION, PlannedPool
 
 Connection: TypeAlias = asyncpg.Connection
 Pool: TypeAlias = asyncpg.Pool
@@ -123,9 +123,9 @@ class Database:
         settings: Settings,
         url: str,
         pool: Pool,
-        straight: StraightSessions,
+        straight: PlannedPool,
         embedded: EmbeddedPostgres | None,
-        patience: Patience,
+        patience: DatabaseWait,
     ) -> None:
         self.settings = settings
         self.url = url
@@ -154,11 +154,11 @@ class Database:
         max_size: int = 8,
         application_name: str = "tenax",
         check_schema: bool = True,
-        patience: Patience | None = None,
+        patience: DatabaseWait | None = None,
     ) -> Database:
         """As `open`, for callers that close it themselves. The embedded database migrates itself; any other has an owner
         who does that (`check_schema=False` is for the very command). Without `patience` it waits as a command does."""
-        patience = patience or Patience(_first(settings.database_wait, COMMAND_SECONDS))
+        patience = patience or DatabaseWait(_first(settings.database_wait, COMMAND_SECONDS))
         embedded = None if settings.database_url else EmbeddedPostgres(settings.home)
         url = settings.database_url or await _acquired(embedded)
         try:
@@ -167,8 +167,8 @@ class Database:
             pool = await patience(
                 lambda: open_pool(url, **sizes, application_name=application_name, revive=revive)
             )
-            straight = _connecting(url, revive, application_name=application_name, session=STRAIGHT)
-            database = cls(settings, url, pool, StraightSessions(straight), embedded, patience)
+            straight = _connecting(url, revive, application_name=application_name, session=PLANNED_SESSION)
+            database = cls(settings, url, pool, PlannedPool(straight), embedded, patience)
         except BaseException:
             if embedded:
                 embedded.release()

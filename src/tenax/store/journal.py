@@ -24,8 +24,8 @@ from tenax.store.item_changes import Change, change_parameters, locked_change
 from tenax.store.rows import (
     Accepted,
     ExecutionRow,
-    Explosion,
-    FanRow,
+    FanOutRow,
+    NewFanOut,
     NewItem,
 )
 from tenax.store.statements import named, sql
@@ -74,10 +74,10 @@ class Journal:
     steps: dict[tuple[int, str], StepRow] = field(default_factory=dict)
     executions: dict[int, tuple[ExecutionRow, Any, Any]] = field(default_factory=dict)
     # What most transactions have nothing of, each with a statement of its own.
-    explosions: list[Explosion] = field(default_factory=list)
+    new_fan_outs: list[NewFanOut] = field(default_factory=list)
     item_results: list[ItemResult] = field(default_factory=list)
-    fans: dict[tuple[int, str], FanRow] = field(default_factory=dict)
-    fans_over: list[int] = field(default_factory=list)
+    fans: dict[tuple[int, str], FanOutRow] = field(default_factory=dict)
+    ended_fan_outs: list[int] = field(default_factory=list)
     """Executions whose fan-outs are not to go on."""
     accepted: list[Accepted] = field(default_factory=list)
     cancels: list[int] = field(default_factory=list)
@@ -124,24 +124,24 @@ class Journal:
     @property
     def ready(self) -> bool:
         """Something can be leased now."""
-        return bool(self.new_items or self.explosions or self.placed) or any(c.next for c in self.guarded)
+        return bool(self.new_items or self.new_fan_outs or self.placed) or any(c.next for c in self.guarded)
 
     @property
-    def out_of_the_common(self) -> bool:
+    def has_restricted_items(self) -> bool:
         """Some of what can be leased now is not to be had the short way."""
-        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+        fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
         return self.special or bool(self.freed_limits) or any(not item.common for item in fresh)
 
     @property
     def server_ready(self) -> bool:
         """Something may be there for the server itself to start."""
-        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+        fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
         return bool(self.placed) or any(item.queue == SERVER_QUEUE for item in fresh)
 
     @property
     def queue_times(self) -> list[float]:
         """Seconds that new items may wait in the queue, where there is a limit."""
-        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+        fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
         followers = (change.next for change in self.guarded if change.next is not None)
         waits = (*(item.queue_ttl for item in fresh), *(action.queue_ttl for action in followers))
         return [seconds for seconds in waits if seconds is not None]
@@ -252,8 +252,8 @@ class Journal:
             await tx.execute(sql("insert_item_results"), *written, steps, states)
 
     async def write_the_rest(self, tx: Connection, children: Sequence[int]) -> None:
-        for explosion in self.explosions:
-            await _explode(tx, explosion, self.now)
+        for new_fan_out in self.new_fan_outs:
+            await _insert_fan_out(tx, new_fan_out, self.now)
         if self.accepted:
             await tx.execute(
                 sql("accept_items"),
@@ -269,8 +269,8 @@ class Journal:
             await _gather(tx, execution_id, steps)
         if self.fans:
             self.placed += await _place(tx, list(self.fans.values()))
-        if self.fans_over:
-            await tx.execute(sql("retire_fans"), self.fans_over)
+        if self.ended_fan_outs:
+            await tx.execute(sql("retire_fans"), self.ended_fan_outs)
         if children:
             await tx.execute(sql("announce_endings"), children, self.now)
         if self.suspects:
@@ -311,12 +311,12 @@ def encoded(value: Any) -> str | None:
     return None if value is None else encode(value)
 
 
-async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
-    values = new_item_values(explosion.item) | {
-        "elements": explosion.elements,
-        "parallelism": explosion.parallelism,
-        "tolerated": explosion.tolerated,
-        "keys": explosion.keys,
+async def _insert_fan_out(tx: Connection, new_fan_out: NewFanOut, now: datetime) -> None:
+    values = new_item_values(new_fan_out.item) | {
+        "elements": new_fan_out.elements,
+        "parallelism": new_fan_out.parallelism,
+        "tolerated": new_fan_out.tolerated,
+        "keys": new_fan_out.keys,
         "now": now,
     }
     text, arguments = named("explode_items").fill(values)
@@ -338,7 +338,7 @@ async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> No
         await tx.execute(sql("leave_out_result"), execution_id, encode({LEFT_OUT: TOO_LARGE_TO_GATHER}))
 
 
-async def _place(tx: Connection, fans: Sequence[FanRow]) -> int:
+async def _place(tx: Connection, fans: Sequence[FanOutRow]) -> int:
     placed: int = await tx.fetchval(
         sql("place_items"),
         [fan.execution_id for fan in fans],

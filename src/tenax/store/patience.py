@@ -15,7 +15,7 @@ FIRST_PAUSE = 0.1  # seconds between the first two tries; each further pause is 
 LONGEST_PAUSE = 2.0
 
 
-class Patience:
+class DatabaseWait:
     """Does something again for as long as PostgreSQL is away, up to a time. It says so once, and once more when that is over."""
 
     def __init__(self, seconds: float | None, tell: Callable[[str], None] | None = None) -> None:

@@ -16,7 +16,7 @@ import asyncpg
 
 Connection: TypeAlias = asyncpg.Connection
 
-STRAIGHT = {
+PLANNED_SESSION = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
@@ -33,7 +33,7 @@ _KEPT_SECONDS = 300.0
 _CLOSE_SECONDS = 5.0
 
 
-class StraightSessions:
+class PlannedPool:
     """Opened ahead, or as they are needed. The one that was used last is used next: what it needs is still at hand."""
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], most: int = MOST) -> None:
@@ -186,7 +186,7 @@ def _closed() -> asyncpg.InterfaceError:
 class _Use:
     __slots__ = ("_connection", "_sessions")
 
-    def __init__(self, sessions: StraightSessions) -> None:
+    def __init__(self, sessions: PlannedPool) -> None:
         self._sessions = sessions
 
     async def __aenter__(self) -> Connection:

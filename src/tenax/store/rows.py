@@ -238,7 +238,7 @@ class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 @dataclass(slots=True)
-class Explosion:
+class NewFanOut:
     """A fan-out that begins: one item like `item` for each element, `parallelism` of them at once (None: all)."""
 
     item: NewItem
@@ -250,7 +250,7 @@ class Explosion:
 
 
 @dataclass(slots=True)
-class FanRow:
+class FanOutRow:
     """A fan-out, read under the lock of its execution. The engine counts on it, and the journal writes it back."""
 
     execution_id: int

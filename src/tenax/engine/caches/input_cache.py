@@ -14,7 +14,7 @@ from tenax.store.turns import Turns
 MOST_REMEMBERED = 10_000
 
 
-class Inputs:
+class InputCache:
     """The small inputs of the youngest executions, as the database has them: who leases their steps need not read them. They are
     never changed."""
 

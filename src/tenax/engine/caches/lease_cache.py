@@ -10,7 +10,7 @@ from tenax.store.rows import LeasedItem
 MOST_REMEMBERED = 20_000
 
 
-class Leased:
+class LeaseCache:
     """What was leased through this server and is not reported yet, by token: a report on it need not be looked up. What is not
     here was leased by another server, or is late, or both: then the database is asked."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tenax.engine.caches.weighted_cache import Weighted, weight_of_plan
+from tenax.engine.caches.weighted_cache import WeightedCache, weight_of_plan
 from tenax.engine.group_commit import GroupCommit
 from tenax.policy.plan import Plan
 from tenax.store.tables.plans import WorkflowStamp
@@ -32,7 +32,9 @@ class NamedPlans:
 
     def __init__(self, look_up: LookUp, most: int) -> None:
         self._current = GroupCommit[str, WorkflowStamp | None](look_up)
-        self._kept: Weighted[str, NamedPlan] = Weighted(most, lambda entry: weight_of_plan(entry.plan))
+        self._kept: WeightedCache[str, NamedPlan] = WeightedCache(
+            most, lambda entry: weight_of_plan(entry.plan)
+        )
 
     async def find(self, names: Iterable[str]) -> dict[str, NamedPlan]:
         """Returns the plans of those names that are in memory and still current."""

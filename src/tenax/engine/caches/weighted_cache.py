@@ -20,7 +20,7 @@ BYTES_OF_VALUE = 4
 """What a value takes in memory for each character of its JSON."""
 
 
-class Weighted(Generic[K, V]):
+class WeightedCache(Generic[K, V]):
     """Keeps values up to a total weight, in bytes by an estimate. The one that was not used for longest goes first.
 
     The value that was kept last stays, whatever it weighs: else work on a large one would read it again each time.

@@ -32,30 +32,30 @@ _COUNT = struct.Struct("!Q")
 _log = structlog.get_logger("tenax.aside")
 
 
-class AsideFailed(Exception):
+class ReaderProcessFailed(Exception):
     """The work broke for a reason of its own: a bug, or data that this version cannot read."""
 
 
-class NotDone(Exception):
+class TaskNotDone(Exception):
     """The work was not done within its bounds. It says which of them it was."""
 
 
-class TookTooLong(NotDone):
+class TookTooLong(TaskNotDone):
     """The time was over, or the server ends."""
 
 
-class OutOfMemory(NotDone):
+class OutOfMemory(TaskNotDone):
     """It wanted more memory than a process aside has. Some of what gets no memory ends its process."""
 
 
-class TooDeep(NotDone):
+class TooDeep(TaskNotDone):
     """What was sent is nested more deeply than it can be read."""
 
 
 _BOUNDS = {b"too large": OutOfMemory, b"too deep": TooDeep}
 
 
-class Aside:
+class ReaderProcesses:
     """A few processes. Work that finds all of them busy waits for one."""
 
     def __init__(self, processes: int, memory: int) -> None:
@@ -131,7 +131,7 @@ def _error(how: bytes, told: Any) -> Exception:
         kind, message, remedy = told
         error: TenaxError = kind(message, remedy=remedy)
         return error
-    return AsideFailed(told)
+    return ReaderProcessFailed(told)
 
 
 class _Process:

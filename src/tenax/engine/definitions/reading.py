@@ -10,8 +10,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, Weighted, weight_of_plan
-from tenax.engine.definitions.aside import Aside, NotDone, OutOfMemory, TooDeep
+from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, WeightedCache, weight_of_plan
+from tenax.engine.definitions.aside import OutOfMemory, ReaderProcesses, TaskNotDone, TooDeep
 from tenax.engine.slices import give_way_after, in_slices
 from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
 from tenax.model.definition.children import child_references
@@ -54,10 +54,10 @@ class Reading:
 
     def __init__(self, settings: Settings, server_retry: Patch | None, most: int) -> None:
         """`most`: bytes that the definitions in memory may take, by an estimate."""
-        self.aside = Aside(settings.aside_processes, settings.aside_memory)
+        self.aside = ReaderProcesses(settings.aside_processes, settings.aside_memory)
         self._settings = settings
         self._server_retry = server_retry
-        self._kept: Weighted[_Key, tuple[Definition, int]] = Weighted(most, _weight)
+        self._kept: WeightedCache[_Key, tuple[Definition, int]] = WeightedCache(most, _weight)
         self._under_way: dict[_Key, asyncio.Future[Definition]] = {}
         self._one_at_a_time = asyncio.Lock()
 
@@ -75,7 +75,7 @@ class Reading:
             except NotAtOnce:
                 pass
         if key not in self._under_way:
-            reading = self._under_way[key] = asyncio.ensure_future(self._read_aside(key))
+            reading = self._under_way[key] = asyncio.ensure_future(self._read_in_process(key))
             reading.add_done_callback(
                 lambda done: done.cancelled() or done.exception()
             )  # it may have no reader left
@@ -114,7 +114,7 @@ class Reading:
         plan = make_plan(workflow, self._server_retry)
         return Definition(workflow, plan.workflow_hash, plan)
 
-    async def _read_aside(self, key: _Key) -> Definition:
+    async def _read_in_process(self, key: _Key) -> Definition:
         source, filename = key
         try:
             self._refuse_large(source, filename)
@@ -122,7 +122,7 @@ class Reading:
             if not child_references(definition.workflow):
                 definition = replace(definition, plan=await self.plan(definition, {}))
             return self._keep(key, definition)
-        except NotDone as bound:
+        except TaskNotDone as bound:
             raise self._unread(filename, bound) from None
         finally:
             del self._under_way[key]
@@ -139,12 +139,12 @@ class Reading:
             message = f"larger than {most:,} bytes (`max_definition`): a definition holds steps, not data; pass data as input"
             raise InvalidDefinition([Finding(message, file=filename)])
 
-    def _unread(self, filename: str | None, bound: NotDone) -> InvalidDefinition:
+    def _unread(self, filename: str | None, bound: TaskNotDone) -> InvalidDefinition:
         seconds = f"it could not be read within {self._settings.definition_time:g} s of processor time (`definition_time`)"
         why = self._bound_words(bound) or seconds
         return InvalidDefinition([Finding(f"{why}: split it up, or simplify its schemas", file=filename)])
 
-    def _bound_words(self, bound: NotDone) -> str | None:
+    def _bound_words(self, bound: TaskNotDone) -> str | None:
         """Says which bound was exceeded. None: the time was over."""
         match bound:
             case OutOfMemory():
@@ -178,7 +178,7 @@ class Reading:
         if most_values(text) <= most:
             await give_way_after(len(text))
             return
-        with contextlib.suppress(NotDone):
+        with contextlib.suppress(TaskNotDone):
             [found] = await self.aside.run("count_values", text, seconds=self._settings.input_time)
             if pickle.loads(found) <= most:  # noqa: S301 -- our own process wrote it
                 return
@@ -207,7 +207,7 @@ class Reading:
         inputs: dict[str, Input] = dict(workflow.inputs)
         try:
             await self.aside.run("check_input", workflow.name, inputs, text, seconds=seconds)
-        except NotDone as bound:
+        except TaskNotDone as bound:
             slow = f"its check was ended after {seconds:g} s of processor time (`input_time`): a pattern or a `$ref` in the schemas takes too long on it"
             raise InvalidInput(
                 f"the input does not fit workflow `{workflow.name}`:\n  {self._bound_words(bound) or slow}",

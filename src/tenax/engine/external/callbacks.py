@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import MAX_LATE_RESULTS, is_same, said_by
 from tenax.engine.lease.render_inputs import receipt
@@ -35,7 +35,7 @@ LATE = NAMES[LateResult]
 
 
 async def callback(
-    core: Core,
+    context: EngineContext,
     execution_id: int,
     item_id: int,
     attempt: int,
@@ -49,36 +49,36 @@ async def callback(
 
     An attempt that never was cannot be called back.
     """
-    check_receipt(core, execution_id, item_id, given)
-    outcome = bounded_outcome(outcome, core.report_limits)
-    async with core.transaction() as tx:
+    check_receipt(context, execution_id, item_id, given)
+    outcome = bounded_outcome(outcome, context.report_limits)
+    async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None:
             raise NotFound("there is nothing to call back under this address: its execution is gone")
         row, journal = executions[execution_id], Journal(now)
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         found = await queue.lock_items(tx, [item_id])
         if not _is_async(plan, found[0] if found else None, step):
             raise _nothing_here()
         if found and _counts(journal, plan, found[0], attempt, outcome):
             ended = EndedAttempt(found[0], outcome, "callback", attempt)
-            [decision] = await settle(tx, core, journal, executions, [ended])
+            [decision] = await settle(tx, context, journal, executions, [ended])
             delays = [decision.delay.delay] if decision.delay is not None else []
             answer = ReportAnswer(item_id, "applied", decision.verdict)
         else:
             at = _Place.of(execution_id, found[0] if found else None, step, item, attempt)
-            late = await _late_result(tx, core, plan, found[0] if found else None, at, outcome)
+            late = await _late_result(tx, context, plan, found[0] if found else None, at, outcome)
             if late is not None:
                 journal.log(row.id, late)
                 await journal.write(tx)
             delays, answer = [], ReportAnswer(item_id, "late")
-    announce(core.hub, journal, delays)
+    announce(context.notifier, journal, delays)
     return answer
 
 
-def check_receipt(core: Core, execution_id: int, item_id: int, given: str) -> None:
+def check_receipt(context: EngineContext, execution_id: int, item_id: int, given: str) -> None:
     """Anyone may call; only the receipt lets in."""
-    expected = receipt(core.secret, execution_id, item_id)
+    expected = receipt(context.secret, execution_id, item_id)
     if not hmac.compare_digest(expected.encode(), given.encode()):
         raise _nothing_here()
 
@@ -132,7 +132,7 @@ class _Place:
 
 
 async def _late_result(
-    tx: Connection, core: Core, plan: Plan, item: ItemRow | None, at: _Place, outcome: Outcome
+    tx: Connection, context: EngineContext, plan: Plan, item: ItemRow | None, at: _Place, outcome: Outcome
 ) -> dict[str, Any] | None:
     """Returns the event of a late callback. Returns None if the same one was applied or recorded before, or enough others were.
 
@@ -147,7 +147,7 @@ async def _late_result(
         return None
     if sum(e["type"] == LATE and "token" not in e for e in told) >= MAX_LATE_RESULTS:
         return None
-    kept = late_data(said, core.settings.max_late_result)
+    kept = late_data(said, context.settings.max_late_result)
     return event(LateResult, at.step, item=at.item, attempt=at.attempt, data={"via": "callback", **kept})
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import SetAside
+from tenax.engine.isolate_failures import IsolatedItems
 from tenax.engine.notifier import announce, whenever
 from tenax.engine.operate import family
 from tenax.errors import Unreachable
@@ -27,12 +27,12 @@ BATCH = 200
 _log = structlog.get_logger("tenax.inbox")
 
 
-class Postman:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+class InboxDelivery:
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._wake = asyncio.Event()
-        self._broken = SetAside()
-        core.hub.when_messages(self._wake.set)
+        self._broken = IsolatedItems()
+        context.notifier.when_messages(self._wake.set)
 
     async def run(self) -> None:
         await whenever(self._wake, self.deliver)
@@ -53,16 +53,16 @@ class Postman:
             return sum([await self.deliver(1) for _ in range(max(len(seen), 1))])
 
     async def _deliver(self, most: int, seen: list[Message]) -> int:
-        async with self._core.transaction() as tx:
+        async with self._context.transaction() as tx:
             seen += await inbox.take(tx, most, self._broken.ids)
             if not seen:
                 return 0
             journal, delays = await _apply_endings(
-                tx, self._core, [m for m in seen if m.kind == "child_ended"]
+                tx, self._context, [m for m in seen if m.kind == "child_ended"]
             )
             await inbox.drop(tx, [message.id for message in seen if message.kind == "child_ended"])
         if journal is not None:
-            announce(self._core.hub, journal, delays)
+            announce(self._context.notifier, journal, delays)
         for message in seen:
             if message.kind == "cancel":
                 await self._cancel(message)
@@ -70,20 +70,20 @@ class Postman:
 
     async def _cancel(self, message: Message) -> None:
         await family.cancel_if_open(
-            self._core, message.execution_id, actor="tenax", reason=message.body["reason"]
+            self._context, message.execution_id, actor="tenax", reason=message.body["reason"]
         )
-        async with self._core.transaction() as tx:
+        async with self._context.transaction() as tx:
             await inbox.drop(tx, [message.id])
 
 
 async def _apply_endings(
-    tx: Connection, core: Core, messages: Sequence[Message]
+    tx: Connection, context: EngineContext, messages: Sequence[Message]
 ) -> tuple[Journal | None, Sequence[float]]:
     executions, now = await queue.lock_executions(tx, [message.execution_id for message in messages])
     if now is None:
         return None, ()
     ids = [message.body["child"] for message in messages]
-    children = await inbox.ended_children(tx, ids, core.settings.max_rendered)
+    children = await inbox.ended_children(tx, ids, context.settings.max_rendered)
     items = {item.id: item for item in await queue.lock_items(tx, [m.body["item"] for m in messages])}
     ended: list[EndedAttempt] = []
     for message in messages:
@@ -93,7 +93,7 @@ async def _apply_endings(
         if item is not None and item.child == child.id:
             ended.append(EndedAttempt(item, _outcome(child), "ended"))
     journal = Journal(now)
-    decisions = await settle(tx, core, journal, executions, ended)
+    decisions = await settle(tx, context, journal, executions, ended)
     return journal, [d.delay.delay for d in decisions if d.delay is not None]
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tenax.engine.context import Core
-from tenax.engine.fleet.worker_rests import Rests
+from tenax.engine.context import EngineContext
+from tenax.engine.fleet.worker_rests import WorkerRests
 from tenax.engine.fleet.workers import is_outdated
 from tenax.engine.notifier import Settled
 from tenax.model.changes import Loss, Run
@@ -27,11 +27,11 @@ _PROBE_SLOTS = 1
 
 
 class Fleet:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._known: dict[str, Standing] = {}
         self._seen = _Observed()
-        self._rests = Rests(lambda: core.hub.wake(server_steps=False, messages=False))
+        self._rests = WorkerRests(lambda: context.notifier.wake(server_steps=False, messages=False))
         self._rows: dict[str, int] = {}
         """Failures in a row, as far as this server saw them."""
         self.limited: frozenset[str] = frozenset()
@@ -96,15 +96,15 @@ class Fleet:
             self._rows.pop(run.worker, None)
         elif run.outcome == "failed":
             row = self._rows[run.worker] = self._rows.get(run.worker, 0) + 1
-            if row in (self._core.settings.degraded_failures, self._core.settings.unhealthy_failures):
-                self._core.hub.on_fleet()
+            if row in (self._context.settings.degraded_failures, self._context.settings.unhealthy_failures):
+                self._context.notifier.on_fleet()
 
     async def catch_up(self) -> bool:
         """Tells the database what was seen here, and learns how everyone stands. True: that has changed who gets work."""
         seen, self._seen = self._seen, _Observed()
         try:
-            async with self._core.transaction() as tx:
-                await seen.write(tx, self._core.settings.health_window)
+            async with self._context.transaction() as tx:
+                await seen.write(tx, self._context.settings.health_window)
                 known = await workers.load_standings(tx)
                 limited = await workers.find_limited_queues(tx)
         except BaseException:  # it is raised again; what was not told is told the next time

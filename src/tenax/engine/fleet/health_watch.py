@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from msgspec import UNSET
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.model.durations import format_duration
 from tenax.model.events import event
 from tenax.model.events.data import HealthChangedData, OperatorData, WorkerDrainedData
@@ -98,8 +98,8 @@ class _Look:
 
 
 class Watch:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._asked: frozenset[tuple[str, str]] = frozenset()
         self._looks = 0
         self._depths: Mapping[str, int] | None = None
@@ -107,9 +107,9 @@ class Watch:
 
     async def look(self) -> int:
         """Judges every worker that is here. Returns how many stand otherwise now."""
-        terms = terms_of(self._core.settings)
-        async with self._core.transaction() as tx:
-            lease = self._core.settings.lease
+        terms = terms_of(self._context.settings)
+        async with self._context.transaction() as tx:
+            lease = self._context.settings.lease
             if await workers.is_fleet_sound(tx, terms.unhealthy_silence, lease, terms.window):
                 self._looks = 0
                 self._depths = {}
@@ -145,14 +145,14 @@ class Watch:
 
     async def _end_streaks(self, tx: Connection, rows: Sequence[WorkerRow]) -> list[WorkerRow]:
         """Clears the streaks that are over, so that the counts end together with their verdicts. Returns the rows as they are then."""
-        terms = terms_of(self._core.settings)
+        terms = terms_of(self._context.settings)
         over = [row.name for row in rows if streak_is_over(seen_of(row, terms), terms)]
         if over:
             await workers.end_streaks(tx, over)
         return [replace(row, streak=0) if row.name in over else row for row in rows]
 
     async def _write(self, tx: Connection, seen: _Look) -> int:
-        terms = terms_of(self._core.settings)
+        terms = terms_of(self._context.settings)
         changes: list[NewHealth] = []
         events: list[dict[str, Any]] = []
         for row in seen.rows:
@@ -192,13 +192,13 @@ class Watch:
 
     async def _drain(self, tx: Connection, seen: _Look) -> int:
         """One at a time: the others are judged by what is left, at the next look."""
-        limit = self._core.settings.drain_after
+        limit = self._context.settings.drain_after
         for row in seen.rows:
             if not limit or row.losses < limit or row.state != "active":
                 continue
             if not seen.is_spared(row):
                 continue
-            within = format_duration(self._core.settings.health_window)
+            within = format_duration(self._context.settings.health_window)
             reason = f"it was lost {row.losses} times with work in its hands within {within}"
             await workers.set_worker_state(tx, row.name, "draining", reason=reason, actor=SERVER_ACTOR)
             data = WorkerDrainedData(worker=row.name, reason=reason, losses=row.losses)

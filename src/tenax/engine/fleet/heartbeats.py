@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.workers import heartbeat, heartbeats
 from tenax.engine.group_commit import GroupCommit
 from tenax.model.wire import Heartbeat, HeartbeatAnswer
@@ -19,17 +19,19 @@ LONGEST = 0.5
 class Heartbeats:
     """Where there are many, they wait for each other a moment."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._together = GroupCommit[Heartbeat, HeartbeatAnswer | None](lambda beats: heartbeats(core, beats))
-        self._crowd = Crowd(core.settings.heartbeat)
-        self._seconds = min(LONGEST, core.settings.heartbeat / TURNS)
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._together = GroupCommit[Heartbeat, HeartbeatAnswer | None](
+            lambda beats: heartbeats(context, beats)
+        )
+        self._crowd = Crowd(context.settings.heartbeat)
+        self._seconds = min(LONGEST, context.settings.heartbeat / TURNS)
         self._opening: asyncio.Event | None = None
 
     async def __call__(self, beat: Heartbeat) -> HeartbeatAnswer:
         await self._turn(beat)
         [answer] = await self._together([beat])
-        return answer or await heartbeat(self._core, beat)
+        return answer or await heartbeat(self._context, beat)
 
     async def _turn(self, beat: Heartbeat) -> None:
         """Those who wait go on in the order in which they came. One that leaves takes them along, and comes after them: it

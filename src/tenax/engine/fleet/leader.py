@@ -7,7 +7,7 @@ import uuid
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.store import service
 from tenax.store.tables import queue
 
@@ -17,16 +17,16 @@ _log = structlog.get_logger("tenax.leader")
 
 
 class Leadership:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._id = str(uuid.uuid4())
         self.leads = False
         self._asked = False
 
     async def renew(self) -> bool:
         """Whether this server leads, for the next seconds. The one that does says with it that a server is alive."""
-        settings = self._core.settings
-        async with self._core.transaction() as tx:
+        settings = self._context.settings
+        async with self._context.transaction() as tx:
             leads = await service.lead(tx, self._id, LEASE)
             if leads:
                 await queue.beat_service(tx, settings.lease, settings.probe_after)
@@ -39,5 +39,5 @@ class Leadership:
         """In good order: another one need not wait."""
         if self.leads:
             self.leads = False
-            async with self._core.transaction() as tx:
+            async with self._context.transaction() as tx:
                 await service.stop_leading(tx, self._id)

@@ -28,7 +28,7 @@ class _Returned:
     rest_until: float = 0.0
 
 
-class Rests:
+class WorkerRests:
     """Kept in memory: after a restart of the server a worker begins anew."""
 
     def __init__(self, wake: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from msgspec import structs
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.health_watch import seen_of, terms_of
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event, timestamp
@@ -36,10 +36,12 @@ EVENTS_SHOWN = 20
 _ACTIONS: Final = {"paused": "worker_pause", "draining": "worker_drain", "active": "worker_resume"}
 
 
-async def register(core: Core, who: Registration, token_id: int | None = None) -> RegistrationAnswer:
+async def register(
+    context: EngineContext, who: Registration, token_id: int | None = None
+) -> RegistrationAnswer:
     """`token_id` is that of the token that the worker has shown: from now on the name belongs to it."""
     _check_registration(who)
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         if not await workers.register_worker(tx, who, token_id):
             raise Conflict(
                 f"the name {who.worker} belongs to the token {await workers.owner_of_worker(tx, who.worker)!r}, "
@@ -47,7 +49,7 @@ async def register(core: Core, who: Registration, token_id: int | None = None) -
                 remedy="give this worker a name of its own (--name or TENAX_WORKER_NAME), or the same token; "
                 f"an operator gives the name to the next who asks: tenax workers release {shlex.quote(who.worker)}",
             )
-    settings = core.settings
+    settings = context.settings
     return RegistrationAnswer(settings.lease, settings.heartbeat, terms_of(settings), PROTOCOL)
 
 
@@ -69,20 +71,20 @@ def is_outdated(protocol: int) -> bool:
     return protocol < OLDEST_WORKER
 
 
-async def heartbeat(core: Core, beat: Heartbeat) -> HeartbeatAnswer:
+async def heartbeat(context: EngineContext, beat: Heartbeat) -> HeartbeatAnswer:
     """The leases it names live on, whichever life of the worker holds them."""
     items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]
-    async with core.transaction() as tx:
-        extended = await queue.extend_leases(tx, items, tokens, core.terms) if items else set()
+    async with context.transaction() as tx:
+        extended = await queue.extend_leases(tx, items, tokens, context.terms) if items else set()
         heard = await workers.beat_worker(tx, beat)
         if beat.leaving:
             await workers.end_worker(tx, beat.worker, beat.life)
     return _answer(beat, extended, heard)
 
 
-async def heartbeats(core: Core, beats: Sequence[Heartbeat]) -> list[HeartbeatAnswer | None]:
+async def heartbeats(context: EngineContext, beats: Sequence[Heartbeat]) -> list[HeartbeatAnswer | None]:
     """Those of many workers in one transaction. None: it must go alone, and may have to wait for someone."""
-    answers = await _beat_together(core, _apart(beats)) if len(beats) > 1 else {}
+    answers = await _beat_together(context, _apart(beats)) if len(beats) > 1 else {}
     return [answers.get(n) for n in range(len(beats))]
 
 
@@ -100,11 +102,13 @@ def _apart(beats: Sequence[Heartbeat]) -> dict[int, Heartbeat]:
     return apart
 
 
-async def _beat_together(core: Core, beats: Mapping[int, Heartbeat]) -> dict[int, HeartbeatAnswer]:
+async def _beat_together(
+    context: EngineContext, beats: Mapping[int, Heartbeat]
+) -> dict[int, HeartbeatAnswer]:
     held = [held for beat in beats.values() for held in beat.holding]
     items, tokens = [one.item_id for one in held], [one.token for one in held]
-    async with core.transaction() as tx:
-        extended = await queue.extend_leases(tx, items, tokens, core.terms) if items else set()
+    async with context.transaction() as tx:
+        extended = await queue.extend_leases(tx, items, tokens, context.terms) if items else set()
         heard = await workers.beat_workers(tx, list(beats.values()))
     return {
         n: _answer(beat, extended, heard[beat.worker]) for n, beat in beats.items() if beat.worker in heard
@@ -122,25 +126,27 @@ def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: Heard | None
     )
 
 
-async def list_workers(core: Core, *, gone: bool) -> list[Worker]:
-    async with core.transaction() as tx:
-        rows = await workers.load_workers(tx, core.settings.health_window, core.settings.lease, gone=gone)
-    return [_shown(core, row) for row in rows]
-
-
-async def get_worker(core: Core, name: str) -> WorkerInFull:
-    async with core.transaction() as tx:
+async def list_workers(context: EngineContext, *, gone: bool) -> list[Worker]:
+    async with context.transaction() as tx:
         rows = await workers.load_workers(
-            tx, core.settings.health_window, core.settings.lease, name=name, gone=True
+            tx, context.settings.health_window, context.settings.lease, gone=gone
+        )
+    return [_shown(context, row) for row in rows]
+
+
+async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
+    async with context.transaction() as tx:
+        rows = await workers.load_workers(
+            tx, context.settings.health_window, context.settings.lease, name=name, gone=True
         )
         if not rows:
             raise _no_worker(name, await workers.list_worker_names(tx))
         leases, leases_total = await workers.list_leases(tx, name, LEASES_SHOWN)
         events = await workers.list_worker_events(tx, name, EVENTS_SHOWN)
-    terms = terms_of(core.settings)
+    terms = terms_of(context.settings)
     table = columns(seen_of(rows[0], terms), terms)
     return WorkerInFull(
-        **structs.asdict(_shown(core, rows[0])),
+        **structs.asdict(_shown(context, rows[0])),
         columns=[
             Column(
                 column=cast("HealthColumn", column.name),
@@ -157,8 +163,8 @@ async def get_worker(core: Core, name: str) -> WorkerInFull:
     )
 
 
-def _shown(core: Core, row: WorkerRow) -> Worker:
-    terms = terms_of(core.settings)
+def _shown(context: EngineContext, row: WorkerRow) -> Worker:
+    terms = terms_of(context.settings)
     seen = seen_of(row, terms)
     values: dict[str, Any] = {column.name: column.value for column in columns(seen, terms)}
     gone = row.state == "gone"
@@ -191,9 +197,11 @@ def _shown(core: Core, row: WorkerRow) -> Worker:
     )
 
 
-async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason: str | None) -> bool:
+async def steer(
+    context: EngineContext, name: str, state: WorkerState, *, actor: str, reason: str | None
+) -> bool:
     """Pauses, drains or resumes a worker. False: it was so already."""
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         known = await workers.lock_worker(tx, name)
         if known is None:
             raise _no_worker(name, await workers.list_worker_names(tx))
@@ -216,13 +224,13 @@ async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason
             await workers.clear_workers(tx, [name])
         data = OperatorData(action=_ACTIONS[state], worker=name, actor=actor, reason=reason)
         await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
-    core.hub.announce(ready=True, fleet=True)
+    context.notifier.announce(ready=True, fleet=True)
     return True
 
 
-async def release_name(core: Core, name: str, *, actor: str, reason: str | None) -> bool:
+async def release_name(context: EngineContext, name: str, *, actor: str, reason: str | None) -> bool:
     """Lets the next worker that registers under the name have it, whatever token it shows. False: it was so already."""
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         if await workers.lock_worker(tx, name) is None:
             raise _no_worker(name, await workers.list_worker_names(tx))
         if not await workers.release_worker_name(tx, name):

@@ -40,8 +40,8 @@ FEW = 8
 
 def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failure: Failure) -> None:
     """Fails at once; with compensations, it stays open until they are over. (Without a plan: it cannot be read.)"""
-    if plan is None or plan.has_fans:
-        journal.fans_over.append(row.id)
+    if plan is None or plan.has_fan_outs:
+        journal.ended_fan_outs.append(row.id)
     if plan is not None and plan.compensated and row.compensation is None:
         row.compensation, row.failure = "waiting", encode(failure)
         journal.execution(row, failure=failure)
@@ -68,10 +68,10 @@ async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[
         else:
             kept.append(new)
     journal.new_items = kept
-    for explosion in journal.explosions:
-        if explosion.item.execution_id in failed:
-            journal.log(explosion.item.execution_id, event(ItemCancelled, explosion.item.step))
-    journal.explosions = [e for e in journal.explosions if e.item.execution_id not in failed]
+    for new_fan_out in journal.new_fan_outs:
+        if new_fan_out.item.execution_id in failed:
+            journal.log(new_fan_out.item.execution_id, event(ItemCancelled, new_fan_out.item.step))
+    journal.new_fan_outs = [e for e in journal.new_fan_outs if e.item.execution_id not in failed]
 
 
 async def cancel_items(

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.end_execution import cancel_items
 from tenax.engine.graph.start_steps import Turn
 from tenax.engine.notifier import announce
@@ -21,26 +21,26 @@ from tenax.model.events.types import StepCompleted, StepFailedTerminal
 from tenax.policy.outcome_events import Item
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import FanRow
+from tenax.store.rows import FanOutRow
 from tenax.store.tables import queue
 from tenax.store.tables.fan_outs import (
-    close_fan,
-    close_fan_without_result,
-    find_placeable,
+    close_fan_out,
+    close_fan_out_without_result,
+    find_free_slots,
     load_last_failure,
-    load_open_fans,
+    load_open_fan_outs,
 )
 from tenax.store.tables.steps import StepKey
 
 FED_AT_ONCE = 200
 
 
-def fan_key(item: Item) -> StepKey:
+def fan_out_key(item: Item) -> StepKey:
     return (item.execution_id, item.step)
 
 
-async def close_fans(
-    tx: Connection, journal: Journal, turn_of: Callable[[int], Turn], fans: Iterable[FanRow]
+async def close_fan_outs(
+    tx: Connection, journal: Journal, turn_of: Callable[[int], Turn], fans: Iterable[FanOutRow]
 ) -> None:
     """Ends the steps of which every item has ended, or too many have failed. Nothing follows where the execution is over."""
     for fan in fans:
@@ -57,11 +57,13 @@ async def close_fans(
             turn.ended.append(step)
 
 
-async def _complete(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFailure | None) -> StepRow:
+async def _complete(
+    tx: Connection, journal: Journal, fan: FanOutRow, on_failure: OnFailure | None
+) -> StepRow:
     fan.closed = True
     await journal.write_item_results(tx)
     try:
-        await close_fan(tx, fan, "completed", None)
+        await close_fan_out(tx, fan, "completed", None)
     except TooLarge as error:
         failure = {
             "class": "invalid",
@@ -75,7 +77,7 @@ async def _complete(tx: Connection, journal: Journal, fan: FanRow, on_failure: O
     return StepRow(fan.execution_id, fan.step, "completed", attempts=fan.attempts, stored=True)
 
 
-async def _fail(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFailure | None) -> StepRow:
+async def _fail(tx: Connection, journal: Journal, fan: FanOutRow, on_failure: OnFailure | None) -> StepRow:
     """Beyond what is tolerated: what waits is cancelled, what runs may finish."""
     fan.closed = True
     await journal.write_item_results(tx)
@@ -90,7 +92,7 @@ async def _fail(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFai
 async def _end_failed(
     tx: Connection,
     journal: Journal,
-    fan: FanRow,
+    fan: FanOutRow,
     failure: dict[str, Any],
     reason: str,
     on_failure: OnFailure | None,
@@ -105,20 +107,20 @@ async def _end_failed(
     )
     journal.log(fan.execution_id, event(StepFailedTerminal, fan.step, data=data))
     try:
-        await close_fan(tx, fan, "failed", failure)
+        await close_fan_out(tx, fan, "failed", failure)
     except TooLarge:
-        await close_fan_without_result(tx, fan, failure)
+        await close_fan_out_without_result(tx, fan, failure)
     return StepRow(fan.execution_id, fan.step, "failed", attempts=fan.attempts, failure=failure, stored=True)
 
 
-def _counts(fan: FanRow) -> ItemCounts:
+def _counts(fan: FanOutRow) -> ItemCounts:
     return ItemCounts(total=fan.total, succeeded=fan.ended - fan.failed, failed=fan.failed)
 
 
-async def feed(core: Core) -> int:
+async def fill_slots(context: EngineContext) -> int:
     """Retries of fan-outs that are due get the places that are free. Returns how many did."""
-    async with core.transaction() as tx:
-        found = await find_placeable(tx, FED_AT_ONCE)
+    async with context.transaction() as tx:
+        found = await find_free_slots(tx, FED_AT_ONCE)
         if not found:
             return 0
         executions, now = await queue.lock_executions(tx, found)
@@ -126,8 +128,8 @@ async def feed(core: Core) -> int:
             return 0
         journal = Journal(now)
         is_open = [row.id for row in executions.values() if row.open and not row.failing]
-        for fan in await load_open_fans(tx, is_open):
+        for fan in await load_open_fan_outs(tx, is_open):
             journal.fans[fan.execution_id, fan.step] = fan
         await journal.write(tx)
-    announce(core.hub, journal)
+    announce(context.notifier, journal)
     return journal.placed

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
-from tenax.engine.graph.fan_out import close_fans, fan_key
+from tenax.engine.graph.fan_out import close_fan_outs, fan_out_key
 from tenax.engine.graph.start_steps import Turn
 from tenax.engine.slices import Turns
 from tenax.model.decision import Decision
@@ -22,8 +22,8 @@ from tenax.policy.plan import Plan
 from tenax.policy.transition import Transition, transition
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, FanRow
-from tenax.store.tables.fan_outs import load_fans
+from tenax.store.rows import ExecutionRow, FanOutRow
+from tenax.store.tables.fan_outs import load_fan_outs
 from tenax.store.tables.steps import StepKey
 
 _log = structlog.get_logger("tenax.settle")
@@ -31,17 +31,17 @@ _log = structlog.get_logger("tenax.settle")
 
 async def settle(
     tx: Connection,
-    core: Core,
+    context: EngineContext,
     journal: Journal,
     executions: dict[int, ExecutionRow],
     ended: Sequence[EndedAttempt],
 ) -> list[Decision]:
     """Decides on each ended attempt and writes all that follows. The executions are locked, and so are the items."""
-    journal.most_read = core.settings.max_rendered
-    plans = await core.plans.load(tx, {attempt.item.plan_id for attempt in ended})
-    keys = {fan_key(attempt.item) for attempt in ended if attempt.item.item_no is not None}
-    fans = await load_fans(tx, sorted(keys)) if keys else {}
-    settling = _Settling(core, journal, executions, plans, fans)
+    journal.most_read = context.settings.max_rendered
+    plans = await context.plans.load(tx, {attempt.item.plan_id for attempt in ended})
+    keys = {fan_out_key(attempt.item) for attempt in ended if attempt.item.item_no is not None}
+    fans = await load_fan_outs(tx, sorted(keys)) if keys else {}
+    settling = _Settling(context, journal, executions, plans, fans)
     decisions: list[Decision] = []
     turns = Turns()
     for attempt in ended:
@@ -49,9 +49,9 @@ async def settle(
             await turns.give_way()
         decisions.append(settling.settle(attempt))
     if fans:
-        await close_fans(tx, journal, settling.turn, fans.values())
+        await close_fan_outs(tx, journal, settling.turn, fans.values())
     await advance_executions(tx, journal, [turn for turn in settling.turns.values() if turn.ended])
-    await write(tx, core, journal)
+    await write(tx, context, journal)
     return decisions
 
 
@@ -59,29 +59,29 @@ async def settle(
 class _Settling:
     """A batch of ended attempts, one after the other."""
 
-    core: Core
+    context: EngineContext
     journal: Journal
     executions: Mapping[int, ExecutionRow]
     plans: Mapping[int, Plan]
-    fans: Mapping[StepKey, FanRow]
+    fans: Mapping[StepKey, FanOutRow]
     turns: dict[int, Turn] = field(default_factory=dict)
 
     def turn(self, execution_id: int) -> Turn:
         row = self.executions[execution_id]
-        return self.turns.setdefault(execution_id, Turn(row, self.plans[row.plan_id], self.core.rendering))
+        return self.turns.setdefault(execution_id, Turn(row, self.plans[row.plan_id], self.context.rendering))
 
     def settle(self, ended: EndedAttempt) -> Decision:
         item = ended.item
         row = self.executions[item.execution_id]
-        fan = None if item.compensates else self.fans.get(fan_key(item))
+        fan = None if item.compensates else self.fans.get(fan_out_key(item))
         made = transition(
             self.plans[item.plan_id],
             ended,
             execution_open=row.open and (item.compensates or not row.failing),
             fan_out=fan,
-            rules=self.core.rules,
+            rules=self.context.rules,
             now=self.journal.now,
-            roll=self.core.roll(),
+            roll=self.context.roll(),
         )
         if row.failing:
             self.journal.failing[row.id] = row
@@ -90,7 +90,7 @@ class _Settling:
         self._take(made, fan)
         return made.decision
 
-    def _take(self, made: Transition, fan: FanRow | None) -> None:
+    def _take(self, made: Transition, fan: FanOutRow | None) -> None:
         """Adds a transition to what the batch writes."""
         item, journal = made.item, self.journal
         journal.add(made)
@@ -104,4 +104,4 @@ class _Settling:
                 fan.count(made.item_result)
             if fan.parallelism is not None:
                 fan.placed -= item.placed
-            journal.fans[fan_key(item)] = fan
+            journal.fans[fan_out_key(item)] = fan

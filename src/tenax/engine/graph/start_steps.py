@@ -25,7 +25,7 @@ from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_limit_nam
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, Explosion, Limits, NewItem
+from tenax.store.rows import ExecutionRow, Limits, NewFanOut, NewItem
 
 MOST_ITEMS = 1_000_000
 """In one fan-out."""
@@ -94,7 +94,7 @@ async def _start(tx: Connection, journal: Journal, turn: Turn, planned: PlannedS
         if not wanted:
             return _skip(journal, row, name, SkippedData(when=planned.step.when or UNSET))
     if planned.for_each is not None:
-        return await _spread(tx, journal, turn, planned)
+        return await _start_fan_out(tx, journal, turn, planned)
     journal.new_items.append(await queued_item(tx, journal, turn, planned))
     journal.log(row.id, event(StepEnqueued, name))
     return None
@@ -171,7 +171,9 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
     return NewItem(row.id, row.plan_id, *action.queued, paused=paused, base_dir=row.base_dir)
 
 
-async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:
+async def _start_fan_out(
+    tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep
+) -> StepRow | None:
     """One item for each element of the list. An empty list is complete at once."""
     row, step = turn.row, planned.step
     elements = await list_of(tx, journal, turn, planned)
@@ -182,17 +184,17 @@ async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: Planned
     total = len(elements)
     at_once = None if step.parallelism >= total else step.parallelism
     tolerated = step.tolerate.allowed(total) if step.tolerate is not None else 0
-    item = spread_item(turn, planned, total)
+    item = fan_out_item(turn, planned, total)
     numbered = list(enumerate(elements)) if planned.concurrency_key is not None else ()
     keys = await keys_of(tx, journal, turn, planned, numbered)
     key_list = None if keys is None else encode(keys)
-    journal.explosions.append(Explosion(item, encode(elements), at_once, tolerated, key_list))
+    journal.new_fan_outs.append(NewFanOut(item, encode(elements), at_once, tolerated, key_list))
     enqueued = EnqueuedData(items=total, parallelism=step.parallelism)
     journal.log(row.id, event(StepEnqueued, step.name, data=enqueued))
     return None
 
 
-def spread_item(turn: Turn, planned: PlannedStep, total: int) -> NewItem:
+def fan_out_item(turn: Turn, planned: PlannedStep, total: int) -> NewItem:
     """One of the items of a fan-out, but for its element and its key."""
     item = new_item(turn.row, planned)
     if item.queue != SERVER_QUEUE and total > CROWD_ITEMS:

@@ -10,15 +10,23 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim_requests import ClaimRequests
 from tenax.engine.lease.full_claim import Claimed, FullClaim
-from tenax.engine.lease.worker_speed import Pace
+from tenax.engine.lease.worker_speed import WorkerSpeed
 from tenax.model.wire import LeaseRequest
 from tenax.policy.dispatch import claim_plan
 from tenax.policy.dispatch.assignment import PROBE, Candidate, Offer, assign
-from tenax.policy.dispatch.claim_plan import Claim, ClaimState, Known, Pick, Query, QueueSnapshot, Source
+from tenax.policy.dispatch.claim_plan import (
+    Claim,
+    ClaimState,
+    Pick,
+    Query,
+    QueueKnowledge,
+    QueueSnapshot,
+    Source,
+)
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import claims
@@ -27,18 +35,18 @@ from tenax.store.tables import claims
 class Claims:
     """Makes one claim after the other: the state after one is the state before the next."""
 
-    def __init__(self, core: Core, fleet: Fleet, pace: Pace) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, fleet: Fleet, worker_speed: WorkerSpeed) -> None:
+        self._context = context
         self._fleet = fleet
-        self._pace = pace
-        self._full = FullClaim(core, fleet)
+        self._worker_speed = worker_speed
+        self._full = FullClaim(context, fleet)
         self._state = ClaimState()
 
     # -- what the dispatcher tells, and asks
 
     def look_anew(self) -> None:
         """Has the next claim read the queues first."""
-        self._state = replace(self._state, known=Known.NOTHING)
+        self._state = replace(self._state, known=QueueKnowledge.NOTHING)
 
     def note_news(self) -> None:
         """Something has happened: requests that found nothing are worth another try."""
@@ -58,7 +66,7 @@ class Claims:
 
         Returns None if other work may be ready, or if only a claim can tell who gets the item.
         """
-        if self._state.known is not Known.DRAINED or want.queue in self._fleet.limited:
+        if self._state.known is not QueueKnowledge.DRAINED or want.queue in self._fleet.limited:
             return None
         offers = self._fleet_offers(requests)
         if any(offer.rank == PROBE for offer in offers):
@@ -84,7 +92,7 @@ class Claims:
                 case Pick() as pick:
                     slots = asked.slots_in_order(claim.taken, pick.slots)
                     leased = await claims.lease_ready(
-                        tx, asked.groups[0], pick.shares, slots, self._core.terms
+                        tx, asked.groups[0], pick.shares, slots, self._context.terms
                     )
                     items += leased
                     lanes = [item.lane for item in leased]
@@ -140,7 +148,7 @@ class Claims:
         """
         if not self._state.filled or sum(offer.slots for offer in offers) <= claim_plan.MAX_CLAIM_SIZE:
             return offers
-        return [replace(offer, whole=self._pace.is_brisk(offer.worker)) for offer in offers]
+        return [replace(offer, whole=self._worker_speed.is_brisk(offer.worker)) for offer in offers]
 
     async def _offers(self, tx: Connection, requests: Sequence[LeaseRequest]) -> list[Offer]:
         """Returns what each request can be given. Only one server probes a worker, by one of its requests."""

@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim import Claims
 from tenax.engine.lease.full_claim import Claimed
-from tenax.engine.lease.heard_workers import Presence
-from tenax.engine.lease.render_inputs import Assigning
-from tenax.engine.lease.worker_speed import Pace
+from tenax.engine.lease.heard_workers import HeardWorkers
+from tenax.engine.lease.render_inputs import InputRenderer
+from tenax.engine.lease.worker_speed import WorkerSpeed
 from tenax.engine.notifier import Settled, whenever
 from tenax.engine.report.release import release_grants
 from tenax.engine.slices import Turns, in_slices
@@ -30,7 +30,7 @@ it mostly finds nothing."""
 
 
 @dataclass(eq=False, slots=True)
-class Parked:
+class WaitingRequest:
     request: LeaseRequest
     granted: asyncio.Future[list[Assignment]]
     leaving: bool = False
@@ -42,22 +42,22 @@ class Parked:
 class Dispatcher:
     """Claims ready items for the parked requests, whenever there is news of either."""
 
-    def __init__(self, core: Core, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
+        self._context = context
         self._report = report
-        self._parked: list[Parked] = []
+        self._parked: list[WaitingRequest] = []
         self._wake = asyncio.Event()
         self._doubtful: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
-        self.presence = Presence(core, self.wake)
-        self.fleet = Fleet(core)
-        self.pace = Pace()
-        self._claims = Claims(core, self.fleet, self.pace)
-        core.hub.when_ready(self._wake.set)
-        core.hub.on_settled = self._note_settled
-        core.hub.on_special = self._claims.look_anew
-        core.hub.on_handed_back = self.fleet.note_handed_back
+        self.heard_workers = HeardWorkers(context, self.wake)
+        self.fleet = Fleet(context)
+        self.worker_speed = WorkerSpeed()
+        self._claims = Claims(context, self.fleet, self.worker_speed)
+        context.notifier.when_ready(self._wake.set)
+        context.notifier.on_settled = self._note_settled
+        context.notifier.on_restricted = self._claims.look_anew
+        context.notifier.on_handed_back = self.fleet.note_handed_back
 
     def wake(self) -> None:
         self._wake.set()
@@ -69,7 +69,7 @@ class Dispatcher:
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Waits until there is work or the request's time is up. If the caller goes away, its items are released."""
         if request.lost_grants:
-            await release_grants(self._core, request.worker, request.lost_grants)
+            await release_grants(self._context, request.worker, request.lost_grants)
         parked = self._park(request)
         if not self._claims.is_in_vain(request):
             self._wake.set()
@@ -80,7 +80,7 @@ class Dispatcher:
             self._let_go(parked)
             if not parked.granted.cancelled():  # the answer was ready in this very moment
                 with contextlib.suppress(Unreachable):  # the lease runs out then
-                    await release_grants(self._core, request.worker, [request.grant])
+                    await release_grants(self._context, request.worker, [request.grant])
             raise
         finally:
             timer.cancel()
@@ -93,14 +93,14 @@ class Dispatcher:
         self._let_go(parked)
         return await parked.granted
 
-    def _park(self, request: LeaseRequest) -> Parked:
-        self.presence.heard(request.worker)
-        self.pace.note_asked(request)
-        parked = Parked(request, asyncio.get_running_loop().create_future())
+    def _park(self, request: LeaseRequest) -> WaitingRequest:
+        self.heard_workers.heard(request.worker)
+        self.worker_speed.note_asked(request)
+        parked = WaitingRequest(request, asyncio.get_running_loop().create_future())
         self._parked.append(parked)
         return parked
 
-    def _let_go(self, parked: Parked) -> None:
+    def _let_go(self, parked: WaitingRequest) -> None:
         """Ends the waiting of a request. If a claim is under way with it, the request ends with that claim."""
         parked.leaving = True
         if parked in self._parked:
@@ -108,7 +108,7 @@ class Dispatcher:
             if not parked.granted.done():
                 parked.granted.set_result([])
 
-    def reserve(self, want: Candidate) -> Parked | None:
+    def reserve(self, want: Candidate) -> WaitingRequest | None:
         """Takes a parked request out for a new item that is leased as it is submitted. Returns None if other work may be ready.
 
         The caller has to call `hand_over` or `give_up` with the request.
@@ -120,7 +120,7 @@ class Dispatcher:
             for parked in self._parked
             if parked.request.execution_id is None
             and not parked.granted.done()
-            and self.presence.is_here(parked.request.worker)
+            and self.heard_workers.is_here(parked.request.worker)
         ]
         chosen = self._claims.choose(want, [parked.request for parked in here])
         if chosen is None:
@@ -128,20 +128,20 @@ class Dispatcher:
         self._parked.remove(here[chosen])
         return here[chosen]
 
-    async def hand_over(self, parked: Parked, item: LeasedItem) -> None:
+    async def hand_over(self, parked: WaitingRequest, item: LeasedItem) -> None:
         """Answers a reserved request with the item that was leased to it."""
-        assigning = Assigning.at_hand(self._core, item)
+        assigning = InputRenderer.at_hand(self._context, item)
         if assigning is None:
             try:
-                async with self._core.statements() as tx:
-                    assigning = await Assigning.prepare(tx, self._core, [item])
+                async with self._context.statements() as tx:
+                    assigning = await InputRenderer.prepare(tx, self._context, [item])
             except BaseException:  # raised again: the request must not wait for ever
                 self.give_up([parked])
                 raise
         self._note_served([parked], [item], probed=())
         self._grant([parked], [item], assigning)
 
-    def give_up(self, group: list[Parked]) -> None:
+    def give_up(self, group: list[WaitingRequest]) -> None:
         """Ends requests with nothing, after a commit that may have gone through or not. Their workers ask again, by another grant.
 
         The next claim releases what may be leased by the old grants.
@@ -182,9 +182,9 @@ class Dispatcher:
         """Makes one round of claims: one for the fleet, one for each execution with a worker of its own. Returns how much was done."""
         taken, self._parked = self._parked, []
         self._claims.note_news()
-        parties: dict[int | None, list[Parked]] = defaultdict(list)
+        parties: dict[int | None, list[WaitingRequest]] = defaultdict(list)
         try:
-            silent = await self.presence.silent(parked.request.worker for parked in taken)
+            silent = await self.heard_workers.silent(parked.request.worker for parked in taken)
             for parked in taken:
                 if parked.request.worker not in silent:
                     parties[parked.request.execution_id].append(parked)
@@ -196,7 +196,7 @@ class Dispatcher:
         finally:
             self._park_again([one for one in taken if not one.served and not one.granted.done()])
 
-    def _park_again(self, unserved: list[Parked]) -> None:
+    def _park_again(self, unserved: list[WaitingRequest]) -> None:
         for parked in unserved:
             parked.served = False
             if parked.leaving:
@@ -207,16 +207,16 @@ class Dispatcher:
         """Releases the grants of claims that broke off at their commit: what they hold never reached a worker."""
         while self._doubtful:
             worker, grant = self._doubtful[-1]
-            await release_grants(self._core, worker, [grant])
+            await release_grants(self._context, worker, [grant])
             self._doubtful.pop()
 
-    async def _serve(self, group: list[Parked]) -> int:
+    async def _serve(self, group: list[WaitingRequest]) -> int:
         try:
             claimed, assigning = await self._claim([parked.request for parked in group])
         except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
             with contextlib.suppress(Unreachable):
                 for parked in group:
-                    await release_grants(self._core, parked.request.worker, [parked.request.grant])
+                    await release_grants(self._context, parked.request.worker, [parked.request.grant])
             raise
         except Exception:  # raised again: what was leased by then never reached a worker
             self.give_up(group)
@@ -232,17 +232,19 @@ class Dispatcher:
         return claimed.progress
 
     def _note_served(
-        self, served: Sequence[Parked], items: Sequence[LeasedItem], probed: Sequence[str]
+        self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], probed: Sequence[str]
     ) -> None:
         self.fleet.note_leased(items, probed)
         for parked in served:
             parked.served = True
-            self.pace.note_served(parked.request)
+            self.worker_speed.note_served(parked.request)
 
-    def _grant(self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning) -> None:
+    def _grant(
+        self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
+    ) -> None:
         """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer."""
         self._note_expiry(items)
-        self._core.hub.announce(executions={item.execution_id for item in items})
+        self._context.notifier.announce(executions={item.execution_id for item in items})
         turns, answering = Turns(), self._answer_all(served, items, assigning)
         for _ in answering:
             if turns.over:
@@ -250,7 +252,7 @@ class Dispatcher:
                 return
 
     def _answer_all(
-        self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning
+        self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
     ) -> Generator[None, None, None]:
         """Renders the items of one request after the other, and answers each as soon as its own are rendered. Rests after each item."""
         by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
@@ -267,7 +269,7 @@ class Dispatcher:
                 else:
                     broken.append(made)
                 yield
-            self._core.leased.note(own)
+            self._context.leased.note(own)
             self._answer(parked, assignments)
             if broken:
                 self._later(self._report(broken))
@@ -275,22 +277,22 @@ class Dispatcher:
                     self._park_again([parked])
                     self._wake.set()
 
-    def _answer(self, parked: Parked, assignments: list[Assignment]) -> None:
+    def _answer(self, parked: WaitingRequest, assignments: list[Assignment]) -> None:
         if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it
-            self._later(release_grants(self._core, parked.request.worker, [parked.request.grant]))
+            self._later(release_grants(self._context, parked.request.worker, [parked.request.grant]))
         elif assignments:
             parked.granted.set_result(assignments)
 
-    async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning]:
+    async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, InputRenderer]:
         """Makes a short claim where it is enough, else a full one."""
         if (asked := self._claims.for_short_claim(requests)) is not None:
-            async with self._core.statements() as tx:
+            async with self._context.statements() as tx:
                 claimed = await self._claims.take_short(tx, asked)
                 if claimed is not None:
-                    return claimed, await Assigning.prepare(tx, self._core, claimed.items)
-        async with self._core.transaction() as tx:
+                    return claimed, await InputRenderer.prepare(tx, self._context, claimed.items)
+        async with self._context.transaction() as tx:
             claimed = await self._claims.take_in_full(tx, requests)
-            return claimed, await Assigning.prepare(tx, self._core, claimed.items)
+            return claimed, await InputRenderer.prepare(tx, self._context, claimed.items)
 
     def _wake_in(self, seconds: float) -> None:
         """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier alarm."""
@@ -300,9 +302,9 @@ class Dispatcher:
 
     def _note_expiry(self, items: Sequence[LeasedItem]) -> None:
         """Tells the timers when the first of these leases or timeouts may run out."""
-        settings = self._core.settings
+        settings = self._context.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
-        self._core.hub.on_due(min(settings.lease, shortest))
+        self._context.notifier.on_due(min(settings.lease, shortest))
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.store.tables.workers import find_silent_workers
 
 
-class Presence:
-    def __init__(self, core: Core, on_return: Callable[[], None]) -> None:
-        self._core = core
+class HeardWorkers:
+    def __init__(self, context: EngineContext, on_return: Callable[[], None]) -> None:
+        self._context = context
         self._on_return = on_return
         self._heard: dict[str, float] = {}
         self._silent: frozenset[str] = frozenset()
@@ -20,7 +20,7 @@ class Presence:
     @property
     def patience(self) -> float:
         """Beyond the next heartbeat, and before the lease runs out: by then its work must go to others."""
-        return (self._core.settings.heartbeat + self._core.settings.lease) / 2
+        return (self._context.settings.heartbeat + self._context.settings.lease) / 2
 
     def heard(self, worker: str) -> None:
         self._heard[worker] = asyncio.get_running_loop().time()
@@ -38,7 +38,7 @@ class Presence:
         unheard = [worker for worker in set(workers) if not self.is_here(worker)]
         self._silent = frozenset()
         if unheard:
-            async with self._core.transaction() as tx:
+            async with self._context.transaction() as tx:
                 self._silent = frozenset(await find_silent_workers(tx, unheard, self.patience))
             if len(self._heard) > 10 * len(unheard) + 1000:
                 self._heard = {worker: at for worker, at in self._heard.items() if self.is_here(worker)}

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.template_scope import step_scope
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import decode
@@ -27,7 +27,7 @@ _log = structlog.get_logger("tenax.assign")
 
 
 @dataclass(frozen=True, slots=True)
-class Assigning:
+class InputRenderer:
     """All that a batch of leased items needs to be rendered, read in the transaction that leased them."""
 
     secret: bytes
@@ -39,8 +39,10 @@ class Assigning:
     """What each rendering may spend."""
 
     @classmethod
-    async def prepare(cls, tx: Connection, core: Core, items: Sequence[LeasedItem]) -> Assigning:
-        plans = await core.plans.load(tx, {item.plan_id for item in items})
+    async def prepare(
+        cls, tx: Connection, context: EngineContext, items: Sequence[LeasedItem]
+    ) -> InputRenderer:
+        plans = await context.plans.load(tx, {item.plan_id for item in items})
         keys: dict[StepKey, bool] = {}
         readers: set[int] = set()
         for item in items:
@@ -54,20 +56,20 @@ class Assigning:
                 readers.add(item.execution_id)
         steps: dict[int, dict[str, Any]] = {}
         for (execution_id, step), row in (
-            await core.results.load(tx, keys, core.settings.max_rendered) if keys else {}
+            await context.results.load(tx, keys, context.settings.max_rendered) if keys else {}
         ).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        inputs = await core.inputs.load(tx, readers) if readers else {}
-        return cls(core.secret, core.callback_base, plans, steps, inputs, core.rendering)
+        inputs = await context.inputs.load(tx, readers) if readers else {}
+        return cls(context.secret, context.callback_base, plans, steps, inputs, context.rendering)
 
     @classmethod
-    def at_hand(cls, core: Core, item: LeasedItem) -> Assigning | None:
+    def at_hand(cls, context: EngineContext, item: LeasedItem) -> InputRenderer | None:
         """The same for the first attempt of a step that needs no other. None: something must be read."""
-        plan, inputs = core.plans.known(item.plan_id), core.inputs.recall(item.execution_id)
+        plan, inputs = context.plans.known(item.plan_id), context.inputs.recall(item.execution_id)
         if plan is None or (inputs is None and plan.steps[item.step].reads_input):
             return None
         known = {item.execution_id: inputs or {}}
-        return cls(core.secret, core.callback_base, {item.plan_id: plan}, {}, known, core.rendering)
+        return cls(context.secret, context.callback_base, {item.plan_id: plan}, {}, known, context.rendering)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
         """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""

@@ -16,7 +16,7 @@ BRISK_SECONDS = 0.1
 MOST_WORKERS = 10_000
 
 
-class Pace:
+class WorkerSpeed:
     """Remembers which workers finish in a moment what they are given."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

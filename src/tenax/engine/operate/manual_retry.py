@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import UNSET
 
-from tenax.engine.context import Core, no_execution
+from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.template_scope import know_inputs
 from tenax.engine.slices import Turns
 from tenax.engine.submit.submit import Start
@@ -24,13 +24,15 @@ from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
 from tenax.store.tables import executions, queue
-from tenax.store.tables.fan_outs import load_open_fans
+from tenax.store.tables.fan_outs import load_open_fan_outs
 from tenax.store.tables.steps import ended_steps
 
 
-async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | None) -> list[str]:
+async def retry_now(
+    context: EngineContext, execution_id: int, *, actor: str, reason: str | None
+) -> list[str]:
     """What waits for its next attempt starts at once. Returns the steps that were waiting."""
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         row, now = await _locked(tx, execution_id)
         items = [item for item in await queue.lock_open_items(tx, [row.id], running_too=False)
                  if item.state in ("retrying", "held")]  # fmt: skip
@@ -39,7 +41,7 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
                 f"execution {execution_id} has no step that waits for a retry",
                 remedy="`tenax show` says what it is doing",
             )
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         journal = Journal(now)
         data = OperatorData(action="retry_now", actor=actor, reason=reason)
         journal.log(row.id, event(OperatorAction, data=data))
@@ -67,26 +69,26 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
             journal.items_again.append(
                 ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, expires_at, item.attempt)
             )
-        for fan in await load_open_fans(tx, [row.id]):
+        for fan in await load_open_fan_outs(tx, [row.id]):
             journal.fans[fan.execution_id, fan.step] = fan
         await journal.write(tx)
-    core.hub.announce(ready=True, server_steps=True, executions=[execution_id])
+    context.notifier.announce(ready=True, server_steps=True, executions=[execution_id])
     return list(dict.fromkeys(item.step for item in items))
 
 
 async def retry_anew(
-    core: Core, execution_id: int, *, actor: str, reason: str | None, from_failed: bool
+    context: EngineContext, execution_id: int, *, actor: str, reason: str | None, from_failed: bool
 ) -> Start:
     """A finished execution as a new one, linked to it; with `from_failed` the steps that succeeded stay done."""
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         row, _ = await _locked(tx, execution_id)
         if row.open:
             raise Conflict(f"execution {execution_id} is {row.state}: only a finished one can be run anew")
         if from_failed and row.state == "completed":
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         await know_inputs(tx, [row])
-        ended = await ended_steps(tx, execution_id, core.settings.max_rendered if from_failed else 0)
+        ended = await ended_steps(tx, execution_id, context.settings.max_rendered if from_failed else 0)
         done = await _kept(plan, ended, undone=row.compensation is not None)
         large = next((step for step in done if step.left_out is not None), None) if from_failed else None
         if large is not None:
@@ -123,8 +125,8 @@ async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[S
     return kept
 
 
-async def is_open(core: Core, execution_id: int) -> bool:
-    async with core.transaction() as tx:
+async def is_open(context: EngineContext, execution_id: int) -> bool:
+    async with context.transaction() as tx:
         row = await executions.get_execution(tx, execution_id)
     if row is None:
         raise no_execution(execution_id)

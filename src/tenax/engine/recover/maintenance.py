@@ -9,13 +9,13 @@ from typing import Any
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.health_watch import Watch
 from tenax.engine.fleet.leader import Leadership
 from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.recover.server_holds import Holds
 from tenax.engine.recover.sweep import Recovery
-from tenax.engine.recover.unserved_work import Nets
+from tenax.engine.recover.unserved_work import UnservedWork
 from tenax.engine.report.release import give_up_unwanted
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
@@ -32,21 +32,21 @@ WORKER_REMEMBERED = 7 * 86400.0
 _log = structlog.get_logger("tenax.engine")
 
 
-class Housekeeping:
-    def __init__(self, core: Core, dispatcher: Dispatcher) -> None:
-        self._core = core
+class Maintenance:
+    def __init__(self, context: EngineContext, dispatcher: Dispatcher) -> None:
+        self._context = context
         self._dispatcher = dispatcher
-        self._recovery = Recovery(core)
-        self._watch = Watch(core)
-        self._nets = Nets(core)
-        self._holds = Holds(core)
+        self._recovery = Recovery(context)
+        self._watch = Watch(context)
+        self._nets = UnservedWork(context)
+        self._holds = Holds(context)
         self._news = asyncio.Event()
         self._away = False
         self._in_the_way: list[str] | None = None
         """Who kept the log's next partition from being made, when that was last tried."""
-        self.leadership = Leadership(core)
-        self.schema = SchemaGuard(core)
-        core.hub.on_fleet = self._news.set
+        self.leadership = Leadership(context)
+        self.schema = SchemaGuard(context)
+        context.notifier.on_fleet = self._news.set
 
     @property
     def loops(self) -> tuple[Callable[[], Awaitable[None]], ...]:
@@ -57,8 +57,8 @@ class Housekeeping:
 
     async def beat(self) -> None:
         """Says that a server is alive; after a gap, no lease expires for a full lease."""
-        settings = self._core.settings
-        async with self._core.transaction() as tx:
+        settings = self._context.settings
+        async with self._context.transaction() as tx:
             await queue.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
@@ -71,7 +71,7 @@ class Housekeeping:
             await self._nets.unblock_forgotten()
             if changed:
                 news |= await fleet.catch_up()
-                self._core.hub.announce(fleet=True)
+                self._context.notifier.announce(fleet=True)
         if news:
             self._dispatcher.wake()
 
@@ -83,16 +83,16 @@ class Housekeeping:
         await self.beat()
         await self.recover()
         await self._recovery.repair_waits()
-        settings = self._core.settings
-        async with self._core.transaction() as tx:
+        settings = self._context.settings
+        async with self._context.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
         await self.make_log_partitions()
-        await give_up_unwanted(self._core)
+        await give_up_unwanted(self._context)
         await self._holds.release()
 
     async def make_log_partitions(self) -> None:
         """Makes the log's next partitions, months ahead. Whoever is in the way is named once, and it is tried again at the next sweep."""
-        async with self._core.transaction() as tx:
+        async with self._context.transaction() as tx:
             in_the_way = await service.ensure_log_partitions(tx)
         if in_the_way is not None and in_the_way != self._in_the_way:
             _log.warning(
@@ -103,14 +103,14 @@ class Housekeeping:
 
     async def _beating(self) -> None:
         while True:
-            await asyncio.sleep(self._core.settings.lease / 6)
+            await asyncio.sleep(self._context.settings.lease / 6)
             await self._safely(self.beat())
 
     async def _sweeping(self) -> None:
         while True:
-            await asyncio.sleep(self._core.settings.sweep)
+            await asyncio.sleep(self._context.settings.sweep)
             with contextlib.suppress(Unreachable):  # whoever uses the database next says that it is away
-                await self._core.database.look_after()
+                await self._context.database.look_after()
             if self.leadership.leads:
                 await self._safely(self.sweep())
 

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
-from tenax.engine.graph.fan_out import close_fans
-from tenax.engine.graph.start_steps import Turn, keys_of, list_of, spread_item
+from tenax.engine.graph.fan_out import close_fan_outs
+from tenax.engine.graph.start_steps import Turn, fan_out_item, keys_of, list_of
 from tenax.errors import Unreachable
 from tenax.model.decision import Ledger
 from tenax.model.events import event
@@ -27,16 +27,16 @@ from tenax.policy.transition import ERROR_SHOWN
 from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import FanRow
+from tenax.store.rows import FanOutRow
 from tenax.store.tables import queue
 from tenax.store.tables.fan_outs import (
-    FanNumbers,
+    FanOutCounts,
     LostItem,
     LostResult,
-    find_broken_fans,
-    load_fan_numbers,
-    load_fans,
-    restore_fan,
+    count_fan_out_rows,
+    find_broken_fan_outs,
+    load_fan_outs,
+    restore_fan_out,
     restore_item_results,
     restore_items,
 )
@@ -47,16 +47,16 @@ _OVER = ("succeeded", "failed")
 _log = structlog.get_logger("tenax.recover")
 
 
-async def repair_fans(core: Core) -> list[int]:
+async def repair_fan_outs(context: EngineContext) -> list[int]:
     """Returns the executions in which something was put right."""
-    async with core.transaction() as tx:
-        found = await find_broken_fans(tx)
-    return [key[0] for key in found if await _repair_safely(core, key)]
+    async with context.transaction() as tx:
+        found = await find_broken_fan_outs(tx)
+    return [key[0] for key in found if await _repair_safely(context, key)]
 
 
-async def _repair_safely(core: Core, key: StepKey) -> bool:
+async def _repair_safely(context: EngineContext, key: StepKey) -> bool:
     try:
-        return await _repair(core, key)
+        return await _repair(context, key)
     except Unreachable:
         raise
     except Exception:  # noqa: BLE001 -- one broken fan-out is reported and does not stop the others
@@ -64,43 +64,45 @@ async def _repair_safely(core: Core, key: StepKey) -> bool:
         return False
 
 
-async def _repair(core: Core, key: StepKey) -> bool:
-    async with core.transaction() as tx:
+async def _repair(context: EngineContext, key: StepKey) -> bool:
+    async with context.transaction() as tx:
         rows, now = await queue.lock_executions(tx, [key[0]])
-        if now is None or not rows[key[0]].open or key not in await find_broken_fans(tx):
+        if now is None or not rows[key[0]].open or key not in await find_broken_fan_outs(tx):
             return False
-        row, journal = rows[key[0]], Journal(now, most_read=core.settings.max_rendered)
-        plan = await core.plans.one(tx, row.plan_id)
-        turn, fan = Turn(row, plan, core.rendering), (await load_fans(tx, [key]))[key]
-        await _mend(tx, journal, turn, fan, core.settings, "the items of a fan-out did not fit its counters")
-        await close_fans(tx, journal, lambda _: turn, [fan])
+        row, journal = rows[key[0]], Journal(now, most_read=context.settings.max_rendered)
+        plan = await context.plans.one(tx, row.plan_id)
+        turn, fan = Turn(row, plan, context.rendering), (await load_fan_outs(tx, [key]))[key]
+        await _mend(
+            tx, journal, turn, fan, context.settings, "the items of a fan-out did not fit its counters"
+        )
+        await close_fan_outs(tx, journal, lambda _: turn, [fan])
         if turn.ended:
             await advance_executions(tx, journal, [turn])
-        await write(tx, core, journal)
+        await write(tx, context, journal)
     return True
 
 
 async def rebuild_fan_out(
     tx: Connection, journal: Journal, turn: Turn, name: str, told: FanOut, settings: Settings
-) -> FanRow:
+) -> FanOutRow:
     """Makes the rows of a fan-out that has lost its own: its items and results, as its events tell of them. Returns the row."""
     step, key = turn.plan.steps[name].step, (turn.row.id, name)
     at_once = None if told.parallelism >= told.total else told.parallelism
     tolerated = step.tolerate.allowed(told.total) if step.tolerate is not None else 0
-    fan = FanRow(*key, told.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
-    await restore_fan(tx, fan, step.queue_ttl)
-    fan = (await load_fans(tx, [key]))[key]
+    fan = FanOutRow(*key, told.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
+    await restore_fan_out(tx, fan, step.queue_ttl)
+    fan = (await load_fan_outs(tx, [key]))[key]
     await _mend(tx, journal, turn, fan, settings, "a fan-out had lost its row")
     return fan
 
 
 async def _mend(
-    tx: Connection, journal: Journal, turn: Turn, fan: FanRow, settings: Settings, why: str
+    tx: Connection, journal: Journal, turn: Turn, fan: FanOutRow, settings: Settings, why: str
 ) -> None:
     """Puts back what a fan-out lacks, counts it anew, and tells of it."""
     key = (fan.execution_id, fan.step)
-    restored = await _restore(tx, journal, turn, fan, await load_fan_numbers(tx, key), settings)
-    numbers = await load_fan_numbers(tx, key)
+    restored = await _restore(tx, journal, turn, fan, await count_fan_out_rows(tx, key), settings)
+    numbers = await count_fan_out_rows(tx, key)
     fan.ended, fan.failed, fan.attempts = len(numbers.ended), numbers.failed, numbers.attempts
     if fan.parallelism is not None:
         fan.placed = numbers.placed
@@ -112,7 +114,7 @@ async def _mend(
 
 
 async def _restore(
-    tx: Connection, journal: Journal, turn: Turn, fan: FanRow, numbers: FanNumbers, settings: Settings
+    tx: Connection, journal: Journal, turn: Turn, fan: FanOutRow, numbers: FanOutCounts, settings: Settings
 ) -> int:
     """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost, what had ended has ended.
 
@@ -147,7 +149,7 @@ async def _restore(
     keys = await keys_of(tx, journal, turn, planned, [(one.number, one.element) for one in lost])
     if keys is not None:
         lost = [replace(one, key=key) for one, key in zip(lost, keys, strict=True)]
-    item = spread_item(turn, planned, fan.total)
+    item = fan_out_item(turn, planned, fan.total)
     await restore_items(tx, item, lost, all_have_slots=fan.parallelism is None)
     return len(missing)
 

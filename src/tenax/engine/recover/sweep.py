@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, failure_of, render_results
-from tenax.engine.graph.fan_out import close_fans
+from tenax.engine.graph.fan_out import close_fan_outs
 from tenax.engine.graph.start_steps import Turn, queued_item, start_steps
-from tenax.engine.recover.repair_fan_outs import lost_item, rebuild_fan_out, repair_fans
+from tenax.engine.recover.repair_fan_outs import lost_item, rebuild_fan_out, repair_fan_outs
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -37,42 +37,42 @@ _log = structlog.get_logger("tenax.recover")
 class Recovery:
     """Looks through the open executions, a part at a time, round and round. Cost grows with them, not with history."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._after = 0
 
     async def sweep(self, most: int) -> list[int]:
         """Looks at so many executions, from where it stopped the last time. Returns those it repaired."""
         repaired: list[int] = []
         for _ in range(-(-most // BATCH)):
-            async with self._core.transaction() as tx:
+            async with self._context.transaction() as tx:
                 found = await find_open_executions(tx, self._after, BATCH)
-                plans = await self._core.plans.load(tx, {execution.plan_id for execution in found})
+                plans = await self._context.plans.load(tx, {execution.plan_id for execution in found})
             for execution in found:
                 missing = execution.plan_id in plans and _is_missing_something(
                     plans[execution.plan_id], execution
                 )
-                if missing and await _repair_safely(self._core, execution.id):
+                if missing and await _repair_safely(self._context, execution.id):
                     repaired.append(execution.id)
             self._after = found[-1].id if len(found) == BATCH else 0
             if self._after == 0:
                 break
         if repaired:
-            self._core.hub.announce(
+            self._context.notifier.announce(
                 ready=True, server_steps=True, messages=True, due_in=0.0, executions=repaired
             )
         return repaired
 
     async def repair_waits(self) -> None:
         """What waits for a place in a fan-out, or for a child, must have something that will end its wait."""
-        repaired = await repair_fans(self._core)
-        async with self._core.transaction() as tx:
+        repaired = await repair_fan_outs(self._context)
+        async with self._context.transaction() as tx:
             unheard = await inbox.find_unheard_children(tx)
             if unheard:
                 _log.warning("children had ended unheard; their parents are told", children=unheard)
                 await inbox.announce_endings(tx, unheard, await service.now(tx))
         if repaired or unheard:
-            self._core.hub.announce(
+            self._context.notifier.announce(
                 ready=True, server_steps=True, messages=True, due_in=0.0, executions=repaired
             )
 
@@ -91,9 +91,9 @@ def _is_missing_something(plan: Plan, execution: OpenExecution) -> bool:
     return len(ended) == len(plan.steps) or any(name not in execution.live for name in startable)
 
 
-async def _repair_safely(core: Core, execution_id: int) -> bool:
+async def _repair_safely(context: EngineContext, execution_id: int) -> bool:
     try:
-        return await _repair(core, execution_id)
+        return await _repair(context, execution_id)
     except Unreachable:
         raise
     except Exception:  # noqa: BLE001 -- one broken execution is reported and does not stop the others
@@ -101,21 +101,21 @@ async def _repair_safely(core: Core, execution_id: int) -> bool:
         return False
 
 
-async def _repair(core: Core, execution_id: int) -> bool:
-    async with core.transaction() as tx:
+async def _repair(context: EngineContext, execution_id: int) -> bool:
+    async with context.transaction() as tx:
         rows, now = await queue.lock_executions(tx, [execution_id])
         found = await find_open_executions(tx, execution_id - 1, 1)
         if now is None or not found or found[0].id != execution_id:
             return False
         seen = found[0]
         row = rows[execution_id]
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         if not _is_missing_something(plan, seen):
             return False
-        journal = Journal(now, most_read=core.settings.max_rendered)
+        journal = Journal(now, most_read=context.settings.max_rendered)
         if row.failing:
             journal.failing[row.id] = row
-            await write(tx, core, journal)
+            await write(tx, context, journal)
             return True
         state = fold(await get_events(tx, execution_id), list(plan.steps))
         journal.log(
@@ -125,8 +125,8 @@ async def _repair(core: Core, execution_id: int) -> bool:
         _log.warning(
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )
-        await _rebuild(tx, journal, Turn(row, plan, core.rendering), state, seen.live, core.settings)
-        await write(tx, core, journal)
+        await _rebuild(tx, journal, Turn(row, plan, context.rendering), state, seen.live, context.settings)
+        await write(tx, context, journal)
     return True
 
 
@@ -165,7 +165,7 @@ async def _rebuild(
         else:
             assert step.fan_out is not None, "a step with `for_each` is queued together with its items"
             rebuilt.append(await rebuild_fan_out(tx, journal, turn, name, step.fan_out, settings))
-    await close_fans(tx, journal, lambda _: turn, rebuilt)
+    await close_fan_outs(tx, journal, lambda _: turn, rebuilt)
     fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))
     turn.ended += fresh
     if turn.ended:

@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 from datetime import datetime
 
-from tenax.engine.context import Core
-from tenax.engine.graph.fan_out import feed
+from tenax.engine.context import EngineContext
+from tenax.engine.graph.fan_out import fill_slots
 from tenax.engine.recover.reap import Reaper
 from tenax.errors import Unreachable
 from tenax.store.tables import queue
-from tenax.store.tables.queue import Wake
+from tenax.store.tables.queue import NextWake
 
 LONGEST = 5.0
 """Seconds after which the database is asked again, whatever was known."""
@@ -23,12 +23,12 @@ under load the question has its price, and whoever works off what is due finds t
 
 
 class Timers:
-    def __init__(self, core: Core, reaper: Reaper) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, reaper: Reaper) -> None:
+        self._context = context
         self._reaper = reaper
         self._earlier = asyncio.Event()
         self._target = float("inf")
-        core.hub.on_due = self.note
+        context.notifier.on_due = self.note
 
     def note(self, seconds: float) -> None:
         """Something falls due in so many seconds. What is further off is found at the next look anyway."""
@@ -47,12 +47,12 @@ class Timers:
         self._earlier.clear()
         self._target = float("inf")  # until it is known when to wake, anything new may be earlier
         asked = asyncio.get_running_loop().time()
-        async with self._core.statements() as tx:
+        async with self._context.statements() as tx:
             wake = await queue.next_wake(tx, self._reaper.broken, LONGEST)
         rest = min(SHORTEST, REST * (asyncio.get_running_loop().time() - asked))
-        self._core.hub.wake(server_steps=wake.server_steps, messages=wake.messages)
+        self._context.notifier.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:
-            await feed(self._core)
+            await fill_slots(self._context)
         over = _earliest(wake.wait, wake.deadline, _expiry(wake))
         if over is not None and over <= wake.now:
             return 0.0 if await self._reaper.reap() else SHORTEST
@@ -73,7 +73,7 @@ def _earliest(*times: datetime | None) -> datetime | None:
     return min(known) if known else None
 
 
-def _expiry(wake: Wake) -> datetime | None:
+def _expiry(wake: NextWake) -> datetime | None:
     """When the next lease may be reaped: not before a full lease after an interruption of service."""
     if wake.expiry is None or wake.reap_after is None:
         return wake.expiry

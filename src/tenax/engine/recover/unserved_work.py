@@ -8,9 +8,9 @@ from datetime import datetime
 import structlog
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import Found, SetAside
+from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import format_duration
@@ -32,21 +32,21 @@ DECIDES_HOLDS = ("retry_held", "compensation_retry")
 _log = structlog.get_logger("tenax.nets")
 
 
-class Nets:
+class UnservedWork:
     """What the leader looks after: it knows how far it has come."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._broken = SetAside()
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._broken = IsolatedItems()
         self._sought_at: datetime | None = None
         self._last_key = ""
 
     async def give_up_unserved(self) -> int:
         """Work that no live worker was able to run for `worker_wait`: a failure like any other, and decided on like one."""
-        wait, lease = self._core.settings.worker_wait, self._core.settings.lease
+        wait, lease = self._context.settings.worker_wait, self._context.settings.lease
         if wait is None:
             return 0
-        async with self._core.transaction() as tx:
+        async with self._context.transaction() as tx:
             now = await service.now(tx)
             since = (now - self._sought_at).total_seconds() if self._sought_at is not None else -1.0
             if 0 <= since < _seek_every(wait):  # less than 0: the clock was set back
@@ -59,28 +59,28 @@ class Nets:
         )
 
     async def _give_up(self, found: Sequence[Found]) -> int:
-        wait = self._core.settings.worker_wait
+        wait = self._context.settings.worker_wait
         assert wait is not None
-        async with self._core.transaction() as tx:
+        async with self._context.transaction() as tx:
             executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
             if now is None:
                 return 0
             journal = Journal(now)
             items = await queue.lock_items(tx, [item_id for item_id, _ in found])
             ready = [item for item in items if item.state in ("queued", "retrying")]
-            plans = await self._core.plans.load(tx, {item.plan_id for item in ready})
+            plans = await self._context.plans.load(tx, {item.plan_id for item in ready})
             ended = [_unserved(item, plans[item.plan_id], wait) for item in ready]
-            decisions = await settle(tx, self._core, journal, executions, ended)
-        announce(self._core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+            decisions = await settle(tx, self._context, journal, executions, ended)
+        announce(self._context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
         return len(ready)
 
     async def unblock_forgotten(self) -> int:
         """Lets items go on that are blocked at a limit under which there is room. Returns how many that were."""
-        async with self._core.transaction() as tx:
+        async with self._context.transaction() as tx:
             unblocked, last = await fleet.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
         self._last_key = last or ""
         if unblocked:
-            self._core.hub.announce(ready=True, special=True)
+            self._context.notifier.announce(ready=True, special=True)
         return unblocked
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import answer_late
 from tenax.engine.notifier import Settled, announce
@@ -37,45 +37,45 @@ from tenax.store.tables import queue
 EXECUTION_COMPLETED = event(ExecutionCompleted)
 
 
-async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
+async def report(context: EngineContext, reports: Sequence[Report]) -> list[ReportAnswer]:
     """Decides on every reported outcome, in one transaction. A late report is recorded and changes nothing.
 
     A report on a lease that this server granted is decided on from memory, where nothing else needs to be known; the statement that
     writes it checks that everything is as it was then. All other reports are decided on from the rows, under lock: so are those
     that turn out not to be as they were.
     """
-    reports = believed_reports(reports, core.report_limits)
-    batch = ReportBatch(core, reports)
+    reports = believed_reports(reports, context.report_limits)
+    batch = ReportBatch(context, reports)
     runs = batch.runs
     try:
         await batch.write()
         if refused := batch.refused:
-            again = ReportBatch(core, refused, use_memory=False)
+            again = ReportBatch(context, refused, use_memory=False)
             runs = again.runs = batch.runs
             await again.write()
             batch.answers |= again.answers
     finally:
-        _tell_of_workers(core, reports, runs)
+        _tell_of_workers(context, reports, runs)
     answers = batch.answers
     return [answers.get(r.token) or ReportAnswer(r.item_id, "late") for r in reports]
 
 
-def _tell_of_workers(core: Core, reports: Sequence[Report], runs: list[Run]) -> None:
+def _tell_of_workers(context: EngineContext, reports: Sequence[Report], runs: list[Run]) -> None:
     """Tells what the attempts say of their workers, in the order of the reports: a streak of failures depends on it."""
     if not runs:
         return
     if any(run.outcome != "sound" for run in runs):
         order = {r.item_id: place for place, r in enumerate(reports)}
         runs.sort(key=lambda run: order[run.item_id])
-    if core.hub.on_settled(Settled(runs)):
-        core.hub.announce(ready=True)
+    if context.notifier.on_settled(Settled(runs)):
+        context.notifier.announce(ready=True)
 
 
 class ReportBatch:
     """Reports that are written in one transaction."""
 
-    def __init__(self, core: Core, reports: Sequence[Report], *, use_memory: bool = True) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, reports: Sequence[Report], *, use_memory: bool = True) -> None:
+        self._context = context
         self._reports = reports
         self._decided: list[tuple[Report, Verdict, float | None, Run | None]] = []
         """What was decided from memory, beside the guarded changes of the journal."""
@@ -88,8 +88,8 @@ class ReportBatch:
         """What the attempts say of their workers, once it is committed."""
         often = Counter(r.execution_id for r in reports)
         for r in reports:
-            item = core.leased.take(r.token) if use_memory else None
-            plan = core.plans.known(item.plan_id) if item is not None else None
+            item = context.leased.take(r.token) if use_memory else None
+            plan = context.plans.known(item.plan_id) if item is not None else None
             # Two reports of one execution may depend on each other: they are decided on one after the other, under its lock.
             if (
                 item is not None
@@ -107,7 +107,7 @@ class ReportBatch:
         return [one[0] for one in self._decided if one[0].token not in self.answers]
 
     async def write(self) -> None:
-        async with self._core.statements() as session:
+        async with self._context.statements() as session:
             journal = Journal(await service.now(session))
             await self.decide_from_memory(journal)
             if self.from_rows:
@@ -122,7 +122,7 @@ class ReportBatch:
 
     async def decide_from_memory(self, journal: Journal) -> None:
         """Decides on what is known. What turns out to need more than that is left for the rows."""
-        rules, roll, turns = self._core.rules, self._core.roll, Turns()
+        rules, roll, turns = self._context.rules, self._context.roll, Turns()
         for plan, item, r in self.from_memory:
             if turns.over:
                 await turns.give_way()
@@ -161,19 +161,19 @@ class ReportBatch:
         if now is not None:  # whoever had the locks before wrote events of an earlier time
             journal.guarded_now, journal.now = journal.now, now
         items = await queue.load_leased_items(tx, [r.item_id for r in reports], [r.token for r in reports])
-        plans = await self._core.plans.load(tx, {item.plan_id for item in items})
+        plans = await self._context.plans.load(tx, {item.plan_id for item in items})
         leased = {item.lease_token: item for item in items if item.plan_id in plans}
         current = [r for r in reports if r.token in leased and _is_of(leased[r.token], r)]
         late = [r for r in reports if r.token not in leased and r.execution_id in executions]
         # Before any limit is locked: a claim that has one of these items may be waiting for that.
         if late:
             for (_, token), answer in (
-                await answer_late(tx, self._core, journal.now, late, believed)
+                await answer_late(tx, self._context, journal.now, late, believed)
             ).items():
                 self.answers[token] = answer
         ended = [r for r in current if not self._accept(journal, plans, leased[r.token], r)]
         attempts = [EndedAttempt(leased[r.token], believed(r.outcome)) for r in ended]
-        decisions = await settle(tx, self._core, journal, executions, attempts)
+        decisions = await settle(tx, self._context, journal, executions, attempts)
         for r, decision in zip(ended, decisions, strict=True):
             self.answers[r.token] = ReportAnswer(r.item_id, "applied", decision.verdict)
             if decision.verdict == "retry" and decision.delay is not None:
@@ -194,7 +194,7 @@ class ReportBatch:
         self.runs += journal.runs
         journal.runs = []
         waits = [(a.until - journal.now).total_seconds() for a in journal.accepted if a.until is not None]
-        announce(self._core.hub, journal, [*self._delays, *waits])
+        announce(self._context.notifier, journal, [*self._delays, *waits])
 
 
 def _is_of(item: ItemRow | LeasedItem, report: Report) -> bool:
@@ -210,7 +210,7 @@ def _is_alone(plan: Plan, item: LeasedItem, report: Report) -> bool:
         and _is_of(item, report)
         and plan.steps[item.step].step.concurrency is None
         and report.outcome.status != "accepted"
-        and (report.outcome.status != "succeeded" or item.step in plan.strides)
+        and (report.outcome.status != "succeeded" or item.step in plan.fixed_successors)
     )
 
 
@@ -233,7 +233,7 @@ def _retried(made: Transition, again: ItemAgain) -> Change:
 
 def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
     """The step has completed: the one step behind it is queued, or the execution is complete."""
-    item, follower, result = made.item, plan.strides[step.step].next, step.result
+    item, follower, result = made.item, plan.fixed_successors[step.step].next, step.result
     told = None if result is None else encode(result)
     if told is not None and len(told) > LARGE:  # to encode it again for its event would take as long
         made.events[0]["data"] = replace(made.events[0]["data"], result=Raw(told.encode()))

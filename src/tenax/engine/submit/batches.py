@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.group_commit import GroupCommit
 from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.submit.submit import Start, is_large, submit
@@ -14,9 +14,9 @@ from tenax.model.wire import Submitted
 class Submissions:
     """Writes new executions. All of one call are written together, or none."""
 
-    def __init__(self, core: Core, dispatcher: Dispatcher) -> None:
+    def __init__(self, context: EngineContext, dispatcher: Dispatcher) -> None:
         async def write(starts: Sequence[Start]) -> list[Submitted]:
-            return await submit(core, dispatcher, starts)
+            return await submit(context, dispatcher, starts)
 
         self._many = GroupCommit[Start, Submitted](write)
         self._large = GroupCommit[Start, Submitted](write, limit=1)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tenax.engine.caches.named_plans import NamedPlan
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.definitions.reading import Definition
 from tenax.errors import InvalidInput, NotFound, UsageError
 from tenax.model.definition.children import ChildReference, child_references, input_problems
@@ -59,22 +59,22 @@ class _Found:
     kept: Mapping[str, Child] = field(default_factory=dict)
 
 
-async def plans_of(core: Core, submissions: Sequence[Submission]) -> list[tuple[Plan, int]]:
+async def plans_of(context: EngineContext, submissions: Sequence[Submission]) -> list[tuple[Plan, int]]:
     """Returns the plan of each submission, and its id. What each name means is looked up once for all of them."""
     names = {one.workflow for one in submissions if one.source is None and one.workflow is not None}
-    known = await core.named_plans.find(names) if names else {}
+    known = await context.named_plans.find(names) if names else {}
     found: list[tuple[Plan, int]] = []
     for one in submissions:
         if one.source is None and one.workflow is not None:
             if one.workflow not in known:
-                known[one.workflow] = await _named(core, one.workflow)
+                known[one.workflow] = await _named(context, one.workflow)
             found.append((known[one.workflow].plan, known[one.workflow].plan_id))
         else:
-            found.append(await plan_of(core, one))
+            found.append(await plan_of(context, one))
     return found
 
 
-async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
+async def plan_of(context: EngineContext, submission: Submission) -> tuple[Plan, int]:
     """Returns the plan of a submission that brings its source, and its id.
 
     Children are resolved now: a running execution stays on its version.
@@ -84,29 +84,29 @@ async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
             "a submission needs the `source` of a definition, or the name of a stored `workflow`"
         )
     files = {posixpath.normpath(path): text for path, text in submission.files.items()}
-    definition = await core.reading.read(submission.source, submission.filename)
+    definition = await context.reading.read(submission.source, submission.filename)
     words = f"file {submission.filename or definition.workflow.name}"
     found = _Found(definition, words, words, files)
-    return await _planned(core, found.definition, _Place({}, "", {}, {}).below(found))
+    return await _planned(context, found.definition, _Place({}, "", {}, {}).below(found))
 
 
-async def _named(core: Core, name: str) -> NamedPlan:
+async def _named(context: EngineContext, name: str) -> NamedPlan:
     """Plans what the name means now, and keeps the plan for the next submission."""
-    found, stamp = await _stored(core, name)
+    found, stamp = await _stored(context, name)
     place = _Place({}, "", {}, {}).below(found)
     place.rests_on[name] = stamp
-    plan, plan_id = await _planned(core, found.definition, place)
+    plan, plan_id = await _planned(context, found.definition, place)
     entry = NamedPlan(plan, plan_id, place.rests_on)
-    core.named_plans.keep(name, entry)
+    context.named_plans.keep(name, entry)
     return entry
 
 
 async def store_workflow(
-    core: Core, source: str, filename: str | None, files: Mapping[str, str] | None
+    context: EngineContext, source: str, filename: str | None, files: Mapping[str, str] | None
 ) -> StoredWorkflow:
     """Stores a definition without running it: its name means this one from now on."""
-    plan, _ = await plan_of(core, Submission(source=source, filename=filename, files=dict(files or {})))
-    async with core.transaction() as tx:
+    plan, _ = await plan_of(context, Submission(source=source, filename=filename, files=dict(files or {})))
+    async with context.transaction() as tx:
         created = await plans.store_workflow(tx, plan.workflow_hash)
     workflow = plan.workflow
     return StoredWorkflow(
@@ -114,8 +114,8 @@ async def store_workflow(
     )
 
 
-async def list_workflows(core: Core, name: str | None) -> list[WorkflowInfo]:
-    async with core.transaction() as tx:
+async def list_workflows(context: EngineContext, name: str | None) -> list[WorkflowInfo]:
+    async with context.transaction() as tx:
         found = await plans.list_workflows(tx, name)
     return [
         WorkflowInfo(
@@ -128,12 +128,12 @@ async def list_workflows(core: Core, name: str | None) -> list[WorkflowInfo]:
     ]
 
 
-async def is_called_back(core: Core, plan_id: int) -> bool:
+async def is_called_back(context: EngineContext, plan_id: int) -> bool:
     """Whether a step of it, or of its children, is async: somebody must be there to be called back."""
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         seen, pending = {plan_id}, [plan_id]
         for one in pending:
-            plan = await core.plans.one(tx, one)
+            plan = await context.plans.one(tx, one)
             if any("async" in planned.step.spec for planned in plan.steps.values()):
                 return True
             fresh = {child.plan_id for child in plan.children.values()} - seen
@@ -142,29 +142,29 @@ async def is_called_back(core: Core, plan_id: int) -> bool:
     return False
 
 
-async def _planned(core: Core, definition: Definition, place: _Place) -> tuple[Plan, int]:
+async def _planned(context: EngineContext, definition: Definition, place: _Place) -> tuple[Plan, int]:
     plan, workflow = definition.plan, definition.workflow
     if plan is None:
         children = {
-            reference.step: await _child(core, workflow, reference, place)
+            reference.step: await _child(context, workflow, reference, place)
             for reference in child_references(workflow)
         }
-        plan = await core.reading.plan(definition, children)
-    return plan, await core.plan_id(plan, definition.texts)
+        plan = await context.reading.plan(definition, children)
+    return plan, await context.plan_id(plan, definition.texts)
 
 
-async def _child(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> Child:
+async def _child(context: EngineContext, parent: Workflow, reference: ChildReference, place: _Place) -> Child:
     if reference.kind == "file" and reference.step in place.kept:
         return place.kept[reference.step]
     if reference.kind == "workflow":
-        found, stamp = await _stored(core, reference.text)
+        found, stamp = await _stored(context, reference.text)
         place.rests_on[reference.text], folder = stamp, ""
     else:
-        found = await _file(core, parent, reference, place)
+        found = await _file(context, parent, reference, place)
         folder = posixpath.relpath(found.folder or ".", place.folder or ".")
     below = place.below(found)
     if found.identity not in place.planned:
-        place.planned[found.identity] = await _planned(core, found.definition, below)
+        place.planned[found.identity] = await _planned(context, found.definition, below)
     plan, plan_id = place.planned[found.identity]
     [step] = [step for step in parent.steps if step.name == reference.step]
     if problems := input_problems(step, plan.workflow):
@@ -172,7 +172,7 @@ async def _child(core: Core, parent: Workflow, reference: ChildReference, place:
     return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
 
 
-async def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
+async def _file(context: EngineContext, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
     path = posixpath.normpath(posixpath.join(place.folder, reference.text))
     source = place.files.get(path)
     if source is None:
@@ -181,13 +181,13 @@ async def _file(core: Core, parent: Workflow, reference: ChildReference, place: 
             remedy="submit with `tenax run` or `tenax submit`, which send such files, or add it to `files`",
         )
     words = f"file {path}"
-    definition = await core.reading.read(source, path)
+    definition = await context.reading.read(source, path)
     return _Found(definition, words, words, place.files, posixpath.dirname(path))
 
 
-async def _stored(core: Core, name: str) -> tuple[_Found, WorkflowStamp]:
+async def _stored(context: EngineContext, name: str) -> tuple[_Found, WorkflowStamp]:
     """Finds what a name, or name@version, means now."""
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         found = await plans.find_workflow(tx, name)
     if found is None:
         label, version = plans.split_name(name)
@@ -195,6 +195,6 @@ async def _stored(core: Core, name: str) -> tuple[_Found, WorkflowStamp]:
             f"there is no workflow named {label!r}" + (f" with version {version!r}" if version else ""),
             remedy="`tenax workflows` lists what is stored; `tenax store FILE` stores a definition",
         )
-    definition = await core.reading.restore(found.body, found.hash)
+    definition = await context.reading.restore(found.body, found.hash)
     identity = f"workflow {found.hash}"
     return _Found(definition, identity, f"workflow {name}", {}, kept=found.children), found.stamp

@@ -12,11 +12,11 @@ import structlog
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.start_steps import CROWD_STEPS, Turn, start_steps
-from tenax.engine.lease.dispatcher import Dispatcher, Parked
+from tenax.engine.lease.dispatcher import Dispatcher, WaitingRequest
 from tenax.engine.slices import Turns
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -40,7 +40,7 @@ from tenax.store.rows import ExecutionRow, LeasedItem, NewExecution, NewLease, P
 from tenax.store.tables.claims import new_tokens
 from tenax.store.tables.executions import prepare_submit
 from tenax.store.tables.fan_outs import copy_item_results
-from tenax.store.tables.new_executions import Inserted, insert_executions
+from tenax.store.tables.new_executions import InsertedExecution, insert_executions
 
 _log = structlog.get_logger("tenax.submit")
 OWN_KEYS = "tenax:"
@@ -70,17 +70,17 @@ FEW = 16
 """Executions. So many are written by nested loops as fast as by any other plan, and planned once for all."""
 
 
-def _session(core: Core, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
+def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
     """Opens a session. A batch that one statement writes needs no transaction around it.
 
     A key that is taken is looked up by a second statement. Where others are in the batch, that must not fail after theirs is committed.
     """
     if len(starts) > FEW or any(is_large(start) for start in starts):
-        return core.transaction()
+        return context.transaction()
     is_one_statement = all(_is_plain(start) for start in starts) and (
         len(starts) == 1 or all(start.key is None for start in starts)
     )
-    return core.statements() if is_one_statement else core.straight()
+    return context.statements() if is_one_statement else context.straight()
 
 
 def is_large(start: Start) -> bool:
@@ -101,13 +101,13 @@ def _is_plain(start: Start) -> bool:
     )
 
 
-async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
+async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
     """Writes a batch of new executions, in one transaction. A key that was used before is the execution that it was used for."""
     parked = _reserve(dispatcher, starts)
     try:
-        async with _session(core, starts) as tx:
+        async with _session(context, starts) as tx:
             numbers, now = await _numbers(tx, starts)
-            inserted = await _insert(tx, core, now, list(zip(numbers, starts, strict=True)), parked)
+            inserted = await _insert(tx, context, now, list(zip(numbers, starts, strict=True)), parked)
             known = await _known_keys(tx, numbers, starts, inserted)
             answers = [
                 Submitted(inserted[number].id, created=True)
@@ -124,7 +124,7 @@ async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) ->
         dispatcher.give_up([parked])
     elif parked is not None:
         await _hand_over(dispatcher, parked, leased[0])
-    core.hub.announce(
+    context.notifier.announce(
         ready=not leased,
         server_steps=any(start.plan.has_server_steps for start in starts),
         due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
@@ -132,7 +132,7 @@ async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) ->
     return answers
 
 
-def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> Parked | None:
+def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> WaitingRequest | None:
     """Reserves the request of a worker that waits for just this, where one execution comes alone and begins with one step."""
     [start, *others] = starts
     if others or start.retry_of is not None or start.operator is not None or not _is_plain(start):
@@ -145,7 +145,7 @@ def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> Parked | None:
     return dispatcher.reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
 
 
-async def _hand_over(dispatcher: Dispatcher, parked: Parked, leased: LeasedItem) -> None:
+async def _hand_over(dispatcher: Dispatcher, parked: WaitingRequest, leased: LeasedItem) -> None:
     try:
         await dispatcher.hand_over(parked, leased)
     except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
@@ -165,34 +165,34 @@ async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], 
 
 
 async def _known_keys(
-    tx: Connection, numbers: Sequence[int], starts: Sequence[Start], inserted: Mapping[int, Inserted]
+    tx: Connection, numbers: Sequence[int], starts: Sequence[Start], inserted: Mapping[int, InsertedExecution]
 ) -> dict[str, int]:
     """Finds the executions that have the keys which were taken."""
     taken = [start.key for number, start in zip(numbers, starts, strict=True) if number not in inserted]
     return (await prepare_submit(tx, 0, taken)).known if taken else {}
 
 
-async def insert_child(tx: Connection, core: Core, now: datetime, start: Start) -> int:
+async def insert_child(tx: Connection, context: EngineContext, now: datetime, start: Start) -> int:
     """Inserts a child execution, in the transaction that starts it. Started again, it is the same one."""
     prepared = await prepare_submit(tx, 1, [start.key])
     if prepared.known:
         return next(iter(prepared.known.values()))
-    await _insert(tx, core, now, [(prepared.ids[0], start)])
+    await _insert(tx, context, now, [(prepared.ids[0], start)])
     return prepared.ids[0]
 
 
 async def _insert(
     tx: Connection,
-    core: Core,
+    context: EngineContext,
     now: datetime,
     new: Sequence[tuple[int, Start]],
-    parked: Parked | None = None,
-) -> dict[int, Inserted]:
+    parked: WaitingRequest | None = None,
+) -> dict[int, InsertedExecution]:
     """Writes the executions. Returns those that were written by their numbers: the keys of the others are taken.
 
     `parked`: the request that the only item goes to.
     """
-    journal = Journal(now, most_read=core.settings.max_rendered)
+    journal = Journal(now, most_read=context.settings.max_rendered)
     rows: list[NewExecution] = []
     for number, start in new:
         parent = start.parent
@@ -201,21 +201,21 @@ async def _insert(
             start.original_execution, now, None, parent.execution_id if parent is not None else None,
             lane=parent.lane if parent is not None else 0, input=start.input,
         )  # fmt: skip
-        await _begin(tx, journal, row, start, core.rendering)
+        await _begin(tx, journal, row, start, context.rendering)
         ended = journal.executions.get(number)
         rows.append(_new_execution(row if ended is None else ended[0], start))
     if parked is not None:
         _lease_at_once(journal, parked.request)
     inputs = [encode(start.input) if start.input else None for _, start in new]
-    inserted = await insert_executions(tx, journal, rows, inputs, core.terms)
-    core.inputs.note({one.id: one.input for one in inserted.values()})
+    inserted = await insert_executions(tx, journal, rows, inputs, context.terms)
+    context.inputs.note({one.id: one.input for one in inserted.values()})
     for number, start in new:
         fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
         if fans and start.retry_of is not None and number in inserted:
             await copy_item_results(tx, number, start.retry_of, fans)
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
     if failing:  # nothing has run, so there is nothing to undo; but they must end
-        await write(tx, core, Journal(now, failing=failing))
+        await write(tx, context, Journal(now, failing=failing))
     return inserted
 
 

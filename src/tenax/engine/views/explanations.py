@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.slices import Turns
 from tenax.engine.views.executions import event_pages
 from tenax.errors import NotFound
@@ -19,7 +19,7 @@ _SUCCESSES = ("action_completed", "compensation_completed")
 
 
 async def explain(
-    core: Core,
+    context: EngineContext,
     execution_id: int,
     *,
     step: str | None = None,
@@ -29,7 +29,7 @@ async def explain(
     """Every decision on retries, in plain English; of one step, item or attempt where they are named."""
     found: list[Event] = []
     known: set[str] = set()
-    async for page in event_pages(core, execution_id):
+    async for page in event_pages(context, execution_id):
         known |= {e.step for e in page if e.step is not None}
         found += [_without_results(e) for e in page if e.data.keys() & {"decision", "failure"}]
     if step is not None and step not in known:

@@ -9,7 +9,7 @@ import asyncio
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.context import Core, no_execution
+from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.slices import Turns
 from tenax.errors import UsageError
 from tenax.model import views
@@ -26,17 +26,17 @@ PAGE_SECONDS = 5.0
 
 
 async def verify_page(
-    core: Core, *, after: int = 0, since: datetime | None = None, only: int | None = None
+    context: EngineContext, *, after: int = 0, since: datetime | None = None, only: int | None = None
 ) -> views.Verified:
     """Checks the next executions: all of them, those that were open at some time since then, or only one."""
     if only is not None and since is not None:
         raise UsageError("one execution and a time since when exclude each other", remedy="name one of them")
     tally = Tally()
-    async with core.snapshot() as tx:
+    async with context.snapshot() as tx:
         found = await store.load_executions(tx, after, since, only, EXECUTIONS_AT_ONCE)
         if only is not None and not found:
             raise no_execution(only)
-        checked = await _check_all(tx, core, found, tally)
+        checked = await _check_all(tx, context, found, tally)
         is_last = checked == len(found) < EXECUTIONS_AT_ONCE
         last = store.ALL_IDS if is_last else found[checked - 1].id
         if only is None and since is None:
@@ -67,11 +67,13 @@ def _shown(violation: Violation) -> views.Violation:
     )
 
 
-async def _check_all(tx: Connection, core: Core, found: list[ExecutionFacts], tally: Tally) -> int:
+async def _check_all(
+    tx: Connection, context: EngineContext, found: list[ExecutionFacts], tally: Tally
+) -> int:
     """Checks these executions until the time of the page is over. Returns how many it has checked."""
     if not found:
         return 0
-    plans = await core.plans.load(tx, {row.plan_id for row in found})
+    plans = await context.plans.load(tx, {row.plan_id for row in found})
     streams = _Streams(tx, [row.id for row in found])
     loop = asyncio.get_running_loop()
     deadline = loop.time() + PAGE_SECONDS
@@ -79,8 +81,8 @@ async def _check_all(tx: Connection, core: Core, found: list[ExecutionFacts], ta
         tally.executions += 1
         if row.plan_id in plans:
             check = ExecutionCheck(row.id, plans[row.plan_id], tally)
-            await streams.feed(check, row)
-            if check.fold.plan.has_fans:
+            await streams.fill_slots(check, row)
+            if check.fold.plan.has_fan_outs:
                 await _check_fan_outs(tx, check, row.id)
         else:
             _add(tally, plan_is_readable.name, row.id, plan_is_readable(row.plan_id))
@@ -98,7 +100,7 @@ class _Streams:
         self._items = store.stream_items(tx, executions)
         self._fan_outs = store.stream_fan_outs(tx, executions)
 
-    async def feed(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
+    async def fill_slots(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
         """Gives the check its events, one by one, and then its rows."""
         turns = Turns()
         async for events in self._log.take(row.id):

@@ -110,7 +110,7 @@ class Share(NamedTuple):
     most: int
 
 
-class Known(Enum):
+class QueueKnowledge(Enum):
     """What a server knows of the queues when a claim begins."""
 
     NOTHING = auto()
@@ -125,7 +125,7 @@ class Known(Enum):
 class ClaimState:
     """All that a server remembers from one claim to the next."""
 
-    known: Known = Known.NOTHING
+    known: QueueKnowledge = QueueKnowledge.NOTHING
     snapshot: QueueSnapshot = QueueSnapshot()
     """The last one in which something was ready."""
     expected: int = MIN_EXPECTED
@@ -139,7 +139,7 @@ class ClaimState:
 
     def fresh_snapshot(self, queues: frozenset[str], now: float) -> QueueSnapshot | None:
         """Returns the snapshot if it is new enough and covers these queues."""
-        is_fresh = self.known is Known.SNAPSHOT and now - self.snapshot.at < SNAPSHOT_SECONDS
+        is_fresh = self.known is QueueKnowledge.SNAPSHOT and now - self.snapshot.at < SNAPSHOT_SECONDS
         return self.snapshot if is_fresh and self.snapshot.queues >= queues else None
 
 
@@ -185,7 +185,7 @@ class Claim:
 
 
 def begin_claim(state: ClaimState, queues: frozenset[str], slots: int, now: float) -> Claim:
-    if state.snapshot.is_simple and state.known is Known.DRAINED and state.snapshot.queues >= queues:
+    if state.snapshot.is_simple and state.known is QueueKnowledge.DRAINED and state.snapshot.queues >= queues:
         return Claim(queues, slots, Source.GUESS, state.snapshot)
     fresh = state.fresh_snapshot(queues, now)
     if fresh is not None and fresh.is_simple:
@@ -263,9 +263,9 @@ def _unrestricted_shares(snapshot: QueueSnapshot, slots: int, half: int) -> list
 
 def after_look(state: ClaimState, claim: Claim, snapshot: QueueSnapshot) -> tuple[ClaimState, Claim]:
     if snapshot.levels:
-        state = replace(state, known=Known.SNAPSHOT, snapshot=snapshot)
+        state = replace(state, known=QueueKnowledge.SNAPSHOT, snapshot=snapshot)
     else:
-        state = replace(state, known=Known.DRAINED)
+        state = replace(state, known=QueueKnowledge.DRAINED)
     return state, replace(claim, source=Source.READ, snapshot=snapshot, was_filled=None)
 
 
@@ -285,9 +285,9 @@ def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]
             since_fan_out=since_fan_out_after(turns.since_fan_out, len(lanes) - theirs, theirs),
             last_lane=(fan_out.first_lane or 0) if theirs else turns.last_lane,
         )
-        known = Known.NOTHING  # what comes meanwhile must not wait until the fan-out is done
+        known = QueueKnowledge.NOTHING  # what comes meanwhile must not wait until the fan-out is done
     elif claim.source is Source.GUESS:
-        known = Known.NOTHING
+        known = QueueKnowledge.NOTHING
     state = replace(state, known=known, turns=turns)
     return state, replace(claim, taken=claim.taken + len(lanes), was_filled=len(lanes) >= pick.slots)
 
@@ -295,8 +295,8 @@ def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]
 def after_claim(state: ClaimState, claim: Claim) -> ClaimState:
     """Says what is known once a claim, short or full, has ended. News that came meanwhile stay news."""
     filled, known = claim.taken >= claim.slots, state.known
-    if not filled and known is not Known.NOTHING:
-        known = Known.DRAINED if claim.source is Source.READ else Known.NOTHING
+    if not filled and known is not QueueKnowledge.NOTHING:
+        known = QueueKnowledge.DRAINED if claim.source is Source.READ else QueueKnowledge.NOTHING
     return replace(state, known=known, filled=filled, expected=max(MIN_EXPECTED, 2 * claim.taken))
 
 

@@ -20,8 +20,8 @@ from tenax.policy.expressions.conditions import compile_condition, strip_braces
 from tenax.policy.expressions.templates import SHELL_TEXT, UNTIL_VARIABLES
 from tenax.policy.expressions.visible_names import (
     OUTPUTS,
+    NameCheck,
     Place,
-    Reach,
     Say,
     compensation_of,
     concurrency_key_of,
@@ -66,7 +66,7 @@ class _Check:
         declared = draft.findings.source.data.get("input")
         # As declared, not as accepted: an input with a wrong schema is not unknown as well.
         inputs: list[str] = list(declared) if isinstance(declared, dict) else []
-        self._reach = Reach(draft.workflow, inputs, self._say, linked=draft.linked)
+        self._reach = NameCheck(draft.workflow, inputs, self._say, linked=draft.linked)
 
     def run(self) -> None:
         self._check_unread_conditions(("defaults", "retry"), self._workflow.retry)

@@ -96,7 +96,7 @@ def why_not_in_reach(name: str, place: Place) -> str:
             )
 
 
-class Reach:
+class NameCheck:
     """Looks at the expressions of one workflow."""
 
     def __init__(self, workflow: Workflow, inputs: Collection[str], say: Say, *, linked: bool) -> None:

@@ -19,7 +19,7 @@ from tenax.store.statements import sql
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseTerms:
     """The seconds that a lease lasts, and those that the server waits beyond an attempt's timeout before it ends the attempt."""
 
     lease: float
@@ -50,7 +50,7 @@ async def lease_ready(
     group: WorkerGroup,
     shares: Sequence[Share],
     slots: Sequence[tuple[str, str]],
-    terms: Terms,
+    terms: LeaseTerms,
 ) -> list[LeasedItem]:
     """Leases the items of these shares. The n-th item goes to the n-th slot, which is a worker and its grant."""
     columns = zip(*shares, strict=True)
@@ -58,14 +58,14 @@ async def lease_ready(
 
 
 async def lease_chosen(
-    tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: Terms
+    tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: LeaseTerms
 ) -> list[LeasedItem]:
     """Leases these items, one to each slot, but for those that another server has leased meanwhile."""
     return await _lease(tx, "pick_chosen_items", slots, terms, items)
 
 
 async def _lease(
-    tx: Connection, pick: str, slots: Sequence[tuple[str, str]], terms: Terms, *which: Any
+    tx: Connection, pick: str, slots: Sequence[tuple[str, str]], terms: LeaseTerms, *which: Any
 ) -> list[LeasedItem]:
     tokens = new_tokens(len(slots))
     requests: dict[tuple[str, str], int] = {}

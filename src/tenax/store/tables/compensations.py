@@ -27,7 +27,7 @@ async def count_open_items(tx: Connection, execution_id: int) -> OpenItems:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedCompensation:
     """A compensation that had begun before its item was lost."""
 
     id: int
@@ -39,7 +39,9 @@ class Begun:
     ledger: str | None
 
 
-async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_hold: float) -> list[Begun]:
+async def insert(
+    tx: Connection, actions: Sequence[NewItem], now: datetime, max_hold: float
+) -> list[StartedCompensation]:
     """One item for each success of these steps that is not undone yet, in the reverse order of the log."""
     one = actions[0]
     await tx.execute(sql("plan_freely"))
@@ -54,7 +56,7 @@ async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_
     text, arguments = named("insert_compensations").fill(values)
     made = await tx.fetch(text, *arguments)
     await tx.execute(sql("plan_as_usual"))
-    return [Begun(*row) for row in made]
+    return [StartedCompensation(*row) for row in made]
 
 
 async def start_next(

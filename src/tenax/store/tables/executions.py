@@ -17,7 +17,7 @@ _JSON = ("input", "result", "failure")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSubmit:
     """What a batch of submissions starts from."""
 
     now: datetime
@@ -26,14 +26,14 @@ class Prepared:
     """The executions that have one of the keys already."""
 
 
-async def prepare_submit(tx: Connection, count: int, keys: Sequence[str | None]) -> Prepared:
+async def prepare_submit(tx: Connection, count: int, keys: Sequence[str | None]) -> PreparedSubmit:
     row = await tx.fetchrow(sql("prepare_submit"), count, keys)
     known = dict(zip(row["known_keys"], row["known_ids"], strict=True))
-    return Prepared(row["now"], row["ids"], known)
+    return PreparedSubmit(row["now"], row["ids"], known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relative:
+class RelatedExecution:
     """An execution, and the attempt of its parent that started it, where it is a child."""
 
     id: int
@@ -51,7 +51,7 @@ class Relative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredExecution(Relative):
+class StoredExecution(RelatedExecution):
     """An execution in full."""
 
     plan_id: int
@@ -182,9 +182,9 @@ async def find_descendants(tx: Connection, execution_id: int) -> list[int]:
     return [row["id"] for row in await tx.fetch(sql("find_descendants"), execution_id)]
 
 
-async def get_family(tx: Connection, parents: Sequence[int], limit: int) -> list[Relative]:
+async def get_family(tx: Connection, parents: Sequence[int], limit: int) -> list[RelatedExecution]:
     """Children of these executions, at most so many of each."""
-    return [Relative(**_plain(row)) for row in await tx.fetch(sql("get_family"), parents, limit)]
+    return [RelatedExecution(**_plain(row)) for row in await tx.fetch(sql("get_family"), parents, limit)]
 
 
 def _plain(row: Any) -> dict[str, Any]:

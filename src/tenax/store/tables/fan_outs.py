@@ -16,23 +16,23 @@ from tenax.model.json_text import decode, encode
 from tenax.model.views import ItemInfo
 from tenax.store.connect import Connection
 from tenax.store.journal import encoded, new_item_values
-from tenax.store.rows import FanRow, NewItem
+from tenax.store.rows import FanOutRow, NewItem
 from tenax.store.statements import named, sql
 from tenax.store.tables.executions import awaited
 from tenax.store.tables.steps import StepKey
 from tenax.store.turns import Turns
 
 
-async def load_fans(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanRow]:
+async def load_fan_outs(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanOutRow]:
     rows = await tx.fetch(sql("load_fans"), [key[0] for key in keys], [key[1] for key in keys])
-    return {(row["execution_id"], row["step"]): FanRow(*row) for row in rows}
+    return {(row["execution_id"], row["step"]): FanOutRow(*row) for row in rows}
 
 
-async def load_open_fans(tx: Connection, executions: Sequence[int]) -> list[FanRow]:
-    return [FanRow(*row) for row in await tx.fetch(sql("load_open_fans"), executions)]
+async def load_open_fan_outs(tx: Connection, executions: Sequence[int]) -> list[FanOutRow]:
+    return [FanOutRow(*row) for row in await tx.fetch(sql("load_open_fans"), executions)]
 
 
-async def close_fan(tx: Connection, fan: FanRow, state: str, failure: dict[str, Any] | None) -> None:
+async def close_fan_out(tx: Connection, fan: FanOutRow, state: str, failure: dict[str, Any] | None) -> None:
     """The step ends. Its result is put together in the database: it may be large, and most often nobody reads it here."""
     text = None if failure is None else encode(failure)
     arguments = (fan.execution_id, fan.step, state, fan.attempts, text)
@@ -45,13 +45,13 @@ async def close_fan(tx: Connection, fan: FanRow, state: str, failure: dict[str, 
         ) from error
 
 
-async def close_fan_without_result(tx: Connection, fan: FanRow, failure: dict[str, Any]) -> None:
+async def close_fan_out_without_result(tx: Connection, fan: FanOutRow, failure: dict[str, Any]) -> None:
     """Where its results cannot be put together. Each of them is still there."""
     arguments = (fan.execution_id, fan.step, "failed", fan.attempts, encode(failure))
     await tx.execute(sql("close_fan"), *arguments, 0)
 
 
-async def load_last_failure(tx: Connection, fan: FanRow) -> dict[str, Any]:
+async def load_last_failure(tx: Connection, fan: FanOutRow) -> dict[str, Any]:
     """What the last item of the list that failed has failed with."""
     failure: dict[str, Any] = decode(await tx.fetchval(sql("load_last_failure"), fan.execution_id, fan.step))
     return failure
@@ -71,12 +71,12 @@ async def end_unstarted_items(
     return [tuple(row) for row in await tx.fetch(sql("end_unstarted_items"), executions, steps)]
 
 
-async def find_placeable(tx: Connection, limit: int) -> list[int]:
+async def find_free_slots(tx: Connection, limit: int) -> list[int]:
     """Executions in which a retry is due and has a place to go to."""
     return [row["execution_id"] for row in await tx.fetch(sql("find_placeable"), limit)]
 
 
-class ItemsOfFan(NamedTuple):
+class FanOutItems(NamedTuple):
     """How many items a fan-out has, how many of them have ended, and the others by their state."""
 
     total: int
@@ -86,10 +86,12 @@ class ItemsOfFan(NamedTuple):
     live: dict[str, int]
 
 
-async def count_items(tx: Connection, execution_id: int) -> dict[str, ItemsOfFan]:
+async def count_items(tx: Connection, execution_id: int) -> dict[str, FanOutItems]:
     rows = await tx.fetch(sql("count_items"), execution_id)
     return {
-        row["step"]: ItemsOfFan(row["total"], row["ended"], row["failed"], row["closed"], decode(row["live"]))
+        row["step"]: FanOutItems(
+            row["total"], row["ended"], row["failed"], row["closed"], decode(row["live"])
+        )
         for row in rows
     }
 
@@ -139,7 +141,7 @@ def _item(row: Any, max_attempts: int | None) -> ItemInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FanNumbers:
+class FanOutCounts:
     """A fan-out as its rows have it, whatever its counters say."""
 
     live: frozenset[int]
@@ -173,13 +175,13 @@ class LostItem:
     last_error: str | None = None
 
 
-async def find_broken_fans(tx: Connection) -> list[StepKey]:
+async def find_broken_fan_outs(tx: Connection) -> list[StepKey]:
     return [(row["execution_id"], row["step"]) for row in await tx.fetch(sql("find_broken_fans"))]
 
 
-async def load_fan_numbers(tx: Connection, key: StepKey) -> FanNumbers:
+async def count_fan_out_rows(tx: Connection, key: StepKey) -> FanOutCounts:
     row = await tx.fetchrow(sql("load_fan_numbers"), *key)
-    return FanNumbers(
+    return FanOutCounts(
         frozenset(row["live"]), frozenset(row["ended"]), row["failed"], row["attempts"], row["placed"]
     )
 
@@ -197,7 +199,7 @@ class LostResult:
     """Kept where a compensation may need it."""
 
 
-async def restore_fan(tx: Connection, fan: FanRow, queue_ttl: float | None) -> None:
+async def restore_fan_out(tx: Connection, fan: FanOutRow, queue_ttl: float | None) -> None:
     """Inserts the row of a fan-out, if that is gone."""
     key = (fan.execution_id, fan.step)
     await tx.execute(sql("restore_fan"), *key, fan.total, fan.tolerated, fan.parallelism, queue_ttl)

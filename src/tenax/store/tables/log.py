@@ -17,7 +17,7 @@ from tenax.store.statements import sql
 from tenax.store.turns import Turns
 
 
-class Told(NamedTuple):
+class RecordedOutcome(NamedTuple):
     """An event, and all events of its transaction."""
 
     event: dict[str, Any]
@@ -35,13 +35,13 @@ PAGE_BYTES = 4_000_000
 
 async def find_outcomes(
     tx: Connection, executions: Sequence[int], tokens: Sequence[str]
-) -> dict[str, list[Told]]:
+) -> dict[str, list[RecordedOutcome]]:
     """Returns, by token, what was written about it, in that order. A token that nothing was written about is left out.
 
     The first is about the end of the attempt, or a late report; the others are about late reports. Of a long log only the newest rows
     are looked at (`is_log_longer`).
     """
-    found: dict[str, list[Told]] = {}
+    found: dict[str, list[RecordedOutcome]] = {}
     wanted = set(tokens)
     places = sorted(set(executions))
     arguments = (places, sorted(wanted), *_look(len(places), len(wanted)))
@@ -49,7 +49,7 @@ async def find_outcomes(
         events = decode(row["events"])
         for e in events:
             if e.get("token") in wanted:
-                found.setdefault(e["token"], []).append(Told(e, events))
+                found.setdefault(e["token"], []).append(RecordedOutcome(e, events))
     return found
 
 

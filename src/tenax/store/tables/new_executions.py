@@ -16,11 +16,11 @@ from tenax.store.journal import (
 )
 from tenax.store.rows import LeasedItem, NewExecution, NewItem
 from tenax.store.statements import named
-from tenax.store.tables.claims import Terms
+from tenax.store.tables.claims import LeaseTerms
 from tenax.store.turns import Turns
 
 
-class Inserted(NamedTuple):
+class InsertedExecution(NamedTuple):
     """A new execution that went in."""
 
     id: int
@@ -30,9 +30,9 @@ class Inserted(NamedTuple):
     """Its first item, where that was leased at once."""
 
 
-def _inserted(row: Any, item: NewItem | None) -> Inserted:
+def _inserted(row: Any, item: NewItem | None) -> InsertedExecution:
     if item is None or item.lease is None:
-        return Inserted(row["id"], row["input"], None)
+        return InsertedExecution(row["id"], row["input"], None)
     leased = LeasedItem(
         slot=1,
         id=row["item_id"],
@@ -58,7 +58,7 @@ def _inserted(row: Any, item: NewItem | None) -> Inserted:
         grant=item.lease.grant,
         lease_token=item.lease.token,
     )
-    return Inserted(row["id"], row["input"], leased)
+    return InsertedExecution(row["id"], row["input"], leased)
 
 
 async def insert_executions(
@@ -66,21 +66,21 @@ async def insert_executions(
     journal: Journal,
     executions: Sequence[NewExecution],
     inputs: Sequence[str | None],
-    terms: Terms,
-) -> dict[int, Inserted]:
+    terms: LeaseTerms,
+) -> dict[int, InsertedExecution]:
     """Writes new executions with all that belongs to them. Each has its input, as JSON. Returns those that went in by their numbers: a key may be taken."""
     text, arguments = named("insert_executions").fill(await _values(journal, executions, inputs, terms))
     rows = await tx.fetch(text, *arguments)
     leases = {item.execution_id: item for item in journal.new_items if item.lease is not None}
     there = {row["number"]: _inserted(row, leases.get(row["number"])) for row in rows}
-    journal.explosions = [e for e in journal.explosions if e.item.execution_id in there]
+    journal.new_fan_outs = [e for e in journal.new_fan_outs if e.item.execution_id in there]
     ended = [e.number for e in executions if e.parent is not None and e.number in journal.executions]
     await journal.write_the_rest(tx, ended)
     return there
 
 
 async def _values(
-    journal: Journal, executions: Sequence[NewExecution], inputs: Sequence[str | None], terms: Terms
+    journal: Journal, executions: Sequence[NewExecution], inputs: Sequence[str | None], terms: LeaseTerms
 ) -> dict[str, Any]:
     """The parameters of `insert_executions`. Of a large graph they take several turns."""
     turns = Turns()

@@ -21,7 +21,7 @@ from tenax.store.rows import (
     ServerItem,
 )
 from tenax.store.statements import named, sql
-from tenax.store.tables.claims import Terms
+from tenax.store.tables.claims import LeaseTerms
 from tenax.store.turns import Turns
 
 _log = structlog.get_logger("tenax.service")
@@ -133,7 +133,7 @@ async def find_granted_items(
 
 
 async def extend_leases(
-    tx: Connection, items: Sequence[int], tokens: Sequence[str], terms: Terms
+    tx: Connection, items: Sequence[int], tokens: Sequence[str], terms: LeaseTerms
 ) -> set[tuple[int, str]]:
     """Extends the leases that are still the worker's. Returns their items and tokens."""
     rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
@@ -142,7 +142,7 @@ async def extend_leases(
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class NextWake:
     """When something next falls due, of each kind, where that is soon."""
 
     now: datetime
@@ -160,9 +160,9 @@ class Wake:
     """A retry of a fan-out is due, and there is a place for it."""
 
 
-async def next_wake(tx: Connection, but: Sequence[int], within: float) -> Wake:
+async def next_wake(tx: Connection, but: Sequence[int], within: float) -> NextWake:
     """`but`: items that cannot be decided on for now. What falls due in more than `within` seconds is not looked for."""
-    return Wake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
+    return NextWake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
 
 
 async def beat_service(tx: Connection, lease: float, probe_after: float) -> None:
