@@ -197,4 +197,4 @@ async def hand_on(
             yield Hand(engine, clock)
         finally:
             engine.server_steps.close()
-            engine.context.reading.aside.close()
+            engine.context.reading.reader_processes.close()

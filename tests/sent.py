@@ -18,9 +18,9 @@ async def counting(hand: Hand, name: str) -> list[Any]:
         if query.query == text:
             sent.append(query.args)
 
-    await database.straight.open_ahead()  # one that is opened later would not be listened to
+    await database.planned_pool.open_ahead()  # one that is opened later would not be listened to
     async with AsyncExitStack() as stack:
-        for pool in (database.pool, database.straight):
+        for pool in (database.pool, database.planned_pool):
             for _ in range(pool.get_size()):
                 (await stack.enter_async_context(pool.acquire())).add_query_logger(note)
     return sent

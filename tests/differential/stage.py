@@ -192,7 +192,7 @@ class _Play:
     async def _send(self, reports: list[Report]) -> Any:
         if self.forgetful:
             for report in reports:
-                self.engine.context.leased.take(report.token)
+                self.engine.context.lease_cache.take(report.token)
         answers = await self.engine.report(reports)
         return [[self.tokens[r.token], a.status, a.verdict] for r, a in zip(reports, answers, strict=True)]
 

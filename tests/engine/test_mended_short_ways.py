@@ -56,7 +56,7 @@ async def test_what_is_remembered_of_a_lease_is_small_and_ends_with_it(hand):
     )
     await hand.submit(fan, input={"rows": ["x" * 100_000] * 3})
     [a] = await hand.lease(slots=1)
-    leased = hand.engine.context.leased
+    leased = hand.engine.context.lease_cache
     [known] = leased._by_token.values()
     assert (known.element, known.previous) == (None, None)
     await hand.hand_back(a)

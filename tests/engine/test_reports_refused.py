@@ -422,7 +422,7 @@ async def test_what_is_no_plain_retry_is_decided_in_full(hand, more, facts):
 async def test_a_message_that_postgresql_cannot_hold_is_kept_as_far_as_it_can_be(hand, is_short):
     id_, a = await hand.start(chain(1, RETRY))
     if not is_short:
-        hand.engine.context.leased = LeaseCache()
+        hand.engine.context.lease_cache = LeaseCache()
     told = Outcome("failed", facts=Facts(message="a\x00b \ud800 \u00e9"))
     assert await answered(hand, Report(id_, a.item_id, a.attempt, a.token, told)) == [AGAIN]
     [error] = await hand.sql("select last_error from tenax.item")

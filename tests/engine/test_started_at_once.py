@@ -201,7 +201,7 @@ async def test_a_worker_that_is_paused_or_silent_gets_nothing(hand):
     await given(parked)
     parked = await park(hand)
     heard_workers = hand.engine.dispatcher.heard_workers
-    heard_workers._heard["w1"] -= heard_workers.patience + 1
+    heard_workers._heard["w1"] -= heard_workers.silence_limit + 1
     assert await is_queued(hand, await hand.submit())
     await let_go(parked)
 

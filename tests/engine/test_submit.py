@@ -33,7 +33,7 @@ async def sent(hand: Hand) -> list[str]:
         texts.append(query.query)
 
     async with AsyncExitStack() as stack:
-        for pool in (database.pool, database.straight):
+        for pool in (database.pool, database.planned_pool):
             for _ in range(pool.get_size()):
                 (await stack.enter_async_context(pool.acquire())).add_query_logger(note)
     return texts

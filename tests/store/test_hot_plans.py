@@ -243,7 +243,7 @@ async def test_the_compensations_that_a_large_fan_out_lacks_are_found_in_proport
         await connection.execute(_UNDOABLE, MANY)
         await connection.execute(_RESULTS, MANY)
         explaining = Carrying(connection)
-        await compensations.insert(
+        await compensations.insert_compensations(
             explaining, [action], await connection.fetchval("select tenax.now()"), 60.0
         )
         kept = await connection.fetchrow(

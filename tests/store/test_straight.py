@@ -206,7 +206,7 @@ async def test_closing_waits_for_what_is_used_and_nothing_is_opened_then(databas
             async with session(database):
                 raise ZeroDivisionError  # the last connection ends, and a new one takes its place
         async with session(database) as connection:
-            closing = asyncio.create_task(database.straight.close())
+            closing = asyncio.create_task(database.planned_pool.close())
             await asyncio.wait([closing], timeout=0.05)
             assert not closing.done()
             assert await connection.fetchval("select 1") == 1

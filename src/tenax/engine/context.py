@@ -107,8 +107,8 @@ class EngineContext:
         self.named_plans = NamedPlans(self._find_current_workflows, share)
         self.results = ResultCache()
         self.notifier = Notifier(database)
-        self.leased = LeaseCache()
-        self.inputs = InputCache()
+        self.lease_cache = LeaseCache()
+        self.input_cache = InputCache()
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
         """Where this server can be called back; a server that listens says so itself."""
@@ -170,9 +170,9 @@ class EngineContext:
         """A straight session on which each statement is a transaction of its own."""
         return session(self._allowed())
 
-    def straight(self) -> AbstractAsyncContextManager[Connection]:
+    def planned_transaction(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction for statements that follow their indexes, whatever the tables hold."""
-        return transaction(self._allowed(), straight=True)
+        return transaction(self._allowed(), planned=True)
 
 
 def no_execution(execution_id: int) -> NotFound:

@@ -27,7 +27,7 @@ from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
 from tenax.engine.report.release import release, release_grants
 from tenax.engine.report.repeated_tokens import report_in_turn
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.batches import Submissions
 from tenax.engine.submit.submit import OWN_KEYS, Start
@@ -100,8 +100,8 @@ class Engine:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Engine]:
         """The loops, for as long as the block lasts."""
-        await self.context.database.patience(self.prepare)
-        await self.context.database.straight.open_ahead()
+        await self.context.database.wait_for(self.prepare)
+        await self.context.database.planned_pool.open_ahead()
         notifier = self.context.notifier
         loops = (
             self.dispatcher.run,
@@ -123,7 +123,7 @@ class Engine:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
             self.server_steps.close()
-            self.context.reading.aside.close()
+            self.context.reading.reader_processes.close()
             await self.dispatcher.close()
 
     async def prepare(self) -> None:
@@ -143,10 +143,10 @@ class Engine:
                 raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
         found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
-        turns = Turns()
+        time_slice = TimeSlice()
         for one, (plan, plan_id) in zip(submissions, found, strict=True):
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             checked = await self.context.reading.check(plan.workflow, one.input)
             starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
         return await self._submit(starts)
@@ -282,7 +282,7 @@ class Engine:
         self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
     ) -> RetryAnswer:
         """Waiting: now. Finished: a new execution, linked to this one."""
-        if await control.is_open(self.context, execution_id):
+        if await control.is_execution_open(self.context, execution_id):
             if from_failed:
                 raise UsageError(
                     f"execution {execution_id} is still open: `--from-failed` is for a finished one"

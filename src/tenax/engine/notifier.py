@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, NoReturn
 
-from tenax.engine.server_news import News, Reader
+from tenax.engine.server_news import NewsReader, ServerNews
 from tenax.errors import Unreachable
 from tenax.model.changes import Loss, Run
 from tenax.store.connect import Database
@@ -39,8 +39,8 @@ class Notifier:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._name = uuid.uuid4().hex
-        self._reader = Reader(self._name)
-        self._news = News()
+        self._reader = NewsReader(self._name)
+        self._news = ServerNews()
         self._unsent = asyncio.Event()
         self._soon: asyncio.TimerHandle | None = None
         self._followers: dict[int, set[asyncio.Event]] = {}
@@ -69,7 +69,7 @@ class Notifier:
 
     def wake(self, *, server_steps: bool = True, messages: bool = True) -> None:
         """A time has come, or a sweep: look for work, here. The other servers have clocks of their own."""
-        self._apply(News(ready=True, server_steps=server_steps, messages=messages), set())
+        self._apply(ServerNews(ready=True, server_steps=server_steps, messages=messages), set())
 
     def announce(
         self,
@@ -82,7 +82,7 @@ class Notifier:
         due_in: float | None = None,
         executions: Iterable[int] = (),
     ) -> None:
-        fresh = News(ready, special, fleet, server_steps, messages, due_in, set(executions))
+        fresh = ServerNews(ready, special, fleet, server_steps, messages, due_in, set(executions))
         self._apply(fresh, fresh.executions)
         self._news.add(fresh)
         if fresh.urgent:
@@ -129,7 +129,7 @@ class Notifier:
             return
         self._soon = None
         self._unsent.clear()
-        news, self._news = self._news, News()
+        news, self._news = self._news, ServerNews()
         await notify(self._database, news.as_text(self._name))
 
     async def receive(self) -> None:
@@ -137,12 +137,12 @@ class Notifier:
         async for message in listen(self._database):
             if message is None:
                 self.on_connected()
-                self._apply(News(True, True, True, True, True, 0.0), None)
+                self._apply(ServerNews(True, True, True, True, True, 0.0), None)
                 continue
             if (heard := self._reader.read(message)) is not None:
                 self._apply(heard.news, heard.executions)
 
-    def _apply(self, news: News, executions: set[int] | None) -> None:
+    def _apply(self, news: ServerNews, executions: set[int] | None) -> None:
         """`executions` None: any may have changed."""
         if news.special:
             self.on_restricted()

@@ -13,7 +13,7 @@ _log = structlog.get_logger("tenax.news")
 
 
 @dataclass(slots=True)
-class News:
+class ServerNews:
     """What has changed since the last message to the other servers."""
 
     ready: bool = False
@@ -24,7 +24,7 @@ class News:
     due_in: float | None = None
     executions: set[int] = field(default_factory=set)
 
-    def add(self, more: News) -> None:
+    def add(self, more: ServerNews) -> None:
         self.ready |= more.ready
         self.special |= more.special
         self.fleet |= more.fleet
@@ -56,20 +56,20 @@ class News:
         return orjson.dumps(body).decode()
 
 
-class Heard(NamedTuple):
-    news: News
+class ServerMessage(NamedTuple):
+    news: ServerNews
     executions: set[int] | None
     """None: any may have changed."""
 
 
-class Reader:
+class NewsReader:
     """Reads the messages of other servers, and complains once of each thing that it does not know."""
 
     def __init__(self, own_name: str) -> None:
         self._own_name = own_name
         self._complained: set[str] = set()
 
-    def read(self, message: str) -> Heard | None:
+    def read(self, message: str) -> ServerMessage | None:
         """Returns None for a message of one's own, and for one that cannot be read.
 
         Nothing is lost by that: a server looks by itself, now and then, at all that it may have missed.
@@ -83,7 +83,7 @@ class Reader:
             return None
         if body.pop("from", None) == self._own_name:
             return None
-        news = News(
+        news = ServerNews(
             ready=self._flag(body, "ready"),
             special=self._flag(body, "special"),
             fleet=self._flag(body, "fleet"),
@@ -94,7 +94,7 @@ class Reader:
         executions = self._ids(body.pop("executions", []))
         for name in body:
             self._complain(f"the field {name!r}")
-        return Heard(news, executions)
+        return ServerMessage(news, executions)
 
     def _flag(self, body: dict[str, Any], name: str) -> bool:
         """Takes this flag out of the message. What is neither true nor false is a yes: to look in vain costs little."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar
 
-from tenax.store.turns import SLICE, Turns, give_way
+from tenax.store.time_slices import SLICE, TimeSlice, give_way
 
-__all__ = ["LARGE", "SLICE", "Turns", "give_way_after", "in_slices"]
+__all__ = ["LARGE", "SLICE", "TimeSlice", "give_way_after", "in_slices"]
 
 LARGE = 1_000_000
 """Bytes whose handling (to copy, search or encode them once) takes a good part of a slice."""
@@ -23,12 +23,12 @@ async def give_way_after(size: int) -> None:
 
 async def in_slices(work: Generator[None, None, T]) -> T:
     """Runs a generator to its end, and returns what it returns. It yields wherever it can be interrupted."""
-    turns = Turns()
+    time_slice = TimeSlice()
     while True:
         try:
             next(work)
         except StopIteration as ended:
             result: T = ended.value
             return result
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()

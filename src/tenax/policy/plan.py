@@ -83,7 +83,7 @@ class PlannedStep(PlannedAction):
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class PlannedChild:
     """The plan of a child workflow, as it was resolved when its parent was submitted."""
 
     plan_id: int
@@ -118,7 +118,7 @@ class Plan:
     has_fan_outs: bool = False
     soonest: float | None = None
     """Seconds until something of a new execution may run out by itself: its deadline, time in the queue."""
-    children: Mapping[str, Child] = field(default_factory=dict)
+    children: Mapping[str, PlannedChild] = field(default_factory=dict)
 
     def action(self, step: str, *, compensates: bool) -> PlannedAction:
         """What an item does: the step's action, or what undoes it."""
@@ -159,7 +159,7 @@ def action_limit_name(workflow: str, step: Step) -> str:
 
 
 def make_plan(
-    workflow: Workflow, server_retry: Patch | None, children: Mapping[str, Child] | None = None
+    workflow: Workflow, server_retry: Patch | None, children: Mapping[str, PlannedChild] | None = None
 ) -> Plan:
     """Resolves every policy: step, workflow defaults, server defaults, nearest first."""
     return _run_through(planning(workflow, resolve_policies(workflow, server_retry), children))
@@ -177,7 +177,7 @@ def resolve_policies(workflow: Workflow, server_retry: Patch | None) -> dict[str
 
 
 def restore_plan(
-    workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, Child] | None = None
+    workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, PlannedChild] | None = None
 ) -> Plan:
     """A stored plan: its policies and children are as they were resolved then, whatever the defaults are now."""
     return _run_through(planning(workflow, policies, children))
@@ -195,7 +195,7 @@ def _run_through(planning: Generator[None, None, Plan]) -> Plan:
 def planning(
     workflow: Workflow,
     policies: Mapping[str, Policy],
-    children: Mapping[str, Child] | None = None,
+    children: Mapping[str, PlannedChild] | None = None,
     content: str | None = None,
 ) -> Generator[None, None, Plan]:
     """Makes a plan, and rests after every small part of it: a definition may have thousands of steps.

@@ -63,7 +63,7 @@ class ServerRules(NamedTuple):
     condition_work: int = CONDITION_WORK
 
 
-class FanOut(Protocol):
+class FanOutCounters(Protocol):
     """The fan-out that an item is part of."""
 
     @property
@@ -105,7 +105,7 @@ def transition(
     ended: EndedAttempt,
     *,
     execution_open: bool,
-    fan_out: FanOut | None,
+    fan_out: FanOutCounters | None,
     rules: ServerRules,
     now: datetime,
     roll: float,
@@ -143,7 +143,7 @@ def transition(
     return made
 
 
-def _is_first_success(ended: EndedAttempt, action: PlannedAction, fan_out: FanOut | None) -> bool:
+def _is_first_success(ended: EndedAttempt, action: PlannedAction, fan_out: FanOutCounters | None) -> bool:
     """Whether the success of an item with nothing behind it leaves nothing to decide."""
     return (
         ended.outcome.status == "succeeded"
@@ -154,7 +154,7 @@ def _is_first_success(ended: EndedAttempt, action: PlannedAction, fan_out: FanOu
 
 
 def _first_success(
-    plan: Plan, ended: EndedAttempt, action: PlannedAction, fan_out: FanOut | None, now: datetime
+    plan: Plan, ended: EndedAttempt, action: PlannedAction, fan_out: FanOutCounters | None, now: datetime
 ) -> Transition:
     """Makes the transition of the most frequent outcome. Its decision is the same every time."""
     item, record = ended.item, decision_record(SUCCESS_AT_ONCE)
@@ -165,7 +165,7 @@ def _first_success(
 
 
 def _controls(
-    ended: EndedAttempt, fan_out: FanOut | None, rules: ServerRules, *, execution_open: bool
+    ended: EndedAttempt, fan_out: FanOutCounters | None, rules: ServerRules, *, execution_open: bool
 ) -> Controls:
     step_open = fan_out is None or not fan_out.closed
     if execution_open and step_open and ended.lost is None and ended.how not in _WITHOUT_ATTEMPT:
@@ -223,7 +223,7 @@ def _abandoned_child(ended: EndedAttempt) -> int | None:
 # -- what follows from each verdict
 
 
-def _complete(made: Transition, plan: Plan, fan_out: FanOut | None, result: Any) -> None:
+def _complete(made: Transition, plan: Plan, fan_out: FanOutCounters | None, result: Any) -> None:
     item = made.item
     check("item", item.state, "succeeded")
     if item.compensates:
@@ -240,7 +240,7 @@ def _complete(made: Transition, plan: Plan, fan_out: FanOut | None, result: Any)
 def _wait(
     made: Transition,
     action: PlannedAction,
-    fan_out: FanOut | None,
+    fan_out: FanOutCounters | None,
     ended: EndedAttempt,
     failure: Failure | None,
     rules: ServerRules,
@@ -273,7 +273,7 @@ def _wait(
     )
 
 
-def _fail(made: Transition, plan: Plan, fan_out: FanOut | None, failure: Failure) -> None:
+def _fail(made: Transition, plan: Plan, fan_out: FanOutCounters | None, failure: Failure) -> None:
     item, decision = made.item, made.decision
     check("item", item.state, "failed")
     made.events += exhausted_events(item, decision, failure)
@@ -300,7 +300,7 @@ def _fail(made: Transition, plan: Plan, fan_out: FanOut | None, failure: Failure
 def _stop(
     made: Transition,
     plan: Plan,
-    fan_out: FanOut | None,
+    fan_out: FanOutCounters | None,
     ended: EndedAttempt,
     failure: Failure | None,
     *,

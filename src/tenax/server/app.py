@@ -39,7 +39,7 @@ from tenax.server.services import Services
 from tenax.server.watchdog import Watchdog
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.patience import DatabaseWait
+from tenax.store.database_wait import DatabaseWait
 from tenax.store.transaction import transaction
 
 _log = structlog.get_logger("tenax.server")
@@ -98,9 +98,9 @@ async def serve(
     """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens, and `tell` who may enter."""
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         async with Database.open(
-            settings, patience=DatabaseWait(settings.database_wait, _log.warning)
+            settings, wait_for=DatabaseWait(settings.database_wait, _log.warning)
         ) as database:
-            access = await database.patience(
+            access = await database.wait_for(
                 lambda: _settle_access(database, settings, url_of(listener).removeprefix("http://"))
             )
             async with Engine(database, settings).running() as engine:

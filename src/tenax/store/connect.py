@@ -14,10 +14,10 @@ import asyncpg
 
 from tenax.errors import DatabaseAway, Unreachable, UsageError
 from tenax.settings import Settings
+from tenax.store.database_wait import COMMAND_SECONDS, DatabaseWait
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate, require_current
 from tenax.store.outages import GONE, using
-from tenax.store.patience import COMMAND_SECONDS, DatabaseWait
 from tenax.store.planned_pool import PLANNED_SESSION, PlannedPool
 
 Connection: TypeAlias = asyncpg.Connection
@@ -123,16 +123,16 @@ class Database:
         settings: Settings,
         url: str,
         pool: Pool,
-        straight: PlannedPool,
+        planned_pool: PlannedPool,
         embedded: EmbeddedPostgres | None,
-        patience: DatabaseWait,
+        wait_for: DatabaseWait,
     ) -> None:
         self.settings = settings
         self.url = url
         self.pool = pool
-        self.straight = straight
+        self.planned_pool = planned_pool
         self.embedded = embedded
-        self.patience = patience
+        self.wait_for = wait_for
         """How long whoever opened it waits for it, until the work itself has begun."""
 
     @classmethod
@@ -154,27 +154,29 @@ class Database:
         max_size: int = 8,
         application_name: str = "tenax",
         check_schema: bool = True,
-        patience: DatabaseWait | None = None,
+        wait_for: DatabaseWait | None = None,
     ) -> Database:
         """As `open`, for callers that close it themselves. The embedded database migrates itself; any other has an owner
-        who does that (`check_schema=False` is for the very command). Without `patience` it waits as a command does."""
-        patience = patience or DatabaseWait(_first(settings.database_wait, COMMAND_SECONDS))
+        who does that (`check_schema=False` is for the very command). Without `wait_for` it waits as a command does."""
+        wait_for = wait_for or DatabaseWait(_first(settings.database_wait, COMMAND_SECONDS))
         embedded = None if settings.database_url else EmbeddedPostgres(settings.home)
         url = settings.database_url or await _acquired(embedded)
         try:
             revive = _revive(embedded) if embedded else None
             sizes = {"min_size": min_size, "max_size": max_size}
-            pool = await patience(
+            pool = await wait_for(
                 lambda: open_pool(url, **sizes, application_name=application_name, revive=revive)
             )
-            straight = _connecting(url, revive, application_name=application_name, session=PLANNED_SESSION)
-            database = cls(settings, url, pool, PlannedPool(straight), embedded, patience)
+            connect_planned = _connecting(
+                url, revive, application_name=application_name, session=PLANNED_SESSION
+            )
+            database = cls(settings, url, pool, PlannedPool(connect_planned), embedded, wait_for)
         except BaseException:
             if embedded:
                 embedded.release()
             raise
         try:
-            await patience(lambda: database._fit_schema(check_schema))
+            await wait_for(lambda: database._fit_schema(check_schema))
         except BaseException:
             await database.close()
             raise
@@ -191,14 +193,14 @@ class Database:
         if self.embedded:
             await asyncio.to_thread(self.embedded.look_after)
 
-    async def close(self, *, patience: float = 5.0) -> None:
+    async def close(self, *, seconds: float = 5.0) -> None:
         """Close the pool, with force after a while, and let go of the embedded server."""
         try:
-            async with asyncio.timeout(patience):
-                await self.straight.close()
+            async with asyncio.timeout(seconds):
+                await self.planned_pool.close()
                 await self.pool.close()
         except Exception:  # noqa: BLE001 -- late, or over a broken link: whatever it is, nothing more is wanted of it
-            self.straight.terminate()
+            self.planned_pool.terminate()
             self.pool.terminate()
         finally:
             if self.embedded:

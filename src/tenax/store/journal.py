@@ -29,7 +29,7 @@ from tenax.store.rows import (
     NewItem,
 )
 from tenax.store.statements import named, sql
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 _log = structlog.get_logger("tenax.journal")
 NO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -76,7 +76,7 @@ class Journal:
     # What most transactions have nothing of, each with a statement of its own.
     new_fan_outs: list[NewFanOut] = field(default_factory=list)
     item_results: list[ItemResult] = field(default_factory=list)
-    fans: dict[tuple[int, str], FanOutRow] = field(default_factory=dict)
+    fan_outs: dict[tuple[int, str], FanOutRow] = field(default_factory=dict)
     ended_fan_outs: list[int] = field(default_factory=list)
     """Executions whose fan-outs are not to go on."""
     accepted: list[Accepted] = field(default_factory=list)
@@ -153,14 +153,14 @@ class Journal:
             row.parent_id is not None and not row.open for row, _, _ in self.executions.values()
         )
 
-    async def rows(self, turns: Turns) -> tuple[list[int], list[str]]:
+    async def rows(self, time_slice: TimeSlice) -> tuple[list[int], list[str]]:
         """The events as rows of the log: those of one execution share a row."""
         ids: list[int] = []
         texts: list[str] = []
         for execution_id, events in self.events.items():
             for start, end in _parts(events):
-                if turns.over:
-                    await turns.give_way()
+                if time_slice.is_over:
+                    await time_slice.give_way()
                 ids.append(execution_id)
                 texts.append(encode(events[start:end]))
         return ids, texts
@@ -204,15 +204,15 @@ class Journal:
 
     async def _parameters(self) -> dict[str, Any]:
         """The parameters of `apply_transitions`. Of a large graph they take several turns."""
-        turns = Turns()
+        time_slice = TimeSlice()
         executions = list(self.executions.values())
-        log_execution, log_events = await self.rows(turns)
+        log_execution, log_events = await self.rows(time_slice)
         new_items = encode(self.new_items) if self.new_items else None
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         steps = step_parameters(self.steps.values())
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         actions = {action: n for n, action in enumerate({c.next: None for c in self.guarded if c.next}, 1)}
         changes = [*self.guarded, *map(locked_change, self.items_again)]
         return {
@@ -267,8 +267,8 @@ class Journal:
             await tx.execute(sql("lend_result"), execution_id, lender, borrower)
         for execution_id, steps in self.gathered.items():
             await _gather(tx, execution_id, steps)
-        if self.fans:
-            self.placed += await _place(tx, list(self.fans.values()))
+        if self.fan_outs:
+            self.placed += await _place(tx, list(self.fan_outs.values()))
         if self.ended_fan_outs:
             await tx.execute(sql("retire_fans"), self.ended_fan_outs)
         if children:
@@ -338,15 +338,15 @@ async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> No
         await tx.execute(sql("leave_out_result"), execution_id, encode({LEFT_OUT: TOO_LARGE_TO_GATHER}))
 
 
-async def _place(tx: Connection, fans: Sequence[FanOutRow]) -> int:
+async def _place(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
     placed: int = await tx.fetchval(
         sql("place_items"),
-        [fan.execution_id for fan in fans],
-        [fan.step for fan in fans],
-        [fan.ended for fan in fans],
-        [fan.failed for fan in fans],
-        [fan.attempts for fan in fans],
-        [fan.placed for fan in fans],
-        [fan.closed for fan in fans],
+        [fan_out.execution_id for fan_out in fan_outs],
+        [fan_out.step for fan_out in fan_outs],
+        [fan_out.ended for fan_out in fan_outs],
+        [fan_out.failed for fan_out in fan_outs],
+        [fan_out.attempts for fan_out in fan_outs],
+        [fan_out.placed for fan_out in fan_outs],
+        [fan_out.closed for fan_out in fan_outs],
     )
     return placed

@@ -19,7 +19,7 @@ PAUSE = 0.5
 
 
 async def notify(database: Database, message: str) -> None:
-    async with session(database, straight=False) as connection:
+    async with session(database, planned=False) as connection:
         await connection.execute("select pg_notify($1, $2)", CHANNEL, message)
 
 

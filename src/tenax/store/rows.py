@@ -196,7 +196,7 @@ class NewLease(NamedTuple):
     token: str
 
 
-class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+class ItemLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an item is counted by, and how many that are counted together may run at once. The fields are those of the type in SQL."""
 
     action: str | None = None
@@ -223,7 +223,7 @@ class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
     base_dir: str | None = None
     lane: int = 0
     """The fan-outs take turns by this number: the id of the execution that its fan-out began with. 0: the item belongs to none."""
-    limits: Limits | None = None
+    limits: ItemLimits | None = None
     lease: NewLease | None = None
     """Set where a worker waits for the item: it is leased as it is inserted."""
 
@@ -287,7 +287,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class ParentItem:
     """Whose child an execution is: the item and attempt that started it."""
 
     execution_id: int
@@ -312,4 +312,4 @@ class NewExecution(msgspec.Struct, gc=False, omit_defaults=True):
     retry_of: int | None = None
     original_execution: int | None = None
     deadline: float | None = None
-    parent: Parent | None = None
+    parent: ParentItem | None = None

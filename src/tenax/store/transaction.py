@@ -10,12 +10,12 @@ from tenax.store.outages import using
 
 
 @asynccontextmanager
-async def transaction(database: Database, *, straight: bool = False) -> AsyncIterator[Connection]:
+async def transaction(database: Database, *, planned: bool = False) -> AsyncIterator[Connection]:
     """One transaction. A database that is gone or full is `DatabaseAway`: nothing was written, try again later.
 
-    `straight`: for statements that follow their indexes, whatever the tables hold.
+    `planned`: for statements that follow their indexes, whatever the tables hold.
     """
-    async with session(database, straight=straight) as connection, connection.transaction():
+    async with session(database, planned=planned) as connection, connection.transaction():
         yield connection
 
 
@@ -23,15 +23,15 @@ async def transaction(database: Database, *, straight: bool = False) -> AsyncIte
 async def snapshot(database: Database) -> AsyncIterator[Connection]:
     """A transaction that only reads, and in which every statement sees the database as the first one did."""
     async with (
-        session(database, straight=False) as connection,
+        session(database, planned=False) as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         yield connection
 
 
 @asynccontextmanager
-async def session(database: Database, *, straight: bool = True) -> AsyncIterator[Connection]:
+async def session(database: Database, *, planned: bool = True) -> AsyncIterator[Connection]:
     """A connection on which each statement is a transaction of its own: where there is but one, that saves two round trips. What
     goes wrong means the same as in a transaction."""
-    async with using((database.straight if straight else database.pool).acquire()) as connection:
+    async with using((database.planned_pool if planned else database.pool).acquire()) as connection:
         yield connection

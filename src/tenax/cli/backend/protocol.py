@@ -146,7 +146,7 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
     tell_of_new_database(settings)
     async with Database.open(settings, max_size=2, application_name="tenax command") as database:
         engine = Engine(database, settings)
-        with contextlib.closing(engine.context.reading.aside):
+        with contextlib.closing(engine.context.reading.reader_processes):
             async with _hearing(engine, follow=follow):
                 yield DatabaseBackend(engine)
 

@@ -9,7 +9,7 @@ from typing import Any
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.tables.queue import load_inputs
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 MOST_REMEMBERED = 10_000
 
@@ -37,9 +37,9 @@ class InputCache:
         if unknown := sorted(id_ for id_, text in found.items() if text is None):
             found |= await load_inputs(tx, unknown)
         loaded: dict[int, dict[str, Any]] = {}
-        turns = Turns()
+        time_slice = TimeSlice()
         for id_, text in found.items():
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             loaded[id_] = decode(text) or {}
         return loaded

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, WeightedCache, weight_of_plan
-from tenax.engine.definitions.aside import OutOfMemory, ReaderProcesses, TaskNotDone, TooDeep
+from tenax.engine.definitions.reader_processes import OutOfMemory, ReaderProcesses, TaskNotDone, TooDeep
 from tenax.engine.slices import give_way_after, in_slices
 from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
 from tenax.model.definition.children import child_references
@@ -22,7 +22,7 @@ from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.policy.expressions.check import load_workflow
-from tenax.policy.plan import Child, Plan, make_plan, planning
+from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
 from tenax.settings import Settings
 from tenax.store.tables.plans import StoredPlan, Texts, stored_children
 
@@ -54,7 +54,7 @@ class Reading:
 
     def __init__(self, settings: Settings, server_retry: Patch | None, most: int) -> None:
         """`most`: bytes that the definitions in memory may take, by an estimate."""
-        self.aside = ReaderProcesses(settings.aside_processes, settings.aside_memory)
+        self.reader_processes = ReaderProcesses(settings.aside_processes, settings.aside_memory)
         self._settings = settings
         self._server_retry = server_retry
         self._kept: WeightedCache[_Key, tuple[Definition, int]] = WeightedCache(most, _weight)
@@ -96,7 +96,7 @@ class Reading:
         )
         return await self.plan(definition, stored_children(stored.children))
 
-    async def plan(self, definition: Definition, children: Mapping[str, Child]) -> Plan:
+    async def plan(self, definition: Definition, children: Mapping[str, PlannedChild]) -> Plan:
         """Makes the plan of a definition, a large one in slices and after others."""
         if definition.policies is None:
             return make_plan(definition.workflow, self._server_retry, children)
@@ -128,7 +128,7 @@ class Reading:
             del self._under_way[key]
 
     async def _take_in(self, task: str, *arguments: Any) -> Definition:
-        parts = await self.aside.run(task, *arguments, seconds=self._settings.definition_time)
+        parts = await self.reader_processes.run(task, *arguments, seconds=self._settings.definition_time)
         async with self._one_at_a_time:
             with _no_collections():
                 return await in_slices(_assemble(parts))
@@ -179,7 +179,7 @@ class Reading:
             await give_way_after(len(text))
             return
         with contextlib.suppress(TaskNotDone):
-            [found] = await self.aside.run("count_values", text, seconds=self._settings.input_time)
+            [found] = await self.reader_processes.run("count_values", text, seconds=self._settings.input_time)
             if pickle.loads(found) <= most:  # noqa: S301 -- our own process wrote it
                 return
         raise TooLarge(
@@ -206,7 +206,7 @@ class Reading:
             raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  {fault}")
         inputs: dict[str, Input] = dict(workflow.inputs)
         try:
-            await self.aside.run("check_input", workflow.name, inputs, text, seconds=seconds)
+            await self.reader_processes.run("check_input", workflow.name, inputs, text, seconds=seconds)
         except TaskNotDone as bound:
             slow = f"its check was ended after {seconds:g} s of processor time (`input_time`): a pattern or a `$ref` in the schemas takes too long on it"
             raise InvalidInput(

@@ -66,7 +66,7 @@ async def callback(
             delays = [decision.delay.delay] if decision.delay is not None else []
             answer = ReportAnswer(item_id, "applied", decision.verdict)
         else:
-            at = _Place.of(execution_id, found[0] if found else None, step, item, attempt)
+            at = _CallbackTarget.of(execution_id, found[0] if found else None, step, item, attempt)
             late = await _late_result(tx, context, plan, found[0] if found else None, at, outcome)
             if late is not None:
                 journal.log(row.id, late)
@@ -113,7 +113,7 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _CallbackTarget:
     """Which attempt a callback is about. Where the item is gone, its URL says which step and place it was of."""
 
     execution_id: int
@@ -124,7 +124,7 @@ class _Place:
     @classmethod
     def of(
         cls, execution_id: int, found: ItemRow | None, step: str | None, item: int | None, attempt: int
-    ) -> _Place:
+    ) -> _CallbackTarget:
         if found is not None:
             return cls(execution_id, found.step, found.item_no, attempt)
         assert step is not None  # else nothing here is async
@@ -132,7 +132,12 @@ class _Place:
 
 
 async def _late_result(
-    tx: Connection, context: EngineContext, plan: Plan, item: ItemRow | None, at: _Place, outcome: Outcome
+    tx: Connection,
+    context: EngineContext,
+    plan: Plan,
+    item: ItemRow | None,
+    at: _CallbackTarget,
+    outcome: Outcome,
 ) -> dict[str, Any] | None:
     """Returns the event of a late callback. Returns None if the same one was applied or recorded before, or enough others were.
 
@@ -152,7 +157,7 @@ async def _late_result(
 
 
 async def _was_there(
-    tx: Connection, plan: Plan, item: ItemRow | None, at: _Place, earlier: Sequence[dict[str, Any]]
+    tx: Connection, plan: Plan, item: ItemRow | None, at: _CallbackTarget, earlier: Sequence[dict[str, Any]]
 ) -> bool:
     """Returns whether there was such an attempt: by the item, by what the log says, or by the row of its step that has ended."""
     if at.attempt < 1:

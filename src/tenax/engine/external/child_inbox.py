@@ -54,13 +54,13 @@ class InboxDelivery:
 
     async def _deliver(self, most: int, seen: list[Message]) -> int:
         async with self._context.transaction() as tx:
-            seen += await inbox.take(tx, most, self._broken.ids)
+            seen += await inbox.take_messages(tx, most, self._broken.ids)
             if not seen:
                 return 0
             journal, delays = await _apply_endings(
                 tx, self._context, [m for m in seen if m.kind == "child_ended"]
             )
-            await inbox.drop(tx, [message.id for message in seen if message.kind == "child_ended"])
+            await inbox.drop_messages(tx, [message.id for message in seen if message.kind == "child_ended"])
         if journal is not None:
             announce(self._context.notifier, journal, delays)
         for message in seen:
@@ -73,7 +73,7 @@ class InboxDelivery:
             self._context, message.execution_id, actor="tenax", reason=message.body["reason"]
         )
         async with self._context.transaction() as tx:
-            await inbox.drop(tx, [message.id])
+            await inbox.drop_messages(tx, [message.id])
 
 
 async def _apply_endings(

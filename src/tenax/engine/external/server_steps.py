@@ -16,7 +16,7 @@ from tenax.engine.graph.settle import settle
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import whenever
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.submit.submit import OWN_KEYS, Start, insert_child
 from tenax.errors import InvalidInput, Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
@@ -34,7 +34,7 @@ from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import Accepted, ExecutionRow, Parent, ServerItem
+from tenax.store.rows import Accepted, ExecutionRow, ParentItem, ServerItem
 from tenax.store.tables import queue, signals
 
 BATCH = 200
@@ -111,10 +111,10 @@ async def _start_batch(
         journal = Journal(now, most_read=context.settings.max_rendered)
         batch = _Batch(tx, context, journal, executions, patient)
         await batch.prepare(items)
-        turns = Turns()
+        time_slice = TimeSlice()
         for item in items:
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             await batch.start(item)
         await settle(tx, context, batch.journal, executions, batch.ended)
     context.notifier.announce(
@@ -209,7 +209,7 @@ class _Batch:
             signal=UNSET if name is None else name,
             deadline_at=UNSET if until is None else until,
         )
-        taken = None if name is None else await signals.take(self.tx, item.execution_id, name, item.id)
+        taken = None if name is None else await signals.take_signal(self.tx, item.execution_id, name, item.id)
         if taken is None:
             self._accept(item, "approval" if name is None else f"signal:{name}", until, waiting)
             return
@@ -228,7 +228,7 @@ class _Batch:
             raise NotAtOnce
         checked = await self.context.reading.check(plan.workflow, given)
         lane = row.lane or (row.id if item.item_no is not None else 0)
-        parent = Parent(row.id, item.id, item.step, item.item_no, item.attempt, lane)
+        parent = ParentItem(row.id, item.id, item.step, item.item_no, item.attempt, lane)
         start = Start(
             plan=plan,
             plan_id=child.plan_id,

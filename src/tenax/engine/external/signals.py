@@ -34,7 +34,7 @@ async def signal(
         if now is None:
             raise no_execution(execution_id)
         row, journal = executions[execution_id], Journal(now)
-        if key is not None and (earlier := await signals.find(tx, execution_id, key)) is not None:
+        if key is not None and (earlier := await signals.find_signal(tx, execution_id, key)) is not None:
             if earlier[0] != name:
                 raise Conflict(f"the key {key!r} was used for the signal {earlier[0]!r}")
             return SignalAnswer(
@@ -48,7 +48,9 @@ async def signal(
         waiting = await queue.lock_accepted_items(tx, execution_id, f"signal:{name}")
         taker = waiting[0] if waiting else None
         taken_by = taker.id if taker is not None else None
-        await signals.insert(tx, execution_id, name, data, actor=actor, key=key, now=now, taken_by=taken_by)
+        await signals.insert_signal(
+            tx, execution_id, name, data, actor=actor, key=key, now=now, taken_by=taken_by
+        )
         journal.log(
             row.id, event(SignalReceived, data=SignalData(name=name, data=data, actor=actor, key=key))
         )

@@ -20,7 +20,7 @@ from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Off
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import workers
-from tenax.store.tables.workers import Standing, Tally
+from tenax.store.tables.workers import RunTally, WorkerStanding
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
 _PROBE_SLOTS = 1
@@ -29,7 +29,7 @@ _PROBE_SLOTS = 1
 class Fleet:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        self._known: dict[str, Standing] = {}
+        self._known: dict[str, WorkerStanding] = {}
         self._seen = _Observed()
         self._rests = WorkerRests(lambda: context.notifier.wake(server_steps=False, messages=False))
         self._rows: dict[str, int] = {}
@@ -119,7 +119,7 @@ class Fleet:
 class _Observed:
     """What attempts came to since the database was last told."""
 
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, RunTally] = field(default_factory=dict)
     ended: dict[str, list[Run]] = field(default_factory=dict)
     lost: list[Loss] = field(default_factory=list)
     pardons: list[int] = field(default_factory=list)
@@ -130,11 +130,11 @@ class _Observed:
             self.ended.setdefault(worker, []).extend(told)
         for run in told:
             if run.outcome != "released":
-                self.tallies.setdefault(worker, Tally()).add(failed=run.outcome == "failed")
+                self.tallies.setdefault(worker, RunTally()).add(failed=run.outcome == "failed")
 
     def then(self, later: _Observed) -> _Observed:
         tallies = self.tallies | {
-            name: self.tallies.get(name, Tally()).then(tally) for name, tally in later.tallies.items()
+            name: self.tallies.get(name, RunTally()).then(tally) for name, tally in later.tallies.items()
         }
         ended = self.ended | {name: self.ended.get(name, []) + runs for name, runs in later.ended.items()}
         return _Observed(tallies, ended, self.lost + later.lost, self.pardons + later.pardons)
@@ -157,10 +157,10 @@ def _by_worker(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return found
 
 
-def _who_gets_work(known: Mapping[str, Standing]) -> set[tuple[str, str | None, str, str, bool]]:
+def _who_gets_work(known: Mapping[str, WorkerStanding]) -> set[tuple[str, str | None, str, str, bool]]:
     return {(s.name, s.life, s.state, s.health, s.probe) for s in known.values()}
 
 
-def _is_over(known: Standing, request: LeaseRequest) -> bool:
+def _is_over(known: WorkerStanding, request: LeaseRequest) -> bool:
     """A later life goes by its name now, or nobody knows whose life the request is of."""
     return known.life is not None and known.life != request.life

@@ -19,10 +19,10 @@ from tenax.model.events.types import OperatorAction, WorkerDrained, WorkerHealth
 from tenax.model.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.dispatch.health import (
     FAILURE_COLUMNS,
-    Column,
+    HealthTest,
     Seen,
     Verdict,
-    columns,
+    health_tests,
     judge_fleet,
     may_be_spared,
     may_probe,
@@ -85,7 +85,7 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _FleetLook:
     """The fleet at one moment, and the verdicts on it."""
 
     rows: Sequence[WorkerRow]
@@ -97,7 +97,7 @@ class _Look:
         return may_be_spared(self.fleet[row.name], self.fleet.values(), self.verdicts)
 
 
-class Watch:
+class HealthWatch:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._asked: frozenset[tuple[str, str]] = frozenset()
@@ -125,7 +125,7 @@ class Watch:
             rows = await self._end_streaks(tx, rows)
             fleet = self._with_lasting_depth([seen_of(row, terms, self._asked) for row in rows])
             verdicts = judge_fleet(list(fleet.values()), terms)
-            seen = _Look(rows, fleet, verdicts)
+            seen = _FleetLook(rows, fleet, verdicts)
             changed = await self._write(tx, seen)
             moved = await self._take_back(tx, seen) or await self._drain(tx, seen)
         return changed + moved
@@ -151,7 +151,7 @@ class Watch:
             await workers.end_streaks(tx, over)
         return [replace(row, streak=0) if row.name in over else row for row in rows]
 
-    async def _write(self, tx: Connection, seen: _Look) -> int:
+    async def _write(self, tx: Connection, seen: _FleetLook) -> int:
         terms = terms_of(self._context.settings)
         changes: list[NewHealth] = []
         events: list[dict[str, Any]] = []
@@ -159,7 +159,7 @@ class Watch:
             verdict = seen.verdicts[row.name]
             if verdict.health == "healthy" and _is_plain(row):
                 continue
-            table = columns(seen.fleet[row.name], terms)
+            table = health_tests(seen.fleet[row.name], terms)
             probe_at = _probe_at(row, verdict, table, terms)
             since = row.recovering_since if seen.fleet[row.name].recovering else None
             new = NewHealth(row.name, verdict.health, verdict.column, probe_at, since)
@@ -172,7 +172,7 @@ class Watch:
             await workers.change_health(tx, changes, events)
         return len(changes)
 
-    async def _take_back(self, tx: Connection, seen: _Look) -> int:
+    async def _take_back(self, tx: Connection, seen: _FleetLook) -> int:
         """One that was drained here, and without which some work would have nobody now. One at a time, as below."""
         for row in seen.rows:
             verdict = seen.verdicts[row.name]
@@ -190,7 +190,7 @@ class Watch:
             return 1
         return 0
 
-    async def _drain(self, tx: Connection, seen: _Look) -> int:
+    async def _drain(self, tx: Connection, seen: _FleetLook) -> int:
         """One at a time: the others are judged by what is left, at the next look."""
         limit = self._context.settings.drain_after
         for row in seen.rows:
@@ -247,7 +247,7 @@ def _is_recovering(row: WorkerRow, terms: HealthTerms) -> bool:
 
 
 def _probe_at(
-    row: WorkerRow, verdict: Verdict, table: Sequence[Column], terms: HealthTerms
+    row: WorkerRow, verdict: Verdict, table: Sequence[HealthTest], terms: HealthTerms
 ) -> datetime | None:
     """When it may be given one item. None: it has it already, or it is not its failures alone that stand against it."""
     others = any(c.health == "unhealthy" and c.name not in FAILURE_COLUMNS for c in table)
@@ -260,7 +260,7 @@ def _probe_at(
 
 
 def _changed(
-    row: WorkerRow, verdict: Verdict, table: Sequence[Column], probe_at: datetime | None
+    row: WorkerRow, verdict: Verdict, table: Sequence[HealthTest], probe_at: datetime | None
 ) -> dict[str, Any]:
     data = HealthChangedData(
         worker=row.name,

@@ -26,10 +26,10 @@ from tenax.model.wire import (
     Registration,
     RegistrationAnswer,
 )
-from tenax.policy.dispatch.health import columns
+from tenax.policy.dispatch.health import health_tests
 from tenax.policy.transitions import check
 from tenax.store.tables import queue, workers
-from tenax.store.tables.workers import Heard, LockedWorker, WorkerRow
+from tenax.store.tables.workers import BeatAnswer, LockedWorker, WorkerRow
 
 LEASES_SHOWN = 100
 EVENTS_SHOWN = 20
@@ -115,7 +115,7 @@ async def _beat_together(
     }
 
 
-def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: Heard | None) -> HeartbeatAnswer:
+def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: BeatAnswer | None) -> HeartbeatAnswer:
     revoked = tuple(held for held in beat.holding if (held.item_id, held.token) not in extended)
     if heard is None or is_outdated(
         heard.protocol
@@ -144,7 +144,7 @@ async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
         leases, leases_total = await workers.list_leases(tx, name, LEASES_SHOWN)
         events = await workers.list_worker_events(tx, name, EVENTS_SHOWN)
     terms = terms_of(context.settings)
-    table = columns(seen_of(rows[0], terms), terms)
+    table = health_tests(seen_of(rows[0], terms), terms)
     return WorkerInFull(
         **structs.asdict(_shown(context, rows[0])),
         columns=[
@@ -166,7 +166,7 @@ async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
 def _shown(context: EngineContext, row: WorkerRow) -> Worker:
     terms = terms_of(context.settings)
     seen = seen_of(row, terms)
-    values: dict[str, Any] = {column.name: column.value for column in columns(seen, terms)}
+    values: dict[str, Any] = {column.name: column.value for column in health_tests(seen, terms)}
     gone = row.state == "gone"
     return Worker(
         name=row.name,

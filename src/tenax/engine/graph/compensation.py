@@ -70,7 +70,7 @@ async def _make(
     """One item for each success that is not undone yet. True: one had begun, its item was lost, and it goes on."""
     actions = {name: plan.action(name, compensates=True) for name in plan.compensated}
     items = [new_item(row, action) for action in actions.values()]
-    begun = await compensations.insert(tx, items, journal.now, context.settings.max_hold)
+    begun = await compensations.insert_compensations(tx, items, journal.now, context.settings.max_hold)
     for one in begun:
         _log.warning("a compensation lacked its work item; it goes on", execution_id=row.id, step=one.step)
         policy, ledger = actions[one.step].policy.policy, read_ledger(one.ledger, 0.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from tenax.engine.graph.template_scope import know_inputs, load_results, scope_of
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionCompletedData, ExecutionFailedData, ItemCancelledData
@@ -31,7 +31,7 @@ from tenax.store.tables import queue
 from tenax.store.tables.fan_outs import end_unstarted_items
 
 if TYPE_CHECKING:
-    from tenax.engine.graph.start_steps import Turn
+    from tenax.engine.graph.start_steps import ExecutionUpdate
 
 Failure = dict[str, Any]
 FEW = 8
@@ -58,11 +58,11 @@ async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[
     if not executions:
         return
     await cancel_items(tx, journal, executions, running_too=False)
-    failed, turns = set(executions), Turns()
+    failed, time_slice = set(executions), TimeSlice()
     kept: list[NewItem] = []
     for new in journal.new_items:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         if new.execution_id in failed:
             journal.log(new.execution_id, event(ItemCancelled, new.step))
         else:
@@ -88,10 +88,10 @@ async def cancel_items(
         going |= {item.id for item in journal.accepted if item.runs_elsewhere}
     found = await queue.lock_open_items(tx, executions, running_too=running_too, steps=steps)
     ended = [item for item in found if item.id not in going]
-    turns = Turns()
+    time_slice = TimeSlice()
     for item in ended:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         check("item", item.state, "cancelled")
         journal.ended_items.append(item.id)
         journal.freed_limits += item.limits
@@ -140,38 +140,42 @@ async def _end_unstarted(
         journal.log(execution_id, event(kind, step, data=data))
 
 
-async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]) -> None:
+async def render_results(tx: Connection, journal: Journal, updates: Sequence[ExecutionUpdate]) -> None:
     """The result of a completed execution: its `outputs`, or else the results of its goals."""
     wanted = [
-        (turn.row.id, name)
-        for turn in turns
-        if not turn.plan.single and not _is_gathered(turn.plan)
-        for name in (turn.plan.outputs_read if turn.plan.outputs is not None else turn.plan.results)
+        (update.row.id, name)
+        for update in updates
+        if not update.plan.single and not _is_gathered(update.plan)
+        for name in (update.plan.outputs_read if update.plan.outputs is not None else update.plan.results)
     ]
     results = await load_results(tx, journal, wanted) if wanted else {}
-    await know_inputs(tx, [turn.row for turn in turns if turn.plan.outputs is not None])
-    gives_way = Turns()
-    for turn in turns:
-        if gives_way.over:
-            await gives_way.give_way()
-        own = {step.step: step for step in turn.ended} if turn.plan.single else results.get(turn.row.id, {})
-        outputs = turn.plan.outputs
-        if _is_gathered(turn.plan) or (outputs is None and any(step.left_out for step in own.values())):
-            journal.gathered[turn.row.id] = turn.plan.results
-            _complete(journal, turn.row, None)
+    await know_inputs(tx, [update.row for update in updates if update.plan.outputs is not None])
+    time_slice = TimeSlice()
+    for update in updates:
+        if time_slice.is_over:
+            await time_slice.give_way()
+        own = (
+            {step.step: step for step in update.ended}
+            if update.plan.single
+            else results.get(update.row.id, {})
+        )
+        outputs = update.plan.outputs
+        if _is_gathered(update.plan) or (outputs is None and any(step.left_out for step in own.values())):
+            journal.gathered[update.row.id] = update.plan.results
+            _complete(journal, update.row, None)
             continue
         if outputs is None:
             _complete(
-                journal, turn.row, {name: own[name].result for name in turn.plan.results if name in own}
+                journal, update.row, {name: own[name].result for name in update.plan.results if name in own}
             )
             continue
         try:
-            rendered = outputs.render(scope_of(turn.row, own.values()), Meter(*turn.budget)).value
+            rendered = outputs.render(scope_of(update.row, own.values()), Meter(*update.budget)).value
         except EvaluationError as error:
             message = f"outputs: {error}"
-            turn.failure = {"class": "invalid", "reason": "template_error", "message": message}
+            update.failure = {"class": "invalid", "reason": "template_error", "message": message}
         else:
-            _complete(journal, turn.row, rendered, ExecutionCompletedData(result=rendered))
+            _complete(journal, update.row, rendered, ExecutionCompletedData(result=rendered))
 
 
 def _is_gathered(plan: Plan) -> bool:

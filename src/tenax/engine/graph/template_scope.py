@@ -13,7 +13,7 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
 from tenax.store.tables.queue import load_inputs
 from tenax.store.tables.steps import StepKey, load_step_results
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 
 async def scope_for(
@@ -30,10 +30,10 @@ async def know_inputs(tx: Connection, rows: Iterable[ExecutionRow]) -> None:
     """Loads the inputs of those that lack them."""
     unknown = [row for row in rows if row.input is None]
     found = await load_inputs(tx, [row.id for row in unknown]) if unknown else {}
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in unknown:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         row.input = decode(found.get(row.id)) or {}
 
 
@@ -75,11 +75,11 @@ def step_scope(step: StepRow) -> dict[str, Any]:
         "attempts": step.attempts,
     }
     if step.left_out is not None:
-        seen |= {name: LeftOut(name, too_large(step, name)) for name in step.left_out}
+        seen |= {name: LeftOut(name, result_too_large(step, name)) for name in step.left_out}
     return seen
 
 
-def too_large(step: StepRow, name: str = "result") -> str:
+def result_too_large(step: StepRow, name: str = "result") -> str:
     """Says that a result, or a list of failures, is too large for a template."""
     size = (step.left_out or {})[name]
     return (

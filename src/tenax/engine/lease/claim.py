@@ -25,7 +25,7 @@ from tenax.policy.dispatch.claim_plan import (
     Query,
     QueueKnowledge,
     QueueSnapshot,
-    Source,
+    SnapshotSource,
 )
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
@@ -113,7 +113,7 @@ class Claims:
         if requests[0].execution_id is not None:
             return self._count_turns(await self._full.take_own(tx, asked))
         fresh = self._state.fresh_snapshot(asked.queues, _now())
-        claim = Claim(asked.queues, asked.slots, Source.MEMORY, fresh or QueueSnapshot())
+        claim = Claim(asked.queues, asked.slots, SnapshotSource.MEMORY, fresh or QueueSnapshot())
         claimed = Claimed()
         if fresh is not None:
             claimed = await self._take_by(tx, asked, fresh)

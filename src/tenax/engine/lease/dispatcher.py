@@ -18,14 +18,14 @@ from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.engine.lease.worker_speed import WorkerSpeed
 from tenax.engine.notifier import Settled, whenever
 from tenax.engine.report.release import release_grants
-from tenax.engine.slices import Turns, in_slices
+from tenax.engine.slices import TimeSlice, in_slices
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.rows import LeasedItem
 
 _TURNS_TO_ANSWER = 5
-"""Turns of the event loop until an answer is on its way to its worker. If a claim has left slots empty, the next one waits so long:
+"""TimeSlice of the event loop until an answer is on its way to its worker. If a claim has left slots empty, the next one waits so long:
 it mostly finds nothing."""
 
 
@@ -40,12 +40,12 @@ class WaitingRequest:
 
 
 class Dispatcher:
-    """Claims ready items for the parked requests, whenever there is news of either."""
+    """Claims ready items for the waiting requests, whenever there is news of either."""
 
     def __init__(self, context: EngineContext, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
         self._context = context
         self._report = report
-        self._parked: list[WaitingRequest] = []
+        self._waiting: list[WaitingRequest] = []
         self._wake = asyncio.Event()
         self._doubtful: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
@@ -70,15 +70,15 @@ class Dispatcher:
         """Waits until there is work or the request's time is up. If the caller goes away, its items are released."""
         if request.lost_grants:
             await release_grants(self._context, request.worker, request.lost_grants)
-        parked = self._park(request)
+        waiting = self._add_waiting(request)
         if not self._claims.is_in_vain(request):
             self._wake.set()
-        timer = asyncio.get_running_loop().call_later(request.wait, self._let_go, parked)
+        timer = asyncio.get_running_loop().call_later(request.wait, self._let_go, waiting)
         try:
-            return await parked.granted
+            return await waiting.granted
         except asyncio.CancelledError:
-            self._let_go(parked)
-            if not parked.granted.cancelled():  # the answer was ready in this very moment
+            self._let_go(waiting)
+            if not waiting.granted.cancelled():  # the answer was ready in this very moment
                 with contextlib.suppress(Unreachable):  # the lease runs out then
                     await release_grants(self._context, request.worker, [request.grant])
             raise
@@ -87,48 +87,48 @@ class Dispatcher:
 
     async def lease_now(self, request: LeaseRequest) -> list[Assignment]:
         """Leases what is ready at this moment, without waiting. For callers that drive the engine by hand."""
-        parked = self._park(request)
+        waiting = self._add_waiting(request)
         self._claims.look_anew()
         await self.claim()
-        self._let_go(parked)
-        return await parked.granted
+        self._let_go(waiting)
+        return await waiting.granted
 
-    def _park(self, request: LeaseRequest) -> WaitingRequest:
+    def _add_waiting(self, request: LeaseRequest) -> WaitingRequest:
         self.heard_workers.heard(request.worker)
         self.worker_speed.note_asked(request)
-        parked = WaitingRequest(request, asyncio.get_running_loop().create_future())
-        self._parked.append(parked)
-        return parked
+        waiting = WaitingRequest(request, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        return waiting
 
-    def _let_go(self, parked: WaitingRequest) -> None:
+    def _let_go(self, waiting: WaitingRequest) -> None:
         """Ends the waiting of a request. If a claim is under way with it, the request ends with that claim."""
-        parked.leaving = True
-        if parked in self._parked:
-            self._parked.remove(parked)
-            if not parked.granted.done():
-                parked.granted.set_result([])
+        waiting.leaving = True
+        if waiting in self._waiting:
+            self._waiting.remove(waiting)
+            if not waiting.granted.done():
+                waiting.granted.set_result([])
 
     def reserve(self, want: Candidate) -> WaitingRequest | None:
-        """Takes a parked request out for a new item that is leased as it is submitted. Returns None if other work may be ready.
+        """Takes a waiting request out for a new item that is leased as it is submitted. Returns None if other work may be ready.
 
         The caller has to call `hand_over` or `give_up` with the request.
         """
         if self._wake.is_set():  # no claim has seen the latest news yet
             return None
         here = [
-            parked
-            for parked in self._parked
-            if parked.request.execution_id is None
-            and not parked.granted.done()
-            and self.heard_workers.is_here(parked.request.worker)
+            waiting
+            for waiting in self._waiting
+            if waiting.request.execution_id is None
+            and not waiting.granted.done()
+            and self.heard_workers.is_here(waiting.request.worker)
         ]
-        chosen = self._claims.choose(want, [parked.request for parked in here])
+        chosen = self._claims.choose(want, [waiting.request for waiting in here])
         if chosen is None:
             return None
-        self._parked.remove(here[chosen])
+        self._waiting.remove(here[chosen])
         return here[chosen]
 
-    async def hand_over(self, parked: WaitingRequest, item: LeasedItem) -> None:
+    async def hand_over(self, waiting: WaitingRequest, item: LeasedItem) -> None:
         """Answers a reserved request with the item that was leased to it."""
         assigning = InputRenderer.at_hand(self._context, item)
         if assigning is None:
@@ -136,20 +136,20 @@ class Dispatcher:
                 async with self._context.statements() as tx:
                     assigning = await InputRenderer.prepare(tx, self._context, [item])
             except BaseException:  # raised again: the request must not wait for ever
-                self.give_up([parked])
+                self.give_up([waiting])
                 raise
-        self._note_served([parked], [item], probed=())
-        self._grant([parked], [item], assigning)
+        self._note_served([waiting], [item], probed=())
+        self._grant([waiting], [item], assigning)
 
     def give_up(self, group: list[WaitingRequest]) -> None:
         """Ends requests with nothing, after a commit that may have gone through or not. Their workers ask again, by another grant.
 
         The next claim releases what may be leased by the old grants.
         """
-        for parked in group:
-            self._doubtful.append((parked.request.worker, parked.request.grant))
-            if not parked.granted.done():
-                parked.granted.set_result([])
+        for waiting in group:
+            self._doubtful.append((waiting.request.worker, waiting.request.grant))
+            if not waiting.granted.done():
+                waiting.granted.set_result([])
         self._wake.set()
 
     async def run(self) -> None:
@@ -168,10 +168,10 @@ class Dispatcher:
             await asyncio.wait(self._background)
 
     async def _claim_if_asked(self) -> int:
-        if not self._parked:
+        if not self._waiting:
             self._claims.note_news()  # nobody has looked at the news yet: the next request does
             return 0
-        asked = sum(parked.request.slots for parked in self._parked)
+        asked = sum(waiting.request.slots for waiting in self._waiting)
         progress = await self.claim()
         if 0 < progress < asked:
             for _ in range(_TURNS_TO_ANSWER):
@@ -180,28 +180,28 @@ class Dispatcher:
 
     async def claim(self) -> int:
         """Makes one round of claims: one for the fleet, one for each execution with a worker of its own. Returns how much was done."""
-        taken, self._parked = self._parked, []
+        taken, self._waiting = self._waiting, []
         self._claims.note_news()
         parties: dict[int | None, list[WaitingRequest]] = defaultdict(list)
         try:
-            silent = await self.heard_workers.silent(parked.request.worker for parked in taken)
-            for parked in taken:
-                if parked.request.worker not in silent:
-                    parties[parked.request.execution_id].append(parked)
+            silent = await self.heard_workers.silent(waiting.request.worker for waiting in taken)
+            for waiting in taken:
+                if waiting.request.worker not in silent:
+                    parties[waiting.request.execution_id].append(waiting)
             await self._release_doubtful()
             progress = sum([await self._serve(party) for party in parties.values()])
             if not progress:
                 self._claims.note_in_vain([one.request for party in parties.values() for one in party])
             return progress
         finally:
-            self._park_again([one for one in taken if not one.served and not one.granted.done()])
+            self._wait_again([one for one in taken if not one.served and not one.granted.done()])
 
-    def _park_again(self, unserved: list[WaitingRequest]) -> None:
-        for parked in unserved:
-            parked.served = False
-            if parked.leaving:
-                parked.granted.set_result([])
-        self._parked = [parked for parked in unserved if not parked.leaving] + self._parked
+    def _wait_again(self, unserved: list[WaitingRequest]) -> None:
+        for waiting in unserved:
+            waiting.served = False
+            if waiting.leaving:
+                waiting.granted.set_result([])
+        self._waiting = [waiting for waiting in unserved if not waiting.leaving] + self._waiting
 
     async def _release_doubtful(self) -> None:
         """Releases the grants of claims that broke off at their commit: what they hold never reached a worker."""
@@ -212,18 +212,18 @@ class Dispatcher:
 
     async def _serve(self, group: list[WaitingRequest]) -> int:
         try:
-            claimed, assigning = await self._claim([parked.request for parked in group])
+            claimed, assigning = await self._claim([waiting.request for waiting in group])
         except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
             with contextlib.suppress(Unreachable):
-                for parked in group:
-                    await release_grants(self._context, parked.request.worker, [parked.request.grant])
+                for waiting in group:
+                    await release_grants(self._context, waiting.request.worker, [waiting.request.grant])
             raise
         except Exception:  # raised again: what was leased by then never reached a worker
             self.give_up(group)
             raise
         if items := claimed.items:
             granted = {item.grant for item in items}
-            served = [parked for parked in group if parked.request.grant in granted]
+            served = [waiting for waiting in group if waiting.request.grant in granted]
             self._note_served(served, items, claimed.probed)
             # By then the next claim is on its way: the database works on it while the inputs are rendered.
             asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
@@ -235,9 +235,9 @@ class Dispatcher:
         self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], probed: Sequence[str]
     ) -> None:
         self.fleet.note_leased(items, probed)
-        for parked in served:
-            parked.served = True
-            self.worker_speed.note_served(parked.request)
+        for waiting in served:
+            waiting.served = True
+            self.worker_speed.note_served(waiting.request)
 
     def _grant(
         self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
@@ -245,9 +245,9 @@ class Dispatcher:
         """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer."""
         self._note_expiry(items)
         self._context.notifier.announce(executions={item.execution_id for item in items})
-        turns, answering = Turns(), self._answer_all(served, items, assigning)
+        time_slice, answering = TimeSlice(), self._answer_all(served, items, assigning)
         for _ in answering:
-            if turns.over:
+            if time_slice.is_over:
                 self._later(in_slices(answering))
                 return
 
@@ -258,10 +258,10 @@ class Dispatcher:
         by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
         for item in items:
             by_grant[item.grant].append(item)
-        for parked in served:
+        for waiting in served:
             assignments: list[Assignment] = []
             broken: list[Report] = []
-            own = by_grant.get(parked.request.grant, [])
+            own = by_grant.get(waiting.request.grant, [])
             for item in own:
                 made = assigning.make(item)
                 if isinstance(made, Assignment):
@@ -269,19 +269,19 @@ class Dispatcher:
                 else:
                     broken.append(made)
                 yield
-            self._context.leased.note(own)
-            self._answer(parked, assignments)
+            self._context.lease_cache.note(own)
+            self._answer(waiting, assignments)
             if broken:
                 self._later(self._report(broken))
-                if not parked.granted.done():
-                    self._park_again([parked])
+                if not waiting.granted.done():
+                    self._wait_again([waiting])
                     self._wake.set()
 
-    def _answer(self, parked: WaitingRequest, assignments: list[Assignment]) -> None:
-        if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it
-            self._later(release_grants(self._context, parked.request.worker, [parked.request.grant]))
+    def _answer(self, waiting: WaitingRequest, assignments: list[Assignment]) -> None:
+        if waiting.granted.done():  # the caller has gone meanwhile: nobody else would release it
+            self._later(release_grants(self._context, waiting.request.worker, [waiting.request.grant]))
         elif assignments:
-            parked.granted.set_result(assignments)
+            waiting.granted.set_result(assignments)
 
     async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, InputRenderer]:
         """Makes a short claim where it is enough, else a full one."""

@@ -17,7 +17,7 @@ from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim_requests import ClaimRequests
 from tenax.policy.dispatch.assignment import PROBE, Candidate, Offer, admit, assign, is_at_a_limit
 from tenax.policy.dispatch.claim_plan import MAX_CLAIM_SIZE, Level, LevelSnapshot, QueueSnapshot
-from tenax.policy.dispatch.fair_turns import Turns, order_candidates
+from tenax.policy.dispatch.fair_turns import FairTurns, order_candidates
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import claims
@@ -58,7 +58,7 @@ class FullClaim:
         self._fleet = fleet
 
     async def take(
-        self, tx: Connection, asked: ClaimRequests, snapshot: QueueSnapshot, turns: Turns
+        self, tx: Connection, asked: ClaimRequests, snapshot: QueueSnapshot, turns: FairTurns
     ) -> Claimed:
         """Leases what is ready for the fleet, at the levels of the snapshot."""
         if not snapshot.levels:
@@ -120,7 +120,7 @@ class _Search:
     asked: ClaimRequests
     snapshot: QueueSnapshot
     quotas: Mapping[str, int]
-    turns: Turns
+    turns: FairTurns
 
     async def find(self, suspecting: AbstractSet[str] = frozenset()) -> list[Candidate]:
         """Workers that run a suspect (`suspecting`) are given no other."""

@@ -18,7 +18,7 @@ class HeardWorkers:
         self._silent: frozenset[str] = frozenset()
 
     @property
-    def patience(self) -> float:
+    def silence_limit(self) -> float:
         """Beyond the next heartbeat, and before the lease runs out: by then its work must go to others."""
         return (self._context.settings.heartbeat + self._context.settings.lease) / 2
 
@@ -30,7 +30,7 @@ class HeardWorkers:
 
     def is_here(self, worker: str) -> bool:
         """It was heard here of late: nobody need be asked about it."""
-        since = asyncio.get_running_loop().time() - self.patience
+        since = asyncio.get_running_loop().time() - self.silence_limit
         return self._heard.get(worker, since) > since
 
     async def silent(self, workers: Iterable[str]) -> frozenset[str]:
@@ -39,7 +39,7 @@ class HeardWorkers:
         self._silent = frozenset()
         if unheard:
             async with self._context.transaction() as tx:
-                self._silent = frozenset(await find_silent_workers(tx, unheard, self.patience))
+                self._silent = frozenset(await find_silent_workers(tx, unheard, self.silence_limit))
             if len(self._heard) > 10 * len(unheard) + 1000:
                 self._heard = {worker: at for worker, at in self._heard.items() if self.is_here(worker)}
         return self._silent

@@ -59,13 +59,13 @@ class InputRenderer:
             await context.results.load(tx, keys, context.settings.max_rendered) if keys else {}
         ).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        inputs = await context.inputs.load(tx, readers) if readers else {}
+        inputs = await context.input_cache.load(tx, readers) if readers else {}
         return cls(context.secret, context.callback_base, plans, steps, inputs, context.rendering)
 
     @classmethod
     def at_hand(cls, context: EngineContext, item: LeasedItem) -> InputRenderer | None:
         """The same for the first attempt of a step that needs no other. None: something must be read."""
-        plan, inputs = context.plans.known(item.plan_id), context.inputs.recall(item.execution_id)
+        plan, inputs = context.plans.known(item.plan_id), context.input_cache.recall(item.execution_id)
         if plan is None or (inputs is None and plan.steps[item.step].reads_input):
             return None
         known = {item.execution_id: inputs or {}}

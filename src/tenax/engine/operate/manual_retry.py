@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.template_scope import know_inputs
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.submit.submit import Start
 from tenax.errors import Conflict
 from tenax.model.changes import ItemAgain, StepRow
@@ -45,10 +45,10 @@ async def retry_now(
         journal = Journal(now)
         data = OperatorData(action="retry_now", actor=actor, reason=reason)
         journal.log(row.id, event(OperatorAction, data=data))
-        turns = Turns()
+        time_slice = TimeSlice()
         for item in items:
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             compensation = True if item.compensates else UNSET
             moved = RescheduledData(available_at=now, actor=actor, compensation=compensation)
             if item.state == "held":
@@ -69,8 +69,8 @@ async def retry_now(
             journal.items_again.append(
                 ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, expires_at, item.attempt)
             )
-        for fan in await load_open_fan_outs(tx, [row.id]):
-            journal.fans[fan.execution_id, fan.step] = fan
+        for fan_out in await load_open_fan_outs(tx, [row.id]):
+            journal.fan_outs[fan_out.execution_id, fan_out.step] = fan_out
         await journal.write(tx)
     context.notifier.announce(ready=True, server_steps=True, executions=[execution_id])
     return list(dict.fromkeys(item.step for item in items))
@@ -111,13 +111,13 @@ async def retry_anew(
 
 async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
     """What stays done, in the order of the graph: not what was compensated, and nothing that came after it."""
-    turns = Turns()
+    time_slice = TimeSlice()
     done = {s.step: s for s in ended if s.state in ("completed", "skipped")}
     anew = set(plan.compensated) if undone else set()
     kept: list[StepRow] = []
     for name in topological_order(plan.workflow):
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         if name not in done or name in anew or anew.intersection(plan.steps[name].step.needs):
             anew.add(name)
         else:
@@ -125,7 +125,7 @@ async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[S
     return kept
 
 
-async def is_open(context: EngineContext, execution_id: int) -> bool:
+async def is_execution_open(context: EngineContext, execution_id: int) -> bool:
     async with context.transaction() as tx:
         row = await executions.get_execution(tx, execution_id)
     if row is None:

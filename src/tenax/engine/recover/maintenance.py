@@ -10,10 +10,10 @@ from typing import Any
 import structlog
 
 from tenax.engine.context import EngineContext
-from tenax.engine.fleet.health_watch import Watch
+from tenax.engine.fleet.health_watch import HealthWatch
 from tenax.engine.fleet.leader import Leadership
 from tenax.engine.lease.dispatcher import Dispatcher
-from tenax.engine.recover.server_holds import Holds
+from tenax.engine.recover.server_holds import HeldItemReleases
 from tenax.engine.recover.sweep import Recovery
 from tenax.engine.recover.unserved_work import UnservedWork
 from tenax.engine.report.release import give_up_unwanted
@@ -37,9 +37,9 @@ class Maintenance:
         self._context = context
         self._dispatcher = dispatcher
         self._recovery = Recovery(context)
-        self._watch = Watch(context)
+        self._watch = HealthWatch(context)
         self._nets = UnservedWork(context)
-        self._holds = Holds(context)
+        self._holds = HeldItemReleases(context)
         self._news = asyncio.Event()
         self._away = False
         self._in_the_way: list[str] | None = None

@@ -22,7 +22,7 @@ from tenax.store.tables import fleet, queue
 from tenax.store.tables.log import get_events
 
 
-class Holds:
+class HeldItemReleases:
     """Finds holds that no longer have a reason. An item that cannot be decided on is reported and left for a while."""
 
     def __init__(self, context: EngineContext) -> None:

@@ -9,7 +9,7 @@ from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, failure_of, render_results
 from tenax.engine.graph.fan_out import close_fan_outs
-from tenax.engine.graph.start_steps import Turn, queued_item, start_steps
+from tenax.engine.graph.start_steps import ExecutionUpdate, queued_item, start_steps
 from tenax.engine.recover.repair_fan_outs import lost_item, rebuild_fan_out, repair_fan_outs
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
@@ -125,7 +125,9 @@ async def _repair(context: EngineContext, execution_id: int) -> bool:
         _log.warning(
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )
-        await _rebuild(tx, journal, Turn(row, plan, context.rendering), state, seen.live, context.settings)
+        await _rebuild(
+            tx, journal, ExecutionUpdate(row, plan, context.rendering), state, seen.live, context.settings
+        )
         await write(tx, context, journal)
     return True
 
@@ -133,7 +135,7 @@ async def _repair(context: EngineContext, execution_id: int) -> bool:
 async def _rebuild(
     tx: Connection,
     journal: Journal,
-    turn: Turn,
+    update: ExecutionUpdate,
     state: ExecutionState,
     there: frozenset[str],
     settings: Settings,
@@ -142,7 +144,7 @@ async def _rebuild(
 
     A work item has used up what it had used up, and is due when it was: a repair grants nothing. What was running counts as lost.
     """
-    row, plan = turn.row, turn.plan
+    row, plan = update.row, update.plan
     over = {name: _ended(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
     stored = {step.step for step in await ended_steps(tx, row.id, most=0)}
     for ended in over.values():
@@ -155,7 +157,7 @@ async def _rebuild(
     for name in live:
         step = state.steps[name]
         if plan.steps[name].for_each is None:
-            item = await queued_item(tx, journal, turn, plan.steps[name])
+            item = await queued_item(tx, journal, update, plan.steps[name])
             if step.attempt:
                 await restore_items(tx, item, [lost_item(plan.steps[name], step, journal.now, settings)])
             else:
@@ -164,43 +166,43 @@ async def _rebuild(
             journal.log(row.id, event(ItemHeld if held else StepEnqueued, name))
         else:
             assert step.fan_out is not None, "a step with `for_each` is queued together with its items"
-            rebuilt.append(await rebuild_fan_out(tx, journal, turn, name, step.fan_out, settings))
-    await close_fan_outs(tx, journal, lambda _: turn, rebuilt)
-    fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))
-    turn.ended += fresh
-    if turn.ended:
-        await advance_executions(tx, journal, [turn])
+            rebuilt.append(await rebuild_fan_out(tx, journal, update, name, step.fan_out, settings))
+    await close_fan_outs(tx, journal, lambda _: update, rebuilt)
+    fresh = await start_steps(tx, journal, update, _ready(journal, update, over, {*live, *there}))
+    update.ended += fresh
+    if update.ended:
+        await advance_executions(tx, journal, [update])
     elif row.open_steps == 0:
-        await _end(tx, journal, turn, over)
+        await _end(tx, journal, update, over)
 
 
-def _ready(journal: Journal, turn: Turn, over: dict[str, StepRow], live: set[str]) -> list[str]:
+def _ready(journal: Journal, update: ExecutionUpdate, over: dict[str, StepRow], live: set[str]) -> list[str]:
     """Steps that nothing holds back any more; for the others, the count of what they wait for. A step that waits for all of its
     needs has no row."""
     ready: list[str] = []
-    for name, planned in turn.plan.steps.items():
+    for name, planned in update.plan.steps.items():
         if name in over or name in live:
             continue
         left = [need for need in planned.step.needs if need not in over]
         if not left:
             ready.append(name)
         elif len(left) < len(planned.step.needs):
-            journal.step(StepRow(turn.row.id, name, "pending", len(left)))
+            journal.step(StepRow(update.row.id, name, "pending", len(left)))
     return ready
 
 
-async def _end(tx: Connection, journal: Journal, turn: Turn, over: dict[str, StepRow]) -> None:
+async def _end(tx: Connection, journal: Journal, update: ExecutionUpdate, over: dict[str, StepRow]) -> None:
     lost = [
         over[name]
-        for name in sorted(turn.plan.goals)
+        for name in sorted(update.plan.goals)
         if over[name].state == "unreachable"
-        or (over[name].state == "failed" and not turn.plan.steps[name].forgiven)
+        or (over[name].state == "failed" and not update.plan.steps[name].forgiven)
     ]
     if lost:
-        fail_execution(journal, turn.row, turn.plan, failure_of(lost[0]))
+        fail_execution(journal, update.row, update.plan, failure_of(lost[0]))
     else:
-        turn.ended = list(over.values())
-        await render_results(tx, journal, [turn])
+        update.ended = list(over.values())
+        await render_results(tx, journal, [update])
 
 
 def _ended(execution_id: int, step: StepState) -> StepRow:

@@ -31,7 +31,7 @@ from tenax.store.tables.fan_outs import load_fan_outs
 async def release(context: EngineContext, releases: Sequence[Release]) -> None:
     """Leases handed back, uncounted. One that no live worker has a handler for fails as `not_found`."""
     for back in releases:
-        context.leased.take(back.token)
+        context.lease_cache.take(back.token)
     async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [r.execution_id for r in releases])
         if now is None:
@@ -40,7 +40,7 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
         plans = await context.plans.load(tx, {item.plan_id for item in items})
         journal = Journal(now)
         keys = {fan_out_key(item) for item in items if item.item_no is not None}
-        fans = await load_fan_outs(tx, sorted(keys)) if keys else {}
+        fan_outs = await load_fan_outs(tx, sorted(keys)) if keys else {}
         by_item = {r.item_id: r for r in releases}
         unknown: list[EndedAttempt] = []
         for item in items:
@@ -52,7 +52,7 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
             )
             if refused and not await _others(tx, context, item, refused):
                 unknown.append(EndedAttempt(item, _no_handler(item, back.detail)))
-            elif _is_open(executions[item.execution_id], fans.get(fan_out_key(item)), item):
+            elif _is_open(executions[item.execution_id], fan_outs.get(fan_out_key(item)), item):
                 _let_go(journal, item)
                 step = plans[item.plan_id].action(item.step, compensates=item.compensates).step
                 _hand_back(journal, item, step, back, refused or tuple(item.refused_by or ()))
@@ -89,11 +89,11 @@ def _let_go(journal: Journal, item: ItemRow) -> None:
         journal.runs.append(Run(item.worker, item.id, item.started_at, "released"))
 
 
-def _is_open(row: ExecutionRow, fan: FanOutRow | None, item: ItemRow) -> bool:
+def _is_open(row: ExecutionRow, fan_out: FanOutRow | None, item: ItemRow) -> bool:
     """An execution that is failing goes on with nothing but its compensations; a fan-out that has failed with nothing."""
     if item.compensates:
         return row.open
-    return row.open and not row.failing and (fan is None or not fan.closed)
+    return row.open and not row.failing and (fan_out is None or not fan_out.closed)
 
 
 def _hand_back(journal: Journal, item: ItemRow, step: Step, back: Release, refused: tuple[str, ...]) -> None:

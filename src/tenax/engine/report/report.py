@@ -13,7 +13,7 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import answer_late
 from tenax.engine.notifier import Settled, announce
-from tenax.engine.slices import LARGE, Turns
+from tenax.engine.slices import LARGE, TimeSlice
 from tenax.model.attempt.belief import believed_reports
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.changes import ItemAgain, Run, StepRow
@@ -88,7 +88,7 @@ class ReportBatch:
         """What the attempts say of their workers, once it is committed."""
         often = Counter(r.execution_id for r in reports)
         for r in reports:
-            item = context.leased.take(r.token) if use_memory else None
+            item = context.lease_cache.take(r.token) if use_memory else None
             plan = context.plans.known(item.plan_id) if item is not None else None
             # Two reports of one execution may depend on each other: they are decided on one after the other, under its lock.
             if (
@@ -122,10 +122,10 @@ class ReportBatch:
 
     async def decide_from_memory(self, journal: Journal) -> None:
         """Decides on what is known. What turns out to need more than that is left for the rows."""
-        rules, roll, turns = self._context.rules, self._context.roll, Turns()
+        rules, roll, time_slice = self._context.rules, self._context.roll, TimeSlice()
         for plan, item, r in self.from_memory:
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             ended = EndedAttempt(item, r.outcome)
             made = transition(
                 plan, ended, execution_open=True, fan_out=None, rules=rules, now=journal.now, roll=roll()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tenax.engine.context import EngineContext
 from tenax.engine.group_commit import GroupCommit
 from tenax.engine.lease.dispatcher import Dispatcher
-from tenax.engine.submit.submit import Start, is_large, submit
+from tenax.engine.submit.submit import Start, is_large_start, submit
 from tenax.model.wire import Submitted
 
 
@@ -23,7 +23,7 @@ class Submissions:
         """One call at a time: a fan-out of 100,000 items takes seconds, and nobody else waits for it."""
 
     async def __call__(self, starts: Sequence[Start]) -> list[Submitted]:
-        way = self._large if any(is_large(start) for start in starts) else self._many
+        way = self._large if any(is_large_start(start) for start in starts) else self._many
         return await way(starts)
 
     async def close(self) -> None:

@@ -15,7 +15,7 @@ from tenax.model.definition.workflow import Workflow
 from tenax.model.events import timestamp
 from tenax.model.views import StoredWorkflow, WorkflowInfo
 from tenax.model.wire import Submission
-from tenax.policy.plan import Child, Plan
+from tenax.policy.plan import Plan, PlannedChild
 from tenax.store.tables import plans
 from tenax.store.tables.plans import WorkflowStamp
 
@@ -24,7 +24,7 @@ DEEPEST = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _DefinitionPlace:
     """Where in a tree of definitions we are: the files at hand, the folder, who led here, and what is planned already."""
 
     files: Mapping[str, str]
@@ -32,19 +32,19 @@ class _Place:
     trail: Mapping[str, str]
     """By what a definition is known: its words."""
     planned: dict[str, tuple[Plan, int]]
-    kept: Mapping[str, Child] = field(default_factory=dict)
+    kept: Mapping[str, PlannedChild] = field(default_factory=dict)
     """Of a stored definition: its children, as they were when it was stored."""
     rests_on: dict[str, WorkflowStamp] = field(default_factory=dict)
     """Each name that was looked up on the way, with what it means. One for the whole tree."""
 
-    def below(self, found: _Found) -> _Place:
+    def below(self, found: _Found) -> _DefinitionPlace:
         trail = {**self.trail, found.identity: found.words}
         if found.identity in self.trail:
             chain = " -> ".join([*self.trail.values(), found.words])
             raise InvalidInput(f"workflows start each other in a circle: {chain}")
         if len(trail) > DEEPEST:
             raise InvalidInput(f"children go down {DEEPEST} levels at most: {' -> '.join(trail.values())}")
-        return _Place(found.files, found.folder, trail, self.planned, found.kept, self.rests_on)
+        return _DefinitionPlace(found.files, found.folder, trail, self.planned, found.kept, self.rests_on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class _Found:
     words: str
     files: Mapping[str, str]
     folder: str = ""
-    kept: Mapping[str, Child] = field(default_factory=dict)
+    kept: Mapping[str, PlannedChild] = field(default_factory=dict)
 
 
 async def plans_of(context: EngineContext, submissions: Sequence[Submission]) -> list[tuple[Plan, int]]:
@@ -87,13 +87,13 @@ async def plan_of(context: EngineContext, submission: Submission) -> tuple[Plan,
     definition = await context.reading.read(submission.source, submission.filename)
     words = f"file {submission.filename or definition.workflow.name}"
     found = _Found(definition, words, words, files)
-    return await _planned(context, found.definition, _Place({}, "", {}, {}).below(found))
+    return await _planned(context, found.definition, _DefinitionPlace({}, "", {}, {}).below(found))
 
 
 async def _named(context: EngineContext, name: str) -> NamedPlan:
     """Plans what the name means now, and keeps the plan for the next submission."""
     found, stamp = await _stored(context, name)
-    place = _Place({}, "", {}, {}).below(found)
+    place = _DefinitionPlace({}, "", {}, {}).below(found)
     place.rests_on[name] = stamp
     plan, plan_id = await _planned(context, found.definition, place)
     entry = NamedPlan(plan, plan_id, place.rests_on)
@@ -142,7 +142,9 @@ async def is_called_back(context: EngineContext, plan_id: int) -> bool:
     return False
 
 
-async def _planned(context: EngineContext, definition: Definition, place: _Place) -> tuple[Plan, int]:
+async def _planned(
+    context: EngineContext, definition: Definition, place: _DefinitionPlace
+) -> tuple[Plan, int]:
     plan, workflow = definition.plan, definition.workflow
     if plan is None:
         children = {
@@ -153,7 +155,9 @@ async def _planned(context: EngineContext, definition: Definition, place: _Place
     return plan, await context.plan_id(plan, definition.texts)
 
 
-async def _child(context: EngineContext, parent: Workflow, reference: ChildReference, place: _Place) -> Child:
+async def _child(
+    context: EngineContext, parent: Workflow, reference: ChildReference, place: _DefinitionPlace
+) -> PlannedChild:
     if reference.kind == "file" and reference.step in place.kept:
         return place.kept[reference.step]
     if reference.kind == "workflow":
@@ -169,10 +173,12 @@ async def _child(context: EngineContext, parent: Workflow, reference: ChildRefer
     [step] = [step for step in parent.steps if step.name == reference.step]
     if problems := input_problems(step, plan.workflow):
         raise InvalidInput(f"step {step.name} of workflow {parent.name}: `input`: {'; '.join(problems)}")
-    return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
+    return PlannedChild(plan_id, plan.hash, None if folder in ("", ".") else folder)
 
 
-async def _file(context: EngineContext, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
+async def _file(
+    context: EngineContext, parent: Workflow, reference: ChildReference, place: _DefinitionPlace
+) -> _Found:
     path = posixpath.normpath(posixpath.join(place.folder, reference.text))
     source = place.files.get(path)
     if source is None:

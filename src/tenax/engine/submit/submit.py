@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
-from tenax.engine.graph.start_steps import CROWD_STEPS, Turn, start_steps
+from tenax.engine.graph.start_steps import CROWD_STEPS, ExecutionUpdate, start_steps
 from tenax.engine.lease.dispatcher import Dispatcher, WaitingRequest
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionStartedData, OperatorData, StartedData
@@ -36,7 +36,7 @@ from tenax.policy.expressions.meter import Budget
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import NO_TIME, Journal
-from tenax.store.rows import ExecutionRow, LeasedItem, NewExecution, NewLease, Parent
+from tenax.store.rows import ExecutionRow, LeasedItem, NewExecution, NewLease, ParentItem
 from tenax.store.tables.claims import new_tokens
 from tenax.store.tables.executions import prepare_submit
 from tenax.store.tables.fan_outs import copy_item_results
@@ -62,7 +62,7 @@ class Start:
     """Who asked for it and why, where a person did."""
     carried: tuple[StepRow, ...] = ()
     """Steps whose results are taken over from the execution that this one retries."""
-    parent: Parent | None = None
+    parent: ParentItem | None = None
     """The step that it is a child of."""
 
 
@@ -75,15 +75,15 @@ def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncCo
 
     A key that is taken is looked up by a second statement. Where others are in the batch, that must not fail after theirs is committed.
     """
-    if len(starts) > FEW or any(is_large(start) for start in starts):
+    if len(starts) > FEW or any(is_large_start(start) for start in starts):
         return context.transaction()
     is_one_statement = all(_is_plain(start) for start in starts) and (
         len(starts) == 1 or all(start.key is None for start in starts)
     )
-    return context.statements() if is_one_statement else context.straight()
+    return context.statements() if is_one_statement else context.planned_transaction()
 
 
-def is_large(start: Start) -> bool:
+def is_large_start(start: Start) -> bool:
     """Whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes over what another one did."""
     plan = start.plan
     return (
@@ -103,11 +103,11 @@ def _is_plain(start: Start) -> bool:
 
 async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
     """Writes a batch of new executions, in one transaction. A key that was used before is the execution that it was used for."""
-    parked = _reserve(dispatcher, starts)
+    waiting = _reserve(dispatcher, starts)
     try:
         async with _session(context, starts) as tx:
             numbers, now = await _numbers(tx, starts)
-            inserted = await _insert(tx, context, now, list(zip(numbers, starts, strict=True)), parked)
+            inserted = await _insert(tx, context, now, list(zip(numbers, starts, strict=True)), waiting)
             known = await _known_keys(tx, numbers, starts, inserted)
             answers = [
                 Submitted(inserted[number].id, created=True)
@@ -116,14 +116,14 @@ async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequenc
                 for number, start in zip(numbers, starts, strict=True)
             ]
     except BaseException:  # it is raised again; the request must not wait for what will not come
-        if parked is not None:
-            dispatcher.give_up([parked])
+        if waiting is not None:
+            dispatcher.give_up([waiting])
         raise
     leased = [new.leased for new in inserted.values() if new.leased is not None]
-    if parked is not None and not leased:  # the key was taken
-        dispatcher.give_up([parked])
-    elif parked is not None:
-        await _hand_over(dispatcher, parked, leased[0])
+    if waiting is not None and not leased:  # the key was taken
+        dispatcher.give_up([waiting])
+    elif waiting is not None:
+        await _hand_over(dispatcher, waiting, leased[0])
     context.notifier.announce(
         ready=not leased,
         server_steps=any(start.plan.has_server_steps for start in starts),
@@ -145,9 +145,9 @@ def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> WaitingRequest 
     return dispatcher.reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
 
 
-async def _hand_over(dispatcher: Dispatcher, parked: WaitingRequest, leased: LeasedItem) -> None:
+async def _hand_over(dispatcher: Dispatcher, waiting: WaitingRequest, leased: LeasedItem) -> None:
     try:
-        await dispatcher.hand_over(parked, leased)
+        await dispatcher.hand_over(waiting, leased)
     except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
         _log.exception(
             "what was leased as it was submitted could not be handed over", execution_id=leased.execution_id
@@ -186,11 +186,11 @@ async def _insert(
     context: EngineContext,
     now: datetime,
     new: Sequence[tuple[int, Start]],
-    parked: WaitingRequest | None = None,
+    waiting: WaitingRequest | None = None,
 ) -> dict[int, InsertedExecution]:
     """Writes the executions. Returns those that were written by their numbers: the keys of the others are taken.
 
-    `parked`: the request that the only item goes to.
+    `waiting`: the request that the only item goes to.
     """
     journal = Journal(now, most_read=context.settings.max_rendered)
     rows: list[NewExecution] = []
@@ -204,15 +204,15 @@ async def _insert(
         await _begin(tx, journal, row, start, context.rendering)
         ended = journal.executions.get(number)
         rows.append(_new_execution(row if ended is None else ended[0], start))
-    if parked is not None:
-        _lease_at_once(journal, parked.request)
+    if waiting is not None:
+        _lease_at_once(journal, waiting.request)
     inputs = [encode(start.input) if start.input else None for _, start in new]
     inserted = await insert_executions(tx, journal, rows, inputs, context.terms)
-    context.inputs.note({one.id: one.input for one in inserted.values()})
+    context.input_cache.note({one.id: one.input for one in inserted.values()})
     for number, start in new:
-        fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
-        if fans and start.retry_of is not None and number in inserted:
-            await copy_item_results(tx, number, start.retry_of, fans)
+        fan_outs = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
+        if fan_outs and start.retry_of is not None and number in inserted:
+            await copy_item_results(tx, number, start.retry_of, fan_outs)
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
     if failing:  # nothing has run, so there is nothing to undo; but they must end
         await write(tx, context, Journal(now, failing=failing))
@@ -264,21 +264,21 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))
     if start.operator is not None:
         journal.log(row.id, event(OperatorAction, data=start.operator))
-    turn = Turn(row, plan, budget)
+    update = ExecutionUpdate(row, plan, budget)
     if start.carried:
-        await _carry_over(journal, turn, start)
+        await _carry_over(journal, update, start)
     done = {step.step for step in start.carried}
-    turn.ended += await start_steps(tx, journal, turn, [name for name in plan.roots if name not in done])
-    if turn.ended:
-        await advance_executions(tx, journal, [turn])
+    update.ended += await start_steps(tx, journal, update, [name for name in plan.roots if name not in done])
+    if update.ended:
+        await advance_executions(tx, journal, [update])
 
 
-async def _carry_over(journal: Journal, turn: Turn, start: Start) -> None:
+async def _carry_over(journal: Journal, update: ExecutionUpdate, start: Start) -> None:
     """Logs the steps whose results are taken over, and lets them have ended."""
-    row, plan, turns = turn.row, turn.plan, Turns()
+    row, plan, time_slice = update.row, update.plan, TimeSlice()
     for step in start.carried:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
         if step.state == "completed":
             kept["result"] = step.result
@@ -290,7 +290,7 @@ async def _carry_over(journal: Journal, turn: Turn, start: Start) -> None:
             row.id,
             event(StepCompleted if step.state == "completed" else StepSkipped, step.step, data=kept),
         )
-        turn.ended.append(replace(step, execution_id=row.id, attempts=0))
+        update.ended.append(replace(step, execution_id=row.id, attempts=0))
 
 
 def _item_counts(fan_out: StepRow) -> dict[str, int]:

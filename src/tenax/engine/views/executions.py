@@ -13,7 +13,7 @@ from msgspec import structs
 
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.recover.unserved_work import DECIDES_HOLDS, held_steps
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.views.why_blocked import NOTHING, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
@@ -47,24 +47,24 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
     async with context.view() as tx:
         row = await _known(tx, execution_id, most)
         plan = await context.plans.one(tx, row.plan_id)
-        fans = await count_items(tx, execution_id) if not plan.single else {}
-        many = sum(fan.total for fan in fans.values()) > ITEMS_FOLDED
+        fan_outs = await count_items(tx, execution_id) if not plan.single else {}
+        many = sum(fan_out.total for fan_out in fan_outs.values()) > ITEMS_FOLDED
         told = await _fold(tx, execution_id, plan, most, with_items=not many)
-        results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fans)], most)
+        results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fan_outs)], most)
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
         waiting_at = await steps_waiting_at(tx, context, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, told.holds.values()) if row.open else {}
     steps: dict[str, Step] = {}
     family = _by_step(children)
-    turns = Turns()
+    time_slice = TimeSlice()
     for name, planned in plan.steps.items():
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         shown = told.state.steps[name].shown()
         if (ended := results.get((execution_id, name))) is not None:
             shown |= {"result": ended.result, "failures": ended.failures, **_left_out(ended)}
-        if many and name in fans:
-            shown |= _counted(fans[name], shown["status"], is_open=row.open)
+        if many and name in fan_outs:
+            shown |= _counted(fan_outs[name], shown["status"], is_open=row.open)
         if shown["max_attempts"] is None:
             shown["max_attempts"] = planned.policy.policy.max_attempts
         at = waiting_at.get(name, NOTHING)
@@ -98,10 +98,10 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
     )
 
 
-def _in_tables(plan: Plan, fans: Mapping[str, FanOutItems]) -> list[str]:
+def _in_tables(plan: Plan, fan_outs: Mapping[str, FanOutItems]) -> list[str]:
     """Finds the steps whose results are in the tables: what a fallback has lent to the step that failed is in no event of that step."""
-    small = [step for step, fan in fans.items() if fan.total <= ITEMS_FOLDED]
-    return small + [name for name, step in plan.steps.items() if not step.is_final and name not in fans]
+    small = [step for step, fan_out in fan_outs.items() if fan_out.total <= ITEMS_FOLDED]
+    return small + [name for name, step in plan.steps.items() if not step.is_final and name not in fan_outs]
 
 
 def _by_step(children: Sequence[RelatedExecution]) -> dict[str | None, list[RelatedExecution]]:
@@ -136,10 +136,10 @@ class _Folded:
 
     async def add(self, events: Iterable[Event], room: int | None = None) -> None:
         """Adds events, of which the large results may have so many bytes together. None: they are known to be few."""
-        turns = Turns()
+        time_slice = TimeSlice()
         for event in events:
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             if room is not None and (size := len(encode(event.data.get("result")))) > SMALL:
                 if size <= room:
                     room -= size
@@ -186,16 +186,18 @@ def _child(row: RelatedExecution) -> Child:
     return Child(id=row.id, status=row.state, item=row.parent_item_no, attempt=row.parent_attempt)
 
 
-def _counted(fan: FanOutItems, status: str, *, is_open: bool) -> dict[str, Any]:
+def _counted(fan_out: FanOutItems, status: str, *, is_open: bool) -> dict[str, Any]:
     """A fan-out too large to be folded from the events of its items: as its tables have it."""
-    counts = {name: fan.live.get(name, 0) for name in ("waiting", "queued", "accepted", "retrying", "held")}
-    counts["running"] = fan.live.get("leased", 0)
-    ended = {"succeeded": fan.ended - fan.failed, "failed": fan.failed}
-    left = fan.total - fan.ended - sum(counts.values())
-    over = fan.closed or not is_open
+    counts = {
+        name: fan_out.live.get(name, 0) for name in ("waiting", "queued", "accepted", "retrying", "held")
+    }
+    counts["running"] = fan_out.live.get("leased", 0)
+    ended = {"succeeded": fan_out.ended - fan_out.failed, "failed": fan_out.failed}
+    left = fan_out.total - fan_out.ended - sum(counts.values())
+    over = fan_out.closed or not is_open
     return {
         "status": status if over else fan_out_status(counts) or status,
-        "items": {"total": fan.total, **counts, **ended, "cancelled": left if over else 0},
+        "items": {"total": fan_out.total, **counts, **ended, "cancelled": left if over else 0},
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tenax.engine.context import EngineContext
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.views.executions import event_pages
 from tenax.errors import NotFound
 from tenax.model.execution_views import Event
@@ -50,10 +50,10 @@ async def explain(
         raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
     failures = {_attempt_of(e): e.data["failure"] for e in reversed(found) if e.data.get("failure")}
     explained: list[Explanation] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for e in chosen:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         explained.append(_explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e))))
     return explained
 

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.context import EngineContext, no_execution
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.errors import UsageError
 from tenax.model import views
-from tenax.policy.laws import ExecutionCheck, Tally, Violation
+from tenax.policy.laws import ExecutionCheck, LawViolation, VerifyTally
 from tenax.policy.laws.facts import ExecutionFacts, Rows
 from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
 from tenax.store.connect import Connection
@@ -31,7 +31,7 @@ async def verify_page(
     """Checks the next executions: all of them, those that were open at some time since then, or only one."""
     if only is not None and since is not None:
         raise UsageError("one execution and a time since when exclude each other", remedy="name one of them")
-    tally = Tally()
+    tally = VerifyTally()
     async with context.snapshot() as tx:
         found = await store.load_executions(tx, after, since, only, EXECUTIONS_AT_ONCE)
         if only is not None and not found:
@@ -44,7 +44,7 @@ async def verify_page(
     return _verified(tally, None if is_last or only is not None else last)
 
 
-def _verified(tally: Tally, last: int | None) -> views.Verified:
+def _verified(tally: VerifyTally, last: int | None) -> views.Verified:
     """Shows what was found. `last` is the execution after which the next page begins."""
     return views.Verified(
         checked=views.Checked(executions=tally.executions, events=tally.events, decisions=tally.decisions),
@@ -55,7 +55,7 @@ def _verified(tally: Tally, last: int | None) -> views.Verified:
     )
 
 
-def _shown(violation: Violation) -> views.Violation:
+def _shown(violation: LawViolation) -> views.Violation:
     return views.Violation(
         law=violation.law,
         execution=violation.execution,
@@ -68,7 +68,7 @@ def _shown(violation: Violation) -> views.Violation:
 
 
 async def _check_all(
-    tx: Connection, context: EngineContext, found: list[ExecutionFacts], tally: Tally
+    tx: Connection, context: EngineContext, found: list[ExecutionFacts], tally: VerifyTally
 ) -> int:
     """Checks these executions until the time of the page is over. Returns how many it has checked."""
     if not found:
@@ -102,12 +102,12 @@ class _Streams:
 
     async def fill_slots(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
         """Gives the check its events, one by one, and then its rows."""
-        turns = Turns()
+        time_slice = TimeSlice()
         async for events in self._log.take(row.id):
             for event in events:
                 check.see(event)
-                if turns.over:
-                    await turns.give_way()
+                if time_slice.is_over:
+                    await time_slice.give_way()
             await _let_others_go_on()
         check.compare(
             Rows(
@@ -146,11 +146,11 @@ async def _let_others_go_on() -> None:
     await asyncio.sleep(0)
 
 
-async def _find_orphans(tx: Connection, tally: Tally, after: int, last: int) -> None:
+async def _find_orphans(tx: Connection, tally: VerifyTally, after: int, last: int) -> None:
     for table, execution_id in await store.find_orphans(tx, after, last):
         _add(tally, rows_have_an_execution.name, execution_id, rows_have_an_execution(table))
 
 
-def _add(tally: Tally, law: str, execution_id: int, messages: Any) -> None:
+def _add(tally: VerifyTally, law: str, execution_id: int, messages: Any) -> None:
     for message in messages:
-        tally.add(Violation(law, execution_id, message))
+        tally.add(LawViolation(law, execution_id, message))

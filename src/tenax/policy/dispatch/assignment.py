@@ -37,7 +37,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ItemLimit:
     """At most `most` items that name this limit run at once."""
 
     name: str
@@ -60,7 +60,7 @@ class Candidate:
     is_retry: bool = False
     lane: int = 0
     """The fan-out that it takes turns with; 0: none."""
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[ItemLimit, ...] = ()
 
 
 def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:

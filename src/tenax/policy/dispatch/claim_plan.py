@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import NamedTuple
 
-from tenax.policy.dispatch.fair_turns import Turns, fan_out_turns, since_fan_out_after
+from tenax.policy.dispatch.fair_turns import FairTurns, fan_out_turns, since_fan_out_after
 
 MAX_CLAIM_SIZE = 500
 """Items per claim."""
@@ -133,7 +133,7 @@ class ClaimState:
     slots cost nothing then."""
     filled: bool = False
     """The last claim filled all slots: there is more work than slots, most likely."""
-    turns: Turns = field(default_factory=Turns)
+    turns: FairTurns = field(default_factory=FairTurns)
     in_vain: frozenset[Hashable] = frozenset()
     """What was asked for in the last round, if that round found nothing. The same request need not be tried before there is news."""
 
@@ -143,7 +143,7 @@ class ClaimState:
         return self.snapshot if is_fresh and self.snapshot.queues >= queues else None
 
 
-class Source(Enum):
+class SnapshotSource(Enum):
     """Where a claim has its snapshot from."""
 
     NONE = auto()
@@ -177,7 +177,7 @@ class Claim:
 
     queues: frozenset[str]
     slots: int
-    source: Source = Source.NONE
+    source: SnapshotSource = SnapshotSource.NONE
     snapshot: QueueSnapshot = QueueSnapshot()
     taken: int = 0
     was_filled: bool | None = None
@@ -186,10 +186,10 @@ class Claim:
 
 def begin_claim(state: ClaimState, queues: frozenset[str], slots: int, now: float) -> Claim:
     if state.snapshot.is_simple and state.known is QueueKnowledge.DRAINED and state.snapshot.queues >= queues:
-        return Claim(queues, slots, Source.GUESS, state.snapshot)
+        return Claim(queues, slots, SnapshotSource.GUESS, state.snapshot)
     fresh = state.fresh_snapshot(queues, now)
     if fresh is not None and fresh.is_simple:
-        return Claim(queues, slots, Source.MEMORY, fresh)
+        return Claim(queues, slots, SnapshotSource.MEMORY, fresh)
     return Claim(queues, slots)
 
 
@@ -202,13 +202,13 @@ def next_query(state: ClaimState, claim: Claim) -> Pick | Query:
     left = claim.slots - claim.taken
     if left <= 0:
         return Query.END
-    if claim.source is Source.NONE:
+    if claim.source is SnapshotSource.NONE:
         return Query.LOOK
     if claim.was_filled is None:
         return _first_pick(state, claim, left)
     if claim.was_filled:
         return _pick(state, claim, left)
-    if claim.source is Source.MEMORY or (claim.source is Source.GUESS and not claim.taken):
+    if claim.source is SnapshotSource.MEMORY or (claim.source is SnapshotSource.GUESS and not claim.taken):
         return Query.LOOK
     if claim.snapshot.restricted and not claim.taken:
         return Query.FULL_CLAIM
@@ -224,14 +224,14 @@ def _first_pick(state: ClaimState, claim: Claim, left: int) -> Pick | Query:
 
 
 def _pick(state: ClaimState, claim: Claim, slots: int) -> Pick:
-    if claim.source is Source.GUESS:
+    if claim.source is SnapshotSource.GUESS:
         shares = _unrestricted_shares(claim.snapshot, slots, slots)
     else:
         shares = plan_shares(claim.snapshot, slots, state.turns)
     return Pick([share for share in shares if share.most], slots)
 
 
-def plan_shares(snapshot: QueueSnapshot, slots: int, turns: Turns) -> list[Share]:
+def plan_shares(snapshot: QueueSnapshot, slots: int, turns: FairTurns) -> list[Share]:
     """Divides the slots: one of eight to the fan-out, half of the rest to new items and half to retries.
 
     What one kind leaves of its part goes to the others.
@@ -266,14 +266,14 @@ def after_look(state: ClaimState, claim: Claim, snapshot: QueueSnapshot) -> tupl
         state = replace(state, known=QueueKnowledge.SNAPSHOT, snapshot=snapshot)
     else:
         state = replace(state, known=QueueKnowledge.DRAINED)
-    return state, replace(claim, source=Source.READ, snapshot=snapshot, was_filled=None)
+    return state, replace(claim, source=SnapshotSource.READ, snapshot=snapshot, was_filled=None)
 
 
 def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]) -> tuple[ClaimState, Claim]:
     """Counts what a pick has leased, each item by its lane."""
     turns, known = state.turns, state.known
     fan_out = claim.snapshot.fan_out
-    if claim.source is not Source.GUESS:
+    if claim.source is not SnapshotSource.GUESS:
         halved = (
             pick.slots if fan_out is None else pick.slots - fan_out_turns(pick.slots, turns.since_fan_out)
         )
@@ -286,7 +286,7 @@ def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]
             last_lane=(fan_out.first_lane or 0) if theirs else turns.last_lane,
         )
         known = QueueKnowledge.NOTHING  # what comes meanwhile must not wait until the fan-out is done
-    elif claim.source is Source.GUESS:
+    elif claim.source is SnapshotSource.GUESS:
         known = QueueKnowledge.NOTHING
     state = replace(state, known=known, turns=turns)
     return state, replace(claim, taken=claim.taken + len(lanes), was_filled=len(lanes) >= pick.slots)
@@ -296,7 +296,7 @@ def after_claim(state: ClaimState, claim: Claim) -> ClaimState:
     """Says what is known once a claim, short or full, has ended. News that came meanwhile stay news."""
     filled, known = claim.taken >= claim.slots, state.known
     if not filled and known is not QueueKnowledge.NOTHING:
-        known = QueueKnowledge.DRAINED if claim.source is Source.READ else QueueKnowledge.NOTHING
+        known = QueueKnowledge.DRAINED if claim.source is SnapshotSource.READ else QueueKnowledge.NOTHING
     return replace(state, known=known, filled=filled, expected=max(MIN_EXPECTED, 2 * claim.taken))
 
 

@@ -17,7 +17,7 @@ FAN_OUT_SHARE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class FairTurns:
     """Whose turn it is when the next claim begins. Each server counts for itself."""
 
     since_fan_out: int = 0
@@ -27,7 +27,7 @@ class Turns:
     odd_slot: int = 1
     """New items and retries have half of the slots each. 1: of an odd number the kind that waits less has the larger half."""
 
-    def after(self, lanes: Iterable[int]) -> Turns:
+    def after(self, lanes: Iterable[int]) -> FairTurns:
         """Counts items in the order in which they were served, each by its lane."""
         since, last = self.since_fan_out, self.last_lane
         for lane in lanes:

@@ -43,7 +43,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class HealthTest:
     """One column of the table: its value, and from where on it is bad. None: it never is that bad."""
 
     name: str
@@ -65,7 +65,7 @@ class Verdict:
     """Its failures would make it unhealthy, but too few others could do its work."""
 
 
-def columns(seen: Seen, terms: HealthTerms) -> tuple[Column, ...]:
+def health_tests(seen: Seen, terms: HealthTerms) -> tuple[HealthTest, ...]:
     """The table for one worker. What is listed first is named first where several are as bad."""
     return (
         _graded("heartbeat_age", seen.heartbeat_age, None, terms.unhealthy_silence),
@@ -77,14 +77,14 @@ def columns(seen: Seen, terms: HealthTerms) -> tuple[Column, ...]:
             max(terms.unhealthy_depth, 2 * seen.slots),
         ),
         _graded("failure_rate", _rate(seen, terms), terms.degraded_rate, terms.unhealthy_rate),
-        Column(
+        HealthTest(
             "reported_status",
             seen.reported_status,
             "degraded",
             "unhealthy",
             seen.reported_status or "healthy",
         ),
-        Column("recovering", seen.recovering, True, None, "degraded" if seen.recovering else "healthy"),
+        HealthTest("recovering", seen.recovering, True, None, "degraded" if seen.recovering else "healthy"),
     )
 
 
@@ -100,7 +100,7 @@ def streak_is_over(seen: Seen, terms: HealthTerms) -> bool:
 
 def judge(seen: Seen, terms: HealthTerms) -> Verdict:
     """The worst column decides. The floor is not looked at here."""
-    return _verdict(columns(seen, terms))
+    return _verdict(health_tests(seen, terms))
 
 
 def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]:
@@ -112,7 +112,7 @@ def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]
     able: Counter[_Group] = Counter()
     failing: list[Seen] = []
     for seen in fleet:
-        table = columns(seen, terms)
+        table = health_tests(seen, terms)
         verdicts[seen.name] = verdict = _verdict(table)
         if seen.state == "active" and not _is_out_of_reach(table):
             able.update(_groups(seen))
@@ -144,16 +144,16 @@ def may_probe(health: Health, column: str | None, state: WorkerState, terms: Hea
     return terms.probing and state == "active" and health == "unhealthy" and column in FAILURE_COLUMNS
 
 
-def _graded(name: str, value: float | None, degraded_at: float | None, unhealthy_at: float) -> Column:
+def _graded(name: str, value: float | None, degraded_at: float | None, unhealthy_at: float) -> HealthTest:
     health: Health = "healthy"
     if value is not None and value >= unhealthy_at:
         health = "unhealthy"
     elif value is not None and degraded_at is not None and value >= degraded_at:
         health = "degraded"
-    return Column(name, value, degraded_at, unhealthy_at, health)
+    return HealthTest(name, value, degraded_at, unhealthy_at, health)
 
 
-def _streak(seen: Seen, terms: HealthTerms) -> Column:
+def _streak(seen: Seen, terms: HealthTerms) -> HealthTest:
     failures = 0 if streak_is_over(seen, terms) else seen.consecutive_failures
     return _graded("consecutive_failures", failures, terms.degraded_failures, terms.unhealthy_failures)
 
@@ -162,7 +162,7 @@ def _rate(seen: Seen, terms: HealthTerms) -> float | None:
     return seen.failures / seen.runs if seen.runs >= max(terms.min_runs, 1) else None
 
 
-def _verdict(table: Sequence[Column]) -> Verdict:
+def _verdict(table: Sequence[HealthTest]) -> Verdict:
     worst = max(table, key=lambda column: HEALTHS.index(column.health))
     match worst.health:
         case "healthy":
@@ -173,7 +173,7 @@ def _verdict(table: Sequence[Column]) -> Verdict:
             return Verdict("unhealthy", worst.name, worst.value, worst.unhealthy_at)
 
 
-def _is_out_of_reach(table: Sequence[Column]) -> bool:
+def _is_out_of_reach(table: Sequence[HealthTest]) -> bool:
     """Whether it could do no work just now, whatever its failures say."""
     return any(column.health == "unhealthy" and column.name not in FAILURE_COLUMNS for column in table)
 

@@ -21,12 +21,12 @@ from tenax.policy.expressions.templates import SHELL_TEXT, UNTIL_VARIABLES
 from tenax.policy.expressions.visible_names import (
     OUTPUTS,
     NameCheck,
-    Place,
     Say,
-    compensation_of,
-    concurrency_key_of,
-    keys_of,
-    once_in,
+    TemplatePlace,
+    compensation_place,
+    concurrency_key_place,
+    keys_place,
+    once_place,
 )
 from tenax.policy.retry.resolve import PolicyError, resolve_policy
 
@@ -81,21 +81,21 @@ class _Check:
             self._say(path, f"more than {MOST_EXPRESSIONS_OF_STEP:,} templates and conditions in one step")
 
     def _check_parts(self, step: Step, path: Path) -> None:
-        self._check_action(step, keys_of(step), path)
+        self._check_action(step, keys_place(step), path)
         if step.compensate is not None:
-            self._check_action(step.compensate, compensation_of(step), (*path, "compensate"))
+            self._check_action(step.compensate, compensation_place(step), (*path, "compensate"))
         if step.when is not None:
             self._spend((*path, "when"), 1)
-            self._reach.check_expression(step.when, once_in(step, "when"), (*path, "when"))
+            self._reach.check_expression(step.when, once_place(step, "when"), (*path, "when"))
         if step.until is not None:
             self._check_until(step.until.condition, (*path, "until"))
         self._check_for_each(step, path)
         self._check_concurrency(step, path)
         if step.on_failure is not None and step.on_failure.action == "value":
-            place = once_in(step, "on_failure", own=True)
+            place = once_place(step, "on_failure", own=True)
             self._check_texts(step.on_failure.value, place, (*path, "on_failure", "value"))
 
-    def _check_action(self, action: Step, place: Place, path: Path) -> None:
+    def _check_action(self, action: Step, place: TemplatePlace, path: Path) -> None:
         """What a step or a compensation does, and its policy."""
         policy = self._check_policy(action, path)
         if policy is not None:
@@ -108,7 +108,7 @@ class _Check:
             self._refuse_template(action.dependency, (*path, "dependency"))
 
     def _check_for_each(self, step: Step, path: Path) -> None:
-        place, below = once_in(step, "for_each"), (*path, "for_each")
+        place, below = once_place(step, "for_each"), (*path, "for_each")
         self._check_texts(step.for_each, place, below)
         if isinstance(step.for_each, str):
             self._reach.check_whole(step.for_each, "a list", place, below)
@@ -117,7 +117,7 @@ class _Check:
         if step.concurrency is not None and step.concurrency.key is not None:
             key, below = step.concurrency.key, (*path, "concurrency", "key")
             self._spend(below, key.count("{{"))
-            self._reach.check_key(key, concurrency_key_of(step), below)
+            self._reach.check_key(key, concurrency_key_place(step), below)
 
     def _check_until(self, condition: str, path: Path) -> None:
         self._spend(path, 1)
@@ -128,7 +128,7 @@ class _Check:
             self._say((*path, "condition") if nested else path, str(error))
 
     def _check_texts(
-        self, value: Any, place: Place, path: Path, *, shell_at: tuple[str] | None = None
+        self, value: Any, place: TemplatePlace, path: Path, *, shell_at: tuple[str] | None = None
     ) -> None:
         shell = None if shell_at is None else (*path, *shell_at)
         for below, text in _texts(value, path):
@@ -160,7 +160,7 @@ class _Check:
                 self._say(self._origin(action, path, below), message)
             return None
 
-    def _check_vary(self, action: Step, policy: Policy, place: Place, path: Path) -> None:
+    def _check_vary(self, action: Step, policy: Policy, place: TemplatePlace, path: Path) -> None:
         """Entries of the action itself were read with it; those that it inherits meet its keys only here."""
         inherited = not (isinstance(action.retry, dict) and "vary" in action.retry)
         for index, text in enumerate(policy.vary):

@@ -12,7 +12,7 @@ Compute = Callable[[Scope], Any]
 Combine = Callable[[Any, Any], Any]
 
 
-def path(start: Compute, keys: list[str | int], shown: str) -> Compute:
+def access_path(start: Compute, keys: list[str | int], shown: str) -> Compute:
     missing = Missing(shown)
     steps = tuple(keys)
 

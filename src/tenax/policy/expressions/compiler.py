@@ -19,6 +19,7 @@ from tenax.model.parse.findings import suggest_or_list
 from tenax.policy.expressions.closures import (
     Compute,
     Scope,
+    access_path,
     application,
     binary,
     chained,
@@ -26,7 +27,6 @@ from tenax.policy.expressions.closures import (
     concatenation,
     negation,
     or_none,
-    path,
     present,
 )
 from tenax.policy.expressions.comparisons import CHEAP_COMPARISONS, COMPARISONS
@@ -270,7 +270,7 @@ class _Compiler:
             self._record(inner.name, keys)
         else:
             start = self.access(inner)
-        return path(start, keys, _shown_path(inner, keys))
+        return access_path(start, keys, _shown_path(inner, keys))
 
     def _dynamic_item(self, node: nodes.Getitem) -> Compute:
         container, key = self.access(node.node), self.value(node.arg)

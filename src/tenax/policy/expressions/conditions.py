@@ -9,7 +9,7 @@ from typing import Any
 from tenax.model.attempt.outcome import Failure, Outcome
 from tenax.policy.expressions.compiler import TEXT_LENGTH, Expression, ExpressionError, compile_expression
 from tenax.policy.expressions.meter import Meter
-from tenax.policy.expressions.values import truth
+from tenax.policy.expressions.values import truth_value
 from tenax.policy.retry.named_failures import exception_of
 
 CONDITION_VARIABLES = frozenset(
@@ -45,7 +45,7 @@ class Condition:
 
     def holds(self, scope: Mapping[str, Any], meter: Meter | None = None) -> bool:
         """True or false; an EvaluationError where these values give no answer, or `meter` has nothing left."""
-        return truth(self._expression.evaluate(scope, meter))
+        return truth_value(self._expression.evaluate(scope, meter))
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"

@@ -118,7 +118,7 @@ def compile_template(
 
     A text at the path `shell_at` goes to the shell. `known`: expressions that are compiled already; new ones are added.
     """
-    compiler = _Compiler(variables, shell_at, known)
+    compiler = _TemplateCompiler(variables, shell_at, known)
     render = compiler.compile(value, ())
     return Template(render, frozenset(compiler.reads), is_static=not compiler.dynamic)
 
@@ -128,7 +128,7 @@ def compile_expressions(value: Any, *, variables: frozenset[str], known: Known) 
 
     What is wrong with one is left for `compile_template` to say, which knows its path.
     """
-    compiler = _Compiler(variables, None, known)
+    compiler = _TemplateCompiler(variables, None, known)
     todo = [value]
     while todo:
         part = todo.pop()
@@ -153,12 +153,12 @@ def keeps_type(text: str) -> bool:
 
 def command_faults(text: str, *, variables: frozenset[str]) -> list[str]:
     """Returns what is wrong with the templates of a text for the shell: a quoted word cannot stand everywhere."""
-    compiler = _Compiler(variables, ())
+    compiler = _TemplateCompiler(variables, ())
     pieces = compiler.command_pieces(text, ())
     return list(dict.fromkeys(piece.fault for piece in pieces if isinstance(piece, Word) and piece.fault))
 
 
-class _Compiler:
+class _TemplateCompiler:
     def __init__(self, variables: frozenset[str], shell_at: Path | None, known: Known | None = None) -> None:
         self.shell_at = shell_at
         self.known = {} if known is None else known

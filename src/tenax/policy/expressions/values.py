@@ -55,7 +55,7 @@ def is_missing(value: Any) -> bool:
     return value is None or isinstance(value, Missing)
 
 
-def truth(value: Any) -> bool:
+def truth_value(value: Any) -> bool:
     """Python's truth, but of texts only those that read true, 1 or yes: templates made them, not people."""
     if isinstance(value, str):
         text = value.strip()
@@ -319,7 +319,7 @@ FILTERS: Final[Mapping[str, Function]] = MappingProxyType(
         "string": Function(lambda value: bounded(as_text(value))),
         "int": Function(_as_int, ("default",)),
         "float": Function(_as_float, ("default",)),
-        "bool": Function(truth),
+        "bool": Function(truth_value),
         "abs": Function(_absolute),
         "round": Function(_rounded, ("precision",)),
         "first": Function(_end(0)),

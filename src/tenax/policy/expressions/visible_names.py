@@ -32,7 +32,7 @@ _Reads = Iterable[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TemplatePlace:
     """Where a template stands."""
 
     name: str
@@ -45,33 +45,37 @@ class Place:
     """It is found for each item of a fan-out."""
 
 
-OUTPUTS = Place("`outputs`", ONCE_VARIABLES)
+OUTPUTS = TemplatePlace("`outputs`", ONCE_VARIABLES)
 
 
-def keys_of(step: Step) -> Place:
+def keys_place(step: Step) -> TemplatePlace:
     variables = SERVER_SPEC_VARIABLES if step.type in SERVER_TYPES else SPEC_VARIABLES
     if step.until is not None:
         variables |= POLLING_VARIABLES
-    return Place(f"the keys of this {step.type} step", _with_items(variables, step), step, of_item=True)
+    return TemplatePlace(
+        f"the keys of this {step.type} step", _with_items(variables, step), step, of_item=True
+    )
 
 
-def compensation_of(step: Step) -> Place:
-    return Place("`compensate`", _with_items(COMPENSATE_VARIABLES, step), step, own=True, of_item=True)
+def compensation_place(step: Step) -> TemplatePlace:
+    return TemplatePlace(
+        "`compensate`", _with_items(COMPENSATE_VARIABLES, step), step, own=True, of_item=True
+    )
 
 
-def concurrency_key_of(step: Step) -> Place:
-    return Place("`concurrency`", _with_items(ONCE_VARIABLES, step), step, of_item=True)
+def concurrency_key_place(step: Step) -> TemplatePlace:
+    return TemplatePlace("`concurrency`", _with_items(ONCE_VARIABLES, step), step, of_item=True)
 
 
-def once_in(step: Step, key: str, *, own: bool = False) -> Place:
-    return Place(f"`{key}`", ONCE_VARIABLES, step, own)
+def once_place(step: Step, key: str, *, own: bool = False) -> TemplatePlace:
+    return TemplatePlace(f"`{key}`", ONCE_VARIABLES, step, own)
 
 
 def _with_items(variables: frozenset[str], step: Step) -> frozenset[str]:
     return variables | FAN_OUT_VARIABLES if step.for_each is not None else variables
 
 
-def why_not_in_reach(name: str, place: Place) -> str:
+def why_not_in_reach(name: str, place: TemplatePlace) -> str:
     """Of a variable that exists, but not in this place."""
     match name:
         case "item" | "index" if place.of_item:
@@ -106,7 +110,7 @@ class NameCheck:
         self._say = say
         self._linked = linked
 
-    def check_template(self, text: str, place: Place, path: Path, *, shell: bool = False) -> bool:
+    def check_template(self, text: str, place: TemplatePlace, path: Path, *, shell: bool = False) -> bool:
         """Whether it can be read at all; what it should not read is reported too. `shell`: the text goes to the shell."""
 
         def reads(variables: frozenset[str]) -> _Reads:
@@ -118,12 +122,12 @@ class NameCheck:
                 self._say(path, fault)
         return readable
 
-    def check_whole(self, text: str, wanted: str, place: Place, path: Path) -> None:
+    def check_whole(self, text: str, wanted: str, place: TemplatePlace, path: Path) -> None:
         """A template that must give more than text."""
         if self.check_template(text, place, path) and not keeps_type(text):
             self._say(path, f"it must give {wanted}, but with something around its {{{{ }}}} it gives text")
 
-    def check_key(self, text: str, place: Place, path: Path) -> None:
+    def check_key(self, text: str, place: TemplatePlace, path: Path) -> None:
         """A template by which items are told apart."""
         if (
             self.check_template(text, place, path)
@@ -134,14 +138,14 @@ class NameCheck:
                 "it reads nothing, and so is the same for all: a limit that steps share is named by `action`",
             )
 
-    def check_expression(self, text: str, place: Place, path: Path) -> None:
+    def check_expression(self, text: str, place: TemplatePlace, path: Path) -> None:
         def reads(variables: frozenset[str]) -> _Reads:
             return compile_expression(strip_braces(text), variables=variables).reads
 
         self._check(reads, text, place, path)
 
     def _check(
-        self, reads_with: Callable[[frozenset[str]], _Reads], text: str, place: Place, path: Path
+        self, reads_with: Callable[[frozenset[str]], _Reads], text: str, place: TemplatePlace, path: Path
     ) -> bool:
         try:
             reads = reads_with(place.variables)
@@ -167,7 +171,7 @@ class NameCheck:
                 return f"; a name with - is read as {group}['{name}']"
         return ""
 
-    def _check_read(self, read: tuple[str, ...], place: Place, path: Path) -> None:
+    def _check_read(self, read: tuple[str, ...], place: TemplatePlace, path: Path) -> None:
         match read:
             case ("input", name, *_) if name not in self._inputs:
                 known = suggest(name, self._inputs) if self._inputs else "; the workflow declares no inputs"
@@ -179,7 +183,7 @@ class NameCheck:
             case _:
                 pass
 
-    def _check_step_read(self, name: str, facts: list[str], place: Place, path: Path) -> None:
+    def _check_step_read(self, name: str, facts: list[str], place: TemplatePlace, path: Path) -> None:
         if name not in self._steps:
             self._say(path, f"unknown step `{shorten(name)}`{suggest(name, self._steps)}")
             return
@@ -207,7 +211,7 @@ class NameCheck:
         return Ancestry(self._workflow)
 
 
-def _misplaced(reads_with: Callable[[frozenset[str]], _Reads], place: Place) -> list[str]:
+def _misplaced(reads_with: Callable[[frozenset[str]], _Reads], place: TemplatePlace) -> list[str]:
     """The variables that would be known in some other place, where nothing else is wrong."""
     try:
         reads = reads_with(TEMPLATE_VARIABLES)

@@ -8,9 +8,9 @@ from typing import Any
 
 from tenax.model.attempt.outcome import Failure, Outcome, OutcomeStatus, Usage
 from tenax.model.decision import DECIDER_VERSION
-from tenax.policy.laws.facts import ENDS, LoggedEvent, moment
+from tenax.policy.laws.facts import ENDS, LoggedEvent, parse_moment
 from tenax.policy.laws.law import Breach, Law, law
-from tenax.policy.laws.work import Work
+from tenax.policy.laws.work import WorkFold
 from tenax.policy.retry.decide import SUCCESS_AT_ONCE, replay
 
 _STATUS: Mapping[str, OutcomeStatus] = {
@@ -35,7 +35,7 @@ _PRECISION = 0.001
     "decision-replays",
     "Every decision, made again from its stored inputs by the same version of the decider, is identical.",
 )
-def decision_replays(work: Work, event: LoggedEvent) -> Breach | None:
+def decision_replays(work: WorkFold, event: LoggedEvent) -> Breach | None:
     record = event.decision
     if record is None or record.get("version") != DECIDER_VERSION:
         return None
@@ -56,7 +56,7 @@ def decision_replays(work: Work, event: LoggedEvent) -> Breach | None:
     return Breach(words, _ids(ended, event))
 
 
-def _plain_success(work: Work, event: LoggedEvent, record: Mapping[str, Any]) -> Breach | None:
+def _plain_success(work: WorkFold, event: LoggedEvent, record: Mapping[str, Any]) -> Breach | None:
     """Checks the short record of a first success: nothing lies behind the item, and nothing judges its success."""
     plain = event.kind == "action_completed" and work.ledger is None and work.action.until is None
     same = (record.get("verdict"), record.get("rule")) == (SUCCESS_AT_ONCE.verdict, SUCCESS_AT_ONCE.rule)
@@ -65,7 +65,7 @@ def _plain_success(work: Work, event: LoggedEvent, record: Mapping[str, Any]) ->
     return Breach("the short record of a decision is only for a plain first success", (event.id,))
 
 
-def _wrong_inputs(work: Work, ended: LoggedEvent, record: Mapping[str, Any]) -> str | None:
+def _wrong_inputs(work: WorkFold, ended: LoggedEvent, record: Mapping[str, Any]) -> str | None:
     """Says which input of the record is not that of the attempt."""
     number = work.attempt if ended.attempt is None else ended.attempt
     for name, value in (("execution_id", work.execution_id), ("node_id", work.step), ("attempt", number)):
@@ -92,7 +92,7 @@ def _reported(ended: LoggedEvent, record: Mapping[str, Any]) -> tuple[Outcome, F
     "decisions-go-on",
     "A decision starts from the ledger that the one before left, counts the attempts as they ended, and knows how old its item is.",
 )
-def decisions_go_on(work: Work, event: LoggedEvent) -> Breach | None:
+def decisions_go_on(work: WorkFold, event: LoggedEvent) -> Breach | None:
     record = event.decision
     if record is None or record.get("version") != DECIDER_VERSION or "before" not in record:
         return None
@@ -109,7 +109,7 @@ def decisions_go_on(work: Work, event: LoggedEvent) -> Breach | None:
     return Breach(f"it took its item for {elapsed:g} s old, and it was {age:g} s old", (event.id,))
 
 
-def _age(work: Work, event: LoggedEvent) -> float | None:
+def _age(work: WorkFold, event: LoggedEvent) -> float | None:
     """Seconds since the item was queued. Returns None if the log does not say when that was."""
     if work.enqueued_at is None or work.rebuilt:
         return None
@@ -120,7 +120,7 @@ def _age(work: Work, event: LoggedEvent) -> float | None:
     "verdict-obeyed",
     "What follows an attempt's end is what was decided: a retry, a hold, a failure or the end.",
 )
-def verdict_obeyed(_work: Work, event: LoggedEvent) -> Breach | None:
+def verdict_obeyed(_work: WorkFold, event: LoggedEvent) -> Breach | None:
     record = event.decision
     if record is None:
         needs = event.kind in ("step_retry", "retry_held", "action_completed")
@@ -135,7 +135,7 @@ def verdict_obeyed(_work: Work, event: LoggedEvent) -> Breach | None:
     "retry-due-at-decision-time",
     "A retry is due its delay after the decision, and the delay is the decision's.",
 )
-def retry_due_at_decision_time(_work: Work, event: LoggedEvent) -> Breach | None:
+def retry_due_at_decision_time(_work: WorkFold, event: LoggedEvent) -> Breach | None:
     if event.kind not in ("step_retry", "retry_held") or event.decision is None:
         return None
     delay = event.data.get("delay_seconds")
@@ -143,13 +143,13 @@ def retry_due_at_decision_time(_work: Work, event: LoggedEvent) -> Breach | None
     if delay != decided:
         return Breach(f"the delay is {delay!r} s, decided were {decided!r} s", (event.id,))
     due = event.at + timedelta(seconds=delay)
-    if moment(event.data.get("available_at")) == due:
+    if parse_moment(event.data.get("available_at")) == due:
         return None
     words = f"it is due at {event.data.get('available_at')}, decided was {due.isoformat()}"
     return Breach(words, (event.id,))
 
 
-def miscounted(work: Work, event: LoggedEvent) -> Breach | None:
+def miscounted(work: WorkFold, event: LoggedEvent) -> Breach | None:
     """The same law as `decisions_go_on`, on the work item after the event: the ledger counts as the attempts ended."""
     record = event.decision
     if (

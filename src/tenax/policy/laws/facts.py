@@ -194,7 +194,7 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def moment(text: Any) -> datetime | None:
+def parse_moment(text: Any) -> datetime | None:
     """A time of an event's data. Returns None if it is none."""
     try:
         return datetime.fromisoformat(text) if isinstance(text, str) else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from tenax.policy.laws.attempts import ends_without_start
 from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint
-from tenax.policy.laws.work import Work
+from tenax.policy.laws.work import WorkFold
 from tenax.policy.plan import Plan
 
 STEP_ENDS = {
@@ -81,7 +81,7 @@ class Fold:
     """Of an execution with `outputs`."""
     steps: dict[str, StepFold] = field(default_factory=dict)
     fan_outs: dict[str, FanOutFold] = field(default_factory=dict)
-    works: dict[tuple[str, bool], Work] = field(default_factory=dict)
+    works: dict[tuple[str, bool], WorkFold] = field(default_factory=dict)
     """The work items of steps that are one item; and what undoes them (true)."""
     undoing: int = 0
     """Compensations that were queued and have not ended."""
@@ -110,18 +110,18 @@ class Fold:
         forgiven = self.plan.steps[step].forgiven and not found.unforgiven
         return found.status in ("completed", "skipped") or (found.status == "failed" and forgiven)
 
-    def work(self, step: str, *, undoes: bool) -> Work | None:
+    def work(self, step: str, *, undoes: bool) -> WorkFold | None:
         """The work item of a step that is one item. Returns None if the plan has no such action."""
         key = (step, undoes)
         if key not in self.works:
             if undoes and self.plan.steps[step].compensation is None:
                 return None
             action = self.plan.action(step, compensates=undoes)
-            self.works[key] = Work(self.execution_id, step, None, undoes, action)
+            self.works[key] = WorkFold(self.execution_id, step, None, undoes, action)
         return self.works[key]
 
 
-def apply(fold: Fold, event: LoggedEvent) -> None:
+def fold_event(fold: Fold, event: LoggedEvent) -> None:
     """Takes in the next event of the execution. Work items are folded by themselves, see `work`."""
     fold.first = fold.first or event
     fold.last = event

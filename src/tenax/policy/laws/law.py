@@ -43,7 +43,7 @@ class Breach(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class LawViolation:
     """One law that one execution breaks, and where."""
 
     law: str
@@ -60,7 +60,7 @@ MOST_VIOLATIONS = 1000
 
 
 @dataclass(slots=True)
-class Tally:
+class VerifyTally:
     """What was checked so far, and what was found."""
 
     executions: int = 0
@@ -69,11 +69,11 @@ class Tally:
     """Decisions that were made again."""
     other_versions: Counter[str] = field(default_factory=Counter)
     """Decisions of other versions of the decider: they are counted and not made again."""
-    violations: list[Violation] = field(default_factory=list)
+    violations: list[LawViolation] = field(default_factory=list)
     not_shown: int = 0
     """Violations beyond those that are kept."""
 
-    def add(self, violation: Violation) -> None:
+    def add(self, violation: LawViolation) -> None:
         if len(self.violations) < MOST_VIOLATIONS:
             self.violations.append(violation)
         else:

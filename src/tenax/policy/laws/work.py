@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.model.attempt.outcome import INFRASTRUCTURE
-from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint, moment
+from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint, parse_moment
 from tenax.policy.plan import PlannedAction
 
 OPEN = frozenset({"queued", "running", "accepted", "retrying", "held"})
@@ -19,7 +19,7 @@ _STATUSES = {"action_completed": "succeeded", "action_polled": "succeeded", "act
 
 
 @dataclass(slots=True)
-class Work:
+class WorkFold:
     """A step's work item, one item of its fan-out, or what undoes one of them."""
 
     execution_id: int
@@ -61,7 +61,7 @@ class Work:
         return self.status in OPEN
 
 
-def apply(work: Work, event: LoggedEvent) -> None:
+def fold_work_event(work: WorkFold, event: LoggedEvent) -> None:
     """Takes in the next event of the work item."""
     kind = event.kind
     if kind == "late_result":
@@ -75,7 +75,7 @@ def apply(work: Work, event: LoggedEvent) -> None:
     work.last = event.id
 
 
-def _move(work: Work, kind: str, event: LoggedEvent) -> None:
+def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
     match kind:
         case "step_enqueued" | "item_held":
             _enqueue(work, event)
@@ -87,7 +87,7 @@ def _move(work: Work, kind: str, event: LoggedEvent) -> None:
             _wait(work, event)
         case "retry_released" | "retry_rescheduled":
             work.status = "retrying"
-            work.due = work.available_at = moment(event.data.get("available_at"))
+            work.due = work.available_at = parse_moment(event.data.get("available_at"))
         case "lease_released":
             work.status, work.due, work.available_at = "queued", None, event.at
         case "item_cancelled":
@@ -100,7 +100,7 @@ def _move(work: Work, kind: str, event: LoggedEvent) -> None:
                 work.result = fingerprint(event.data["result"])
 
 
-def _enqueue(work: Work, event: LoggedEvent) -> None:
+def _enqueue(work: WorkFold, event: LoggedEvent) -> None:
     """The first time the item is queued. Any other time its row was lost, and was made anew as it stood."""
     if work.status == "new":
         work.status = "queued"
@@ -109,21 +109,21 @@ def _enqueue(work: Work, event: LoggedEvent) -> None:
         work.rebuilt = True
 
 
-def _start(work: Work, event: LoggedEvent) -> None:
+def _start(work: WorkFold, event: LoggedEvent) -> None:
     work.waiting = event.data.get("waiting")
     work.status = "accepted" if work.waiting else "running"
     work.attempt = event.attempt or work.attempt
     work.start, work.due = event, None
 
 
-def _accept(work: Work, event: LoggedEvent) -> None:
+def _accept(work: WorkFold, event: LoggedEvent) -> None:
     _note_token(work, event)
     if work.status == "running" and event.attempt == work.attempt:
         work.status = "accepted"
         work.waiting = {"for": "callback", "deadline_at": event.data.get("deadline_at")}
 
 
-def _end(work: Work, event: LoggedEvent) -> None:
+def _end(work: WorkFold, event: LoggedEvent) -> None:
     _note_token(work, event)
     work.attempt = max(work.attempt, event.attempt or 0)
     _count(work, event)
@@ -143,7 +143,7 @@ def _end(work: Work, event: LoggedEvent) -> None:
         work.status = "completed" if work.undoes else "succeeded"
 
 
-def _count(work: Work, event: LoggedEvent) -> None:
+def _count(work: WorkFold, event: LoggedEvent) -> None:
     """Counts the attempt as the contract does, whatever the stored ledgers say."""
     policy, failure = work.action.policy.policy, event.failure
     name = failure.get("class") if failure is not None else None
@@ -153,28 +153,28 @@ def _count(work: Work, event: LoggedEvent) -> None:
         work.counted += 1
 
 
-def _wait(work: Work, event: LoggedEvent) -> None:
+def _wait(work: WorkFold, event: LoggedEvent) -> None:
     data = event.data
     work.outcome = None
     work.status = "held" if event.kind == "retry_held" else "retrying"
-    work.due = work.available_at = moment(data.get("available_at"))
+    work.due = work.available_at = parse_moment(data.get("available_at"))
     if data.get("last_error") is not None:
         work.last_error = data["last_error"]
     if event.decision is not None:
         note_decision(work, event.decision)
 
 
-def note_decision(work: Work, decision: Mapping[str, Any]) -> None:
+def note_decision(work: WorkFold, decision: Mapping[str, Any]) -> None:
     if "after" in decision:
         work.ledger = decision["after"]
 
 
-def _note_token(work: Work, event: LoggedEvent) -> None:
+def _note_token(work: WorkFold, event: LoggedEvent) -> None:
     if event.token is not None:
-        work.tokens[event.token] = said_by(event)
+        work.tokens[event.token] = reported_text(event)
 
 
-def said_by(event: LoggedEvent) -> bytes:
+def reported_text(event: LoggedEvent) -> bytes:
     """Returns a short text that two events share if they record the same report."""
     failure = event.data.get("failure")
     status = event.data.get("status") if event.type == "late_result" else _STATUSES.get(event.kind)

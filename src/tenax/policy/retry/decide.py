@@ -16,7 +16,7 @@ from tenax.model.durations import format_duration
 from tenax.model.policy import NO_POLICY
 from tenax.policy.retry.attempt_words import progress
 from tenax.policy.retry.decision_inputs import Case
-from tenax.policy.retry.ledger import settle
+from tenax.policy.retry.ledger import ledger_after
 from tenax.policy.retry.resolve import CompiledPolicy, compile_policy
 from tenax.policy.retry.rule_chain import OPEN, Judgement
 from tenax.policy.retry.rules import RULES
@@ -71,7 +71,7 @@ def decide(
         return Judgement(case, failure, unmet).decide()
     if outcome.status == "snoozed":
         return _snoozed(case)
-    after = settle(policy.policy, ledger, outcome, elapsed=elapsed)
+    after = ledger_after(policy.policy, ledger, outcome, elapsed=elapsed)
     return case.decision("complete", "succeeded", "the attempt succeeded", after, _SUCCEEDED)
 
 
@@ -113,7 +113,7 @@ def decide_outcome(
 
 
 def _stopped(case: Case, failure: Failure | None) -> Decision:
-    after = settle(
+    after = ledger_after(
         case.policy.policy,
         case.ledger,
         case.outcome,
@@ -129,7 +129,7 @@ def _stopped(case: Case, failure: Failure | None) -> Decision:
 
 def _polled(case: Case, polled: Poll) -> Decision:
     """It succeeded, but is not done: it runs again, and no attempt is spent."""
-    after = settle(case.policy.policy, case.ledger, case.outcome, elapsed=case.elapsed, polled=True)
+    after = ledger_after(case.policy.policy, case.ledger, case.outcome, elapsed=case.elapsed, polled=True)
     checks = (OPEN, Check("until", hit=True, saw=dict(polled.saw or {})))
     reason = (
         f"not done yet (`until`): it runs again in {format_duration(polled.delay)}; not counted as an attempt"
@@ -139,7 +139,7 @@ def _polled(case: Case, polled: Poll) -> Decision:
 
 def _snoozed(case: Case) -> Decision:
     policy, asked = case.policy.policy, case.outcome.after
-    after = settle(policy, case.ledger, case.outcome, elapsed=case.elapsed, snoozed=True)
+    after = ledger_after(policy, case.ledger, case.outcome, elapsed=case.elapsed, snoozed=True)
     delay = policy.initial_delay if asked is None else max(asked, 0.0)
     saw = {"snoozes": after.snoozes, "max_snoozes": policy.max_snoozes}
     times = f"{after.snoozes} of {policy.max_snoozes} times"

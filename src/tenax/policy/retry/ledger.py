@@ -46,7 +46,7 @@ def charge(
     return ledger.cost + (assumed or 0.0), ledger.highest_cost
 
 
-def settle(
+def ledger_after(
     policy: Policy,
     ledger: Ledger,
     outcome: Outcome,

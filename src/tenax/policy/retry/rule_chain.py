@@ -19,7 +19,7 @@ from tenax.policy.expressions.values import EvaluationError
 from tenax.policy.retry.attempt_words import progress, uncounted_progress, used
 from tenax.policy.retry.backoff import plan_delay
 from tenax.policy.retry.decision_inputs import Case
-from tenax.policy.retry.ledger import charge, settle, with_delay
+from tenax.policy.retry.ledger import charge, ledger_after, with_delay
 from tenax.policy.retry.named_failures import names_failure, names_reason
 from tenax.policy.retry.poison import is_poison, losses
 from tenax.policy.retry.resolve import CompiledRule
@@ -283,7 +283,7 @@ class Judgement:
 
     def _settle(self) -> None:
         rule = self.matched.key if self.matched is not None else None
-        self.after = settle(
+        self.after = ledger_after(
             self.policy,
             self.case.ledger,
             self.case.outcome,

@@ -14,7 +14,7 @@ from tenax.policy.expressions.compiler import Expression, compile_expression
 from tenax.policy.expressions.conditions import strip_braces
 from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.templates import UNTIL_VARIABLES
-from tenax.policy.expressions.values import EvaluationError, truth
+from tenax.policy.expressions.values import EvaluationError, truth_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def poll(
         "node_id": node_id,
     }
     try:
-        done = truth(compiled.condition.evaluate(scope, Meter(work)))
+        done = truth_value(compiled.condition.evaluate(scope, Meter(work)))
     except EvaluationError as error:
         broken = {"condition": until.condition, "error": str(error)}
         message = f"`until` cannot be evaluated: {error}"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tenax.errors import Unreachable
 from tenax.store.embedded.binaries import OTHER_DATABASE, Installation
-from tenax.store.embedded.location import Place
+from tenax.store.embedded.location import ClusterPlace
 from tenax.store.embedded.postmaster import (
     LOG_FOLDER,
     PORT,
@@ -65,7 +65,7 @@ _ENVIRONMENT = {
 }
 
 
-def create_data(place: Place, installation: Installation, options: Mapping[str, str]) -> Path:
+def create_data(place: ClusterPlace, installation: Installation, options: Mapping[str, str]) -> Path:
     """A new data directory with the role and the database in it. It gets its name only when it is whole."""
     for leftover in place.folder.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -93,10 +93,10 @@ def create_data(place: Place, installation: Installation, options: Mapping[str, 
     return data
 
 
-def start(place: Place, installation: Installation, data: Path, options: Mapping[str, str]) -> None:
+def start(place: ClusterPlace, installation: Installation, data: Path, options: Mapping[str, str]) -> None:
     """Start the server and wait until it takes queries. Whatever is left of an earlier one is cleared away first."""
     stop(data)
-    end_orphans(data, patience=5)
+    end_orphans(data, seconds=5)
     if (server := read_lock_file(data)) and answers(server.socket_folder):
         raise Unreachable(
             f"PostgreSQL runs in {data}, but not for this process to see or to stop (in another container?)",
@@ -109,14 +109,14 @@ def start(place: Place, installation: Installation, data: Path, options: Mapping
     log = place.folder / "start.log"
     _write(place, log, "")
     pid = _launch(place, _command(place, installation, data), log)
-    patience = _Patience(data)
+    notice = _SlowStartNotice(data)
     while not is_ready(data):
         if wait_for_end(pid, _START_POLL_SECONDS):
             raise _failure(place, "start PostgreSQL", _last_words(place, log))
-        patience.say_if_slow()
+        notice.say_if_slow()
 
 
-class _Patience:
+class _SlowStartNotice:
     """Says once that a start takes long."""
 
     def __init__(self, data: Path) -> None:
@@ -134,7 +134,7 @@ class _Patience:
             )
 
 
-def _remove_stale_locks(place: Place, data: Path) -> None:
+def _remove_stale_locks(place: ClusterPlace, data: Path) -> None:
     """Only when no server runs. PostgreSQL believes a lock file whose process id is in use again, or not yet reaped."""
     for file in (data / "postmaster.pid", *place.socket_folder().glob(f".s.PGSQL.{PORT}*")):
         file.unlink(missing_ok=True)
@@ -142,18 +142,18 @@ def _remove_stale_locks(place: Place, data: Path) -> None:
 
 def wait_until_ready(data: Path) -> bool:
     """Wait for a server that somebody else started, as long as it lives. False if it ends first."""
-    patience = _Patience(data)
+    notice = _SlowStartNotice(data)
     while True:
         server = read_lock_file(data)
         if server is None or server.status == "stopping" or not answers(server.socket_folder):
             return False
         if is_ready(data):
             return True
-        patience.say_if_slow()
+        notice.say_if_slow()
         time.sleep(_START_POLL_SECONDS)
 
 
-def _command(place: Place, installation: Installation, data: Path) -> list[str]:
+def _command(place: ClusterPlace, installation: Installation, data: Path) -> list[str]:
     # On the command line, where no file can undo it, is what keeps others out.
     guards = {
         "listen_addresses": "",
@@ -165,7 +165,7 @@ def _command(place: Place, installation: Installation, data: Path) -> list[str]:
     return [str(installation.program("postgres")), "-D", str(data), *flags]
 
 
-def _launch(place: Place, command: Sequence[str], log: Path) -> int:
+def _launch(place: ClusterPlace, command: Sequence[str], log: Path) -> int:
     """Run in the background as nobody's child: it outlives this process, and leaves no zombie in it when it ends."""
     with log.open("ab") as output:
         shell = subprocess.run(
@@ -183,7 +183,7 @@ def _launch(place: Place, command: Sequence[str], log: Path) -> int:
     return int(shell.stdout)
 
 
-def _run(place: Place, command: Sequence[str], what: str, text: str = "") -> None:
+def _run(place: ClusterPlace, command: Sequence[str], what: str, text: str = "") -> None:
     try:
         ended = subprocess.run(
             command,
@@ -207,7 +207,7 @@ def _run(place: Place, command: Sequence[str], what: str, text: str = "") -> Non
         raise _failure(place, what, "\n".join(ended.stdout.strip().splitlines()[-5:]))
 
 
-def _failure(place: Place, what: str, said: str) -> Unreachable:
+def _failure(place: ClusterPlace, what: str, said: str) -> Unreachable:
     if "No space left on device" in said:
         return disk_full(place.folder)
     message = f"cannot {what} in {place.folder}:\n{said}"
@@ -221,20 +221,20 @@ def disk_full(folder: Path) -> Unreachable:
     )
 
 
-def _last_words(place: Place, log: Path) -> str:
+def _last_words(place: ClusterPlace, log: Path) -> str:
     """The end of the output of the start, and of the server's own log, where the reason is."""
     files = [log, *sorted((place.folder / LOG_FOLDER).glob("postgresql-*.log"))[-1:]]
     lines = [line for file in files for line in file.read_text("utf-8", "replace").splitlines()[-5:]]
     return "\n".join(line for line in lines if " HINT: " not in line and "redirecting log output" not in line)
 
 
-def _configuration(place: Place, options: Mapping[str, str]) -> str:
+def _configuration(place: ClusterPlace, options: Mapping[str, str]) -> str:
     values = {**_CONFIGURATION, "log_directory": str(place.folder / LOG_FOLDER), **options}
     quoted = {name: value.replace("'", "''") for name, value in values.items()}
     return "".join(f"{name} = '{value}'\n" for name, value in quoted.items())
 
 
-def _write(place: Place, file: Path, text: str) -> None:
+def _write(place: ClusterPlace, file: Path, text: str) -> None:
     """Replace a file as a whole, so that a crash never leaves half of one.
 
     As root, the folder may belong to PostgreSQL's account, which could put a link in the way: so the draft must be new, has a

@@ -58,7 +58,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterPlace:
     folder: Path
     account: Account
 
@@ -99,7 +99,7 @@ def existing_place(home: Path) -> Path:
     return Path(os.path.realpath(place))
 
 
-def find_place(home: Path, system_home: Path = SYSTEM_HOME) -> Place:
+def find_place(home: Path, system_home: Path = SYSTEM_HOME) -> ClusterPlace:
     """The place of this home, made if it is not there."""
     if os.geteuid() != 0:
         return _place_of_user(home)
@@ -107,13 +107,13 @@ def find_place(home: Path, system_home: Path = SYSTEM_HOME) -> Place:
     place = existing_place(home)
     if place.is_dir():
         _require_of_root(place)
-        return Place(place, _account_for(place))
+        return ClusterPlace(place, _account_for(place))
     account = _account_for(None)
     _make_open(home)
     if not _reaches(account, home):
         place = _place_elsewhere(home, account, system_home)
     _make_open(place)
-    return Place(place, account)
+    return ClusterPlace(place, account)
 
 
 def _require_of_root(*paths: Path) -> None:
@@ -132,7 +132,7 @@ def _require_of_root(*paths: Path) -> None:
             )
 
 
-def _place_of_user(home: Path) -> Place:
+def _place_of_user(home: Path) -> ClusterPlace:
     uid = os.geteuid()
     account = Account(uid, os.getegid(), str(uid), switch=False)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -144,7 +144,7 @@ def _place_of_user(home: Path) -> Place:
             f"the database in {place} belongs to another user (uid {owner})",
             remedy="run as that user, or set TENAX_HOME to a folder of your own",
         )
-    return Place(place, account)
+    return ClusterPlace(place, account)
 
 
 def _account_for(place: Path | None) -> Account:

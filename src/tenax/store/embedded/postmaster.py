@@ -128,7 +128,7 @@ def stop(data: Path) -> None:
     _wait_for_launch(data)
     server = read_lock_file(data)
     if pid := postmaster_of(data):
-        for how, patience in (
+        for how, seconds in (
             (signal.SIGINT, _FAST_SHUTDOWN_SECONDS),
             (signal.SIGQUIT, _IMMEDIATE_SHUTDOWN_SECONDS),
         ):
@@ -136,9 +136,9 @@ def stop(data: Path) -> None:
                 break
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, how)
-            if wait_for_end(pid, patience):
+            if wait_for_end(pid, seconds):
                 break
-    end_orphans(data, patience=0.5)
+    end_orphans(data, seconds=0.5)
     if server and not server.socket_folder.is_relative_to(data.parent):
         # A folder in /tmp that a long path made necessary. Not empty after a crash: then it is used again.
         with contextlib.suppress(OSError):
@@ -154,12 +154,12 @@ def _wait_for_launch(data: Path) -> None:
         time.sleep(_LAUNCH_POLL_SECONDS)
 
 
-def end_orphans(data: Path, *, patience: float) -> None:
+def end_orphans(data: Path, *, seconds: float) -> None:
     """After the postmaster's death its children leave by themselves, but one in a long computation only at its end.
 
     No new server can start while one of them holds the shared memory, and none of them can do anything useful.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + seconds
     for pid in processes_of(data):
         if not wait_for_end(pid, deadline - time.monotonic()) and _belongs_to(pid, data):
             with contextlib.suppress(ProcessLookupError):

@@ -26,7 +26,7 @@ from tenax.errors import Unreachable
 from tenax.store.embedded import postmaster
 from tenax.store.embedded.binaries import OTHER_DATABASE, Installation, choose, copied, wheel_installations
 from tenax.store.embedded.cluster import DATABASE, ROLE, create_data, disk_full, start, wait_until_ready
-from tenax.store.embedded.location import SYSTEM_HOME, Place, existing_place, find_place
+from tenax.store.embedded.location import SYSTEM_HOME, ClusterPlace, existing_place, find_place
 
 _START_LOCK = "start.lock"
 _WATCH_LOCK = "watch.lock"
@@ -63,7 +63,7 @@ class EmbeddedPostgres:
         self._installations = installations
         self._options = dict(options or {})
         self._system_home = system_home
-        self._place: Place | None = None
+        self._place: ClusterPlace | None = None
         self._users: int | None = None
         self._one_at_a_time = (
             threading.RLock()
@@ -140,7 +140,7 @@ class EmbeddedPostgres:
     ) -> None:
         self.release()
 
-    def _hold(self, place: Place) -> str:
+    def _hold(self, place: ClusterPlace) -> str:
         if self._users is None:
             self._users = _lock(place, postmaster.USERS_LOCK, fcntl.LOCK_SH)
         # First the watcher: this process may be killed while the server starts.
@@ -160,7 +160,7 @@ class EmbeddedPostgres:
         if users is not None:
             os.close(users)
 
-    def _bring_up(self, place: Place) -> Path:
+    def _bring_up(self, place: ClusterPlace) -> Path:
         """The data directory of a running server. Only under the start lock."""
         data = place.data
         # The socket is asked before the process id: a server in another container has none that can be seen from here.
@@ -194,7 +194,7 @@ def _url_of(data: Path) -> str:
     return f"postgresql://{ROLE}@/{DATABASE}?host={quote(str(server.socket_folder))}"
 
 
-def _lock(place: Place, name: str, how: int) -> int:
+def _lock(place: ClusterPlace, name: str, how: int) -> int:
     """A lock on a file of the place; dropped when the descriptor is closed, and by the kernel when this process dies."""
     path = place.folder / name
     deadline = time.monotonic() + _LOCK_SECONDS
@@ -211,7 +211,7 @@ def _lock(place: Place, name: str, how: int) -> int:
         time.sleep(_LOCK_POLL_SECONDS)
 
 
-def _open(place: Place, path: Path) -> int:
+def _open(place: ClusterPlace, path: Path) -> int:
     """The lock file, which belongs to the owner of the place, also when root made it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     owner = place.folder.stat()
@@ -236,7 +236,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(place: Place, name: str, how: int) -> Iterator[None]:
+def _locked(place: ClusterPlace, name: str, how: int) -> Iterator[None]:
     descriptor = _lock(place, name, how)
     try:
         yield
@@ -244,7 +244,7 @@ def _locked(place: Place, name: str, how: int) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_watched(place: Place) -> bool:
+def _is_watched(place: ClusterPlace) -> bool:
     """Asked with a shared lock, so that two who ask at once do not take each other for the watcher."""
     try:
         descriptor = os.open(place.folder / _WATCH_LOCK, os.O_RDWR | os.O_CLOEXEC)
@@ -256,7 +256,7 @@ def _is_watched(place: Place) -> bool:
         os.close(descriptor)
 
 
-def _ensure_watcher(place: Place) -> None:
+def _ensure_watcher(place: ClusterPlace) -> None:
     """Start a watcher unless there is one. It inherits its lock, so nobody can see the place unwatched in between."""
     descriptor = _open(place, place.folder / _WATCH_LOCK)
     try:
@@ -282,7 +282,7 @@ def _ensure_watcher(place: Place) -> None:
         os.close(descriptor)
 
 
-def _stop_if_last(place: Place) -> None:
+def _stop_if_last(place: ClusterPlace) -> None:
     if not _alone(place):
         return
     with contextlib.suppress(ValueError, FileNotFoundError):
@@ -290,7 +290,7 @@ def _stop_if_last(place: Place) -> None:
         postmaster.wait_for_end(watcher, _WATCHER_END_SECONDS)
 
 
-def _alone(place: Place) -> bool:
+def _alone(place: ClusterPlace) -> bool:
     """Whether nobody uses the server any more; then it has ended.
 
     The watcher may have been faster, and is waited for. What it began is looked at again: it may be dying itself.

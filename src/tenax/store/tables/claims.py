@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from tenax.model.json_text import decode
-from tenax.policy.dispatch.assignment import Candidate, Limit
+from tenax.policy.dispatch.assignment import Candidate, ItemLimit
 from tenax.policy.dispatch.claim_plan import Level, LevelSnapshot, Share
 from tenax.store.array_params import column, lines
 from tenax.store.connect import Connection
@@ -150,7 +150,7 @@ def _candidate(row: Any) -> Candidate:
     named = ((action, action_most), (key, key_most))
     return Candidate(
         id_, queue, runtime, decode(labels), tuple(refused_by or ()), suspect, priority, waited, is_retry, lane,
-        tuple(Limit(name, most) for name, most in named if name is not None),
+        tuple(ItemLimit(name, most) for name, most in named if name is not None),
     )  # fmt: skip
 
 

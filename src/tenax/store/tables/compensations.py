@@ -39,7 +39,7 @@ class StartedCompensation:
     ledger: str | None
 
 
-async def insert(
+async def insert_compensations(
     tx: Connection, actions: Sequence[NewItem], now: datetime, max_hold: float
 ) -> list[StartedCompensation]:
     """One item for each success of these steps that is not undone yet, in the reverse order of the log."""

@@ -20,7 +20,7 @@ from tenax.store.rows import FanOutRow, NewItem
 from tenax.store.statements import named, sql
 from tenax.store.tables.executions import awaited
 from tenax.store.tables.steps import StepKey
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 
 async def load_fan_outs(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanOutRow]:
@@ -32,28 +32,32 @@ async def load_open_fan_outs(tx: Connection, executions: Sequence[int]) -> list[
     return [FanOutRow(*row) for row in await tx.fetch(sql("load_open_fans"), executions)]
 
 
-async def close_fan_out(tx: Connection, fan: FanOutRow, state: str, failure: dict[str, Any] | None) -> None:
+async def close_fan_out(
+    tx: Connection, fan_out: FanOutRow, state: str, failure: dict[str, Any] | None
+) -> None:
     """The step ends. Its result is put together in the database: it may be large, and most often nobody reads it here."""
     text = None if failure is None else encode(failure)
-    arguments = (fan.execution_id, fan.step, state, fan.attempts, text)
+    arguments = (fan_out.execution_id, fan_out.step, state, fan_out.attempts, text)
     try:
         async with tx.transaction():
-            await tx.execute(sql("close_fan"), *arguments, fan.total)
+            await tx.execute(sql("close_fan"), *arguments, fan_out.total)
     except asyncpg.ProgramLimitExceededError as error:
         raise TooLarge(
-            f"the results of its {fan.total:,} items are too large to be one list: {error}"
+            f"the results of its {fan_out.total:,} items are too large to be one list: {error}"
         ) from error
 
 
-async def close_fan_out_without_result(tx: Connection, fan: FanOutRow, failure: dict[str, Any]) -> None:
+async def close_fan_out_without_result(tx: Connection, fan_out: FanOutRow, failure: dict[str, Any]) -> None:
     """Where its results cannot be put together. Each of them is still there."""
-    arguments = (fan.execution_id, fan.step, "failed", fan.attempts, encode(failure))
+    arguments = (fan_out.execution_id, fan_out.step, "failed", fan_out.attempts, encode(failure))
     await tx.execute(sql("close_fan"), *arguments, 0)
 
 
-async def load_last_failure(tx: Connection, fan: FanOutRow) -> dict[str, Any]:
+async def load_last_failure(tx: Connection, fan_out: FanOutRow) -> dict[str, Any]:
     """What the last item of the list that failed has failed with."""
-    failure: dict[str, Any] = decode(await tx.fetchval(sql("load_last_failure"), fan.execution_id, fan.step))
+    failure: dict[str, Any] = decode(
+        await tx.fetchval(sql("load_last_failure"), fan_out.execution_id, fan_out.step)
+    )
     return failure
 
 
@@ -114,10 +118,10 @@ async def list_items(
     stored = None if states is None else ["leased" if name == "running" else name for name in states]
     rows = await tx.fetch(sql("list_items"), execution_id, step, after, stored, limit, most)
     found: list[ItemInfo] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(_item(row, max_attempts))
     return found
 
@@ -199,10 +203,12 @@ class LostResult:
     """Kept where a compensation may need it."""
 
 
-async def restore_fan_out(tx: Connection, fan: FanOutRow, queue_ttl: float | None) -> None:
+async def restore_fan_out(tx: Connection, fan_out: FanOutRow, queue_ttl: float | None) -> None:
     """Inserts the row of a fan-out, if that is gone."""
-    key = (fan.execution_id, fan.step)
-    await tx.execute(sql("restore_fan"), *key, fan.total, fan.tolerated, fan.parallelism, queue_ttl)
+    key = (fan_out.execution_id, fan_out.step)
+    await tx.execute(
+        sql("restore_fan"), *key, fan_out.total, fan_out.tolerated, fan_out.parallelism, queue_ttl
+    )
 
 
 async def restore_item_results(tx: Connection, key: StepKey, lost: Sequence[LostResult]) -> None:

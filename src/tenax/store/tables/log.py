@@ -14,7 +14,7 @@ from tenax.model.execution_views import Event, News, left_out
 from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 
 class RecordedOutcome(NamedTuple):
@@ -106,10 +106,10 @@ async def get_events_page(tx: Connection, execution_id: int, place: LogPlace) ->
     last, seq, at, snapshot, size = place
     arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS, at)
     rows = await tx.fetch(sql("get_log_page"), *arguments)
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         at, last, size = row["at"], row["id"], size + len(row["events"])
         shown = timestamp(at)
         for number, e in enumerate(decode(row["events"])):
@@ -160,10 +160,10 @@ async def get_new_events(tx: Connection, execution_id: int, cursor: str | None) 
 
 async def _events(rows: Sequence[Any]) -> list[Event]:
     found: list[Event] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(_event(row))
     return found
 

@@ -17,7 +17,7 @@ from tenax.store.journal import (
 from tenax.store.rows import LeasedItem, NewExecution, NewItem
 from tenax.store.statements import named
 from tenax.store.tables.claims import LeaseTerms
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 
 class InsertedExecution(NamedTuple):
@@ -83,15 +83,15 @@ async def _values(
     journal: Journal, executions: Sequence[NewExecution], inputs: Sequence[str | None], terms: LeaseTerms
 ) -> dict[str, Any]:
     """The parameters of `insert_executions`. Of a large graph they take several turns."""
-    turns = Turns()
-    log_execution, log_events = await journal.rows(turns)
+    time_slice = TimeSlice()
+    log_execution, log_events = await journal.rows(time_slice)
     items = encode(journal.new_items) if journal.new_items else None
-    if turns.over:
-        await turns.give_way()
+    if time_slice.is_over:
+        await time_slice.give_way()
     steps = list(journal.steps.values())
     step_values = step_parameters(steps)
-    if turns.over:
-        await turns.give_way()
+    if time_slice.is_over:
+        await time_slice.give_way()
     ends = [journal.executions.get(e.number) or (None, None, None) for e in executions]
     return {
         "now": None if journal.now is NO_TIME else journal.now,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tenax.model.definition.workflow import Workflow
 from tenax.model.json_text import decode, encode
 from tenax.model.policy import Policy
-from tenax.policy.plan import Child, Plan, restore_plan
+from tenax.policy.plan import Plan, PlannedChild, restore_plan
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
@@ -72,7 +72,7 @@ class WorkflowStamp(NamedTuple):
 class NamedWorkflow(NamedTuple):
     body: str
     hash: str
-    children: dict[str, Child]
+    children: dict[str, PlannedChild]
     """Those of its newest plan."""
     stamp: WorkflowStamp
 
@@ -102,8 +102,8 @@ def split_name(name: str) -> tuple[str, str | None]:
     return label, version or None
 
 
-def stored_children(text: str | None) -> dict[str, Child]:
-    return {step: Child(**child) for step, child in (decode(text) or {}).items()}
+def stored_children(text: str | None) -> dict[str, PlannedChild]:
+    return {step: PlannedChild(**child) for step, child in (decode(text) or {}).items()}
 
 
 async def store_workflow(tx: Connection, content: str) -> bool:

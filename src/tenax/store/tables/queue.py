@@ -22,7 +22,7 @@ from tenax.store.rows import (
 )
 from tenax.store.statements import named, sql
 from tenax.store.tables.claims import LeaseTerms
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 _log = structlog.get_logger("tenax.service")
 
@@ -59,10 +59,10 @@ async def lock_open_items(
     """Started items: those that only wait, or also those that run. Of some steps, where they are named."""
     rows = await tx.fetch(sql("lock_open_items"), executions, running_too, steps)
     found: list[OpenItem] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(OpenItem(*row))
     return found
 

@@ -9,7 +9,7 @@ from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 StepKey = tuple[int, str]
 READ_TOGETHER = 16
@@ -32,10 +32,10 @@ async def _load(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[Step
     arguments = [key[0] for key in keys], [key[1] for key in keys], most
     found: dict[StepKey, tuple[StepRow, int]] = {}
     rows = await tx.fetch(sql("load_step_results"), *arguments)
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         size = row["result_size"] or len(row["result"] or "")
         found[row["execution_id"], row["step"]] = _ended(*row), size
     return found
@@ -86,10 +86,10 @@ async def ended_steps(tx: Connection, execution_id: int, most: int) -> list[Step
     """Returns the ended steps of an execution. `most`: see `load_step_results`."""
     found: list[StepRow] = []
     rows = await tx.fetch(sql("get_step_results"), execution_id, most)
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(_ended(execution_id, *row))
     return found
 

@@ -51,7 +51,7 @@ async def release_worker_name(tx: Connection, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class BeatAnswer:
     """What a worker hears at its heartbeat."""
 
     state: WorkerState
@@ -61,13 +61,13 @@ class Heard:
     protocol: int
 
 
-async def beat_worker(tx: Connection, beat: Heartbeat) -> Heard | None:
+async def beat_worker(tx: Connection, beat: Heartbeat) -> BeatAnswer | None:
     """None: nobody knows it."""
     row = await tx.fetchrow(sql("beat_worker"), beat.worker, beat.life, _reported(beat))
-    return Heard(*row) if row is not None else None
+    return BeatAnswer(*row) if row is not None else None
 
 
-async def beat_workers(tx: Connection, beats: Sequence[Heartbeat]) -> dict[str, Heard]:
+async def beat_workers(tx: Connection, beats: Sequence[Heartbeat]) -> dict[str, BeatAnswer]:
     """One of each worker. Who is missing is not known, or is held by another transaction just now."""
     rows = await tx.fetch(
         sql("beat_workers"),
@@ -75,7 +75,7 @@ async def beat_workers(tx: Connection, beats: Sequence[Heartbeat]) -> dict[str, 
         [beat.life for beat in beats],
         [_reported(beat) for beat in beats],
     )
-    return {name: Heard(*heard) for name, *heard in rows}
+    return {name: BeatAnswer(*heard) for name, *heard in rows}
 
 
 def _reported(beat: Heartbeat) -> str | None:
@@ -116,7 +116,7 @@ async def find_silent_workers(tx: Connection, names: list[str], seconds: float) 
 
 
 @dataclass(slots=True)
-class Standing:
+class WorkerStanding:
     """A worker, as far as it matters to who gets work."""
 
     name: str
@@ -129,8 +129,8 @@ class Standing:
     protocol: int
 
 
-async def load_standings(tx: Connection) -> dict[str, Standing]:
-    return {row["name"]: Standing(*row) for row in await tx.fetch(sql("load_standings"))}
+async def load_standings(tx: Connection) -> dict[str, WorkerStanding]:
+    return {row["name"]: WorkerStanding(*row) for row in await tx.fetch(sql("load_standings"))}
 
 
 async def find_limited_queues(tx: Connection) -> frozenset[str]:
@@ -138,7 +138,7 @@ async def find_limited_queues(tx: Connection) -> frozenset[str]:
 
 
 @dataclass(slots=True)
-class Tally:
+class RunTally:
     """What attempts came to on one worker."""
 
     runs: int = 0
@@ -147,9 +147,9 @@ class Tally:
     """Failures since the last success."""
     succeeded: bool = False
 
-    def then(self, later: Tally) -> Tally:
+    def then(self, later: RunTally) -> RunTally:
         """Both, one after the other."""
-        return Tally(
+        return RunTally(
             self.runs + later.runs,
             self.failures + later.failures,
             later.tail if later.succeeded else self.tail + later.tail,
@@ -163,7 +163,7 @@ class Tally:
         self.succeeded |= not failed
 
 
-async def note_runs(tx: Connection, tallies: Mapping[str, Tally], window: float) -> None:
+async def note_runs(tx: Connection, tallies: Mapping[str, RunTally], window: float) -> None:
     found = list(tallies.values())
     await tx.execute(
         sql("note_runs"),

@@ -77,7 +77,7 @@ async def give_way() -> None:
     await _line().wait()
 
 
-class Turns:
+class TimeSlice:
     """Gives the loop back where this work has held it for a slice. For loops over what others have sent."""
 
     __slots__ = ("_until",)
@@ -86,7 +86,7 @@ class Turns:
         self._until = perf_counter() + FIRST_SLICE
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return perf_counter() > self._until
 
     async def give_way(self) -> None:

@@ -1,7 +1,7 @@
 """Processes beside the server, for work whose length depends on what others have sent.
 
 They can be killed, so that a check that takes too long costs one process and never the event loop. Each is started when it is first
-needed, and ends with the server. It sees no secrets and no database (`tenax.engine.definitions.aside_process`).
+needed, and ends with the server. It sees no secrets and no database (`tenax.engine.definitions.reader_process`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ReaderProcesses:
         self._closed = False
 
     async def run(self, task: str, *arguments: Any, seconds: float) -> list[bytes]:
-        """Runs a task of `tenax.engine.definitions.aside_process`, and returns its answer in pickled parts.
+        """Runs a task of `tenax.engine.definitions.reader_process`, and returns its answer in pickled parts.
 
         Raises TookTooLong after that many seconds of the processor's time, another NotDone at its other bounds, and the TenaxError that the task raises.
         """
@@ -140,7 +140,7 @@ class _Process:
     def __init__(self, memory: int) -> None:
         # -P: a module in the working folder must not be taken for one of ours.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tenax.engine.definitions.aside_process", str(memory)],
+            [sys.executable, "-P", "-m", "tenax.engine.definitions.reader_process", str(memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
