@@ -1,4 +1,4 @@
-"""The engine: all verbs in one place, and the loops that keep them going."""
+"""The engine: all verbs, and the loops that drive them."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ from tenax.store import service
 from tenax.store.connect import Database
 
 _REPORTS_AT_ONCE = 2
-"""Batches: what one makes ready, while the database works on the other."""
+"""Batches of reports under way: one is prepared while the database works on the other."""
 
 
 class Engine:
-    """Stateless but for caches and parked requests: any number of engines may share a database."""
+    """Runs the verbs. Its only state is caches and waiting requests, so any number of engines may share a database."""
 
     def __init__(
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
@@ -99,7 +99,7 @@ class Engine:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Engine]:
-        """The loops, for as long as the block lasts."""
+        """Runs the loops for as long as the block lasts."""
         await self.context.database.wait_for(self.prepare)
         await self.context.database.planned_pool.open_ahead()
         notifier = self.context.notifier
@@ -127,7 +127,7 @@ class Engine:
             await self.dispatcher.close()
 
     async def prepare(self) -> None:
-        """What must be known before the first verb."""
+        """Loads and repairs what the first verb needs."""
         async with self.context.transaction() as tx:
             self.context.secret = await service.secret(tx)
         await self.maintenance.make_log_partitions()
@@ -154,11 +154,11 @@ class Engine:
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
     ) -> StoredWorkflow:
-        """Stores a definition without running it: `workflow: NAME` finds it then."""
+        """Stores a definition without running it. `workflow: NAME` finds it afterwards."""
         return await definitions.store_workflow(self.context, source, filename, files)
 
     async def is_called_back(self, execution_id: int) -> bool:
-        """Whether it has async steps, or its children have."""
+        """Returns whether the execution or one of its children has async steps."""
         return await definitions.is_called_back(self.context, await views.plan_id(self.context, execution_id))
 
     async def workflows(self, name: str | None = None) -> Sequence[WorkflowInfo]:
@@ -178,7 +178,8 @@ class Engine:
         top: bool = False,
         compensation: str | None = None,
     ) -> list[ExecutionSummary]:
-        """The newest first; `top`: without those that others started; `compensation`: only where they stand so."""
+        """Lists executions, the newest first. `top` leaves out executions that others started. `compensation` keeps
+        only those in that state of compensation."""
         return await views.list_(
             self.context,
             states=states,
@@ -194,11 +195,12 @@ class Engine:
         return await views.events(self.context, execution_id, after=after)
 
     def event_pages(self, execution_id: int, *, after: int = 0) -> AsyncIterator[Sequence[Event]]:
-        """As `events`, page by page: no more than one page is in memory."""
+        """Yields the events page by page. Only one page is in memory."""
         return views.event_pages(self.context, execution_id, after=after)
 
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
-        """What has happened since the cursor, and the next cursor; waits for it, if told to."""
+        """Returns the events since the cursor, and the next cursor. With `wait` it waits up to so many seconds for the
+        first one."""
         return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
 
     async def explain(
@@ -214,7 +216,8 @@ class Engine:
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None
     ) -> Verified:
-        """Checks the next executions after this one against all laws. `next` is where to go on, None at the end."""
+        """Checks the next executions after this one against all laws. `next` of the answer is the last execution that
+        was checked, None at the end."""
         return await verify_page(self.context, after=after, since=since, only=only)
 
     async def items(
@@ -226,11 +229,11 @@ class Engine:
         after: int = -1,
         limit: int = 100,
     ) -> Sequence[ItemInfo]:
-        """The items of a fan-out, by their place in the list, after this one."""
+        """Returns the items of a fan-out after this one, in the order of the list."""
         return await views.items(self.context, execution_id, step, states=states, after=after, limit=limit)
 
     async def tree(self, execution_id: int) -> Tree:
-        """An execution with its children, and theirs."""
+        """Returns an execution with all its descendants."""
         return await views.tree(self.context, execution_id)
 
     async def cancel(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
@@ -245,7 +248,7 @@ class Engine:
     async def signal(
         self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
     ) -> SignalAnswer:
-        """Told to the step that waits for it; kept, where none does yet."""
+        """Gives a signal to the step that waits for it, or keeps it until a step does."""
         return await waiting.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
 
     async def decide_approval(
@@ -273,7 +276,7 @@ class Engine:
         step: str | None = None,
         item: int | None = None,
     ) -> ReportAnswer:
-        """What the callee of an async step says."""
+        """Applies the outcome that the callee of an async step has sent."""
         return await callbacks.callback(
             self.context, execution_id, item_id, attempt, receipt, outcome, step=step, item=item
         )
@@ -281,7 +284,8 @@ class Engine:
     async def retry(
         self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
     ) -> RetryAnswer:
-        """Waiting: now. Finished: a new execution, linked to this one."""
+        """Retries an execution. Steps that wait for their next attempt start now. A finished execution is started again
+        as a new one that is linked to it."""
         if await control.is_execution_open(self.context, execution_id):
             if from_failed:
                 raise UsageError(
@@ -298,7 +302,8 @@ class Engine:
     # -- workers
 
     async def register(self, who: Registration, *, token_id: int | None = None) -> RegistrationAnswer:
-        """`token_id`: of the token that the worker has shown. None: whoever comes next may have its name."""
+        """Registers a worker. `token_id` is the id of its token, to which the name then belongs. None leaves the name
+        free for the next worker."""
         answer = await workers.register(self.context, who, token_id)
         self.dispatcher.fleet.note_registered(who)
         self.context.notifier.announce(fleet=True)
@@ -321,35 +326,37 @@ class Engine:
         return await self._heartbeat(beat)
 
     async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
-        """Ends the leases of a worker whose process has died, without waiting for them to run out."""
+        """Ends the leases of a worker whose process has died, without waiting for them to expire."""
         return EndedLifeAnswer(await lives.end_life(self.context, ended))
 
     async def workers(self, *, all: bool = False) -> Sequence[Worker]:  # noqa: A002 -- the word of the command
-        """Those that are here; with `all`, also those that are gone and not forgotten."""
+        """Lists the live workers; with `all`, also the workers that are gone and not forgotten yet."""
         return await workers.list_workers(self.context, gone=all)
 
     async def worker(self, name: str) -> WorkerInFull:
         return await workers.get_worker(self.context, name)
 
     async def pause_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """It gets nothing new until it is resumed."""
+        """Pauses a worker: it gets no new work until it is resumed."""
         return await self._steer(name, "paused", actor, reason)
 
     async def drain_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """It gets nothing new, finishes what it has, and ends."""
+        """Drains a worker: it gets no new work, finishes the work that it has, and ends."""
         return await self._steer(name, "draining", actor, reason)
 
     async def resume_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """It gets work again, with a clean record."""
+        """Resumes a worker: it gets work again, and its failures are forgotten."""
         return await self._steer(name, "active", actor, reason)
 
     async def release_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """The next worker that registers under the name has it, whatever token it shows."""
+        """Frees the name of a worker: the next worker that registers under it gets it, with any token."""
         return await workers.release_name(self.context, name, actor=actor, reason=reason)
 
     async def _steer(self, name: str, state: WorkerState, actor: str, reason: str | None) -> bool:
         changed = await workers.steer(self.context, name, state, actor=actor, reason=reason)
-        await self.dispatcher.fleet.catch_up()  # here it holds from now on, elsewhere within a second
+        await (
+            self.dispatcher.fleet.catch_up()
+        )  # this server applies it from now on, the others within a second
         return changed
 
     async def queues(self) -> Sequence[Queue]:
@@ -365,7 +372,7 @@ class Engine:
         actor: str,
         reason: str | None = None,
     ) -> LimitAnswer:
-        """Exactly these limits; None: no such one."""
+        """Sets the limits of a queue to exactly these. None removes a limit."""
         limits = await queues.limit_queue(
             self.context, queue, concurrency=concurrency, rate=rate, burst=burst, actor=actor, reason=reason
         )
@@ -391,6 +398,6 @@ class Engine:
         await self.maintenance.beat()
 
     async def ready(self) -> None:
-        """Raises `Unreachable` where the database cannot be had."""
+        """Raises `Unreachable` if the database cannot be reached."""
         async with self.context.transaction() as tx:
             await service.secret(tx)

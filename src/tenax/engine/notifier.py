@@ -1,4 +1,5 @@
-"""Who must hear of a commit: the dispatcher, the timers, those who follow an execution; here and in other servers."""
+"""Tells the rest of this server and the other servers about each commit: the dispatcher, the timers, and callers that
+follow an execution."""
 
 from __future__ import annotations
 
@@ -16,17 +17,17 @@ from tenax.store.journal import Journal
 from tenax.store.notify import listen, notify
 
 QUIET = 0.02
-"""Seconds between two notifications to the other servers at heavy load; at light load they go out at once."""
+"""Seconds between two messages to the other servers at heavy load. At light load messages go out at once."""
 IDLE_TALK = 0.1
-"""The same where there was nothing for them to do: only those hear it who follow an execution."""
+"""Seconds between two messages that only callers who follow an execution need."""
 TALK_AFTER = 0.005
-"""Seconds for which such news wait at light load: what they tell of is on its way to a worker, and must not wait for them."""
+"""Seconds by which such a message is delayed at light load, so that it does not delay the work that it tells about."""
 PAUSE = 0.5
-"""Seconds before something is tried again while the database is away."""
+"""Seconds before another try while the database is away."""
 
 
 class Settled(NamedTuple):
-    """What a commit says of workers."""
+    """The effects of a commit on workers."""
 
     runs: Sequence[Run]
     losses: Sequence[Loss] = ()
@@ -34,7 +35,8 @@ class Settled(NamedTuple):
 
 
 class Notifier:
-    """Effects after commit. A message that is lost costs a sweep's time, never work: the database has it all."""
+    """Spreads the effects of commits. A lost message delays work until the next sweep but loses none: the database has
+    everything."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,19 +58,19 @@ class Notifier:
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
     def when_ready(self, wake: Callable[[], None]) -> None:
-        """To be called whenever there may be something to lease."""
+        """Registers a function to call when there may be work to lease."""
         self._on_ready.append(wake)
 
     def when_server_steps(self, wake: Callable[[], None]) -> None:
-        """To be called whenever the server may have a step of its own to start."""
+        """Registers a function to call when a step of the server's own may be ready."""
         self._on_server_steps.append(wake)
 
     def when_messages(self, wake: Callable[[], None]) -> None:
-        """To be called whenever there may be something in the inbox."""
+        """Registers a function to call when there may be messages in the inbox."""
         self._on_messages.append(wake)
 
     def wake(self, *, server_steps: bool = True, messages: bool = True) -> None:
-        """A time has come, or a sweep: look for work, here. The other servers have clocks of their own."""
+        """Wakes the loops of this server because something is due. The other servers have timers of their own."""
         self._apply(ServerNews(ready=True, server_steps=server_steps, messages=messages), set())
 
     def announce(
@@ -92,7 +94,7 @@ class Notifier:
 
     @contextlib.asynccontextmanager
     async def following(self, execution_id: int) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever something has happened to the execution."""
+        """Yields an event that is set whenever the execution has changed."""
         changed = asyncio.Event()
         self._followers.setdefault(execution_id, set()).add(changed)
         try:
@@ -104,7 +106,7 @@ class Notifier:
 
     @contextlib.asynccontextmanager
     async def following_all(self) -> AsyncIterator[asyncio.Event]:
-        """The same for whatever happens to any execution."""
+        """Yields an event that is set whenever any execution has changed."""
         changed = asyncio.Event()
         self._follow_all.add(changed)
         try:
@@ -113,7 +115,7 @@ class Notifier:
             self._follow_all.discard(changed)
 
     async def send(self) -> None:
-        """Tells the other servers, in as few messages as can be."""
+        """Sends news to the other servers, in as few messages as possible."""
         while True:
             await self._unsent.wait()
             urgent = self._news.urgent
@@ -122,7 +124,7 @@ class Notifier:
             await asyncio.sleep(QUIET if urgent else IDLE_TALK)
 
     async def flush(self) -> None:
-        """Sends what is unsent now: for a command that ends before the loop would."""
+        """Sends the unsent news now, for a command that ends before the loop would send it."""
         if self._soon is not None:
             self._soon.cancel()
         elif not self._unsent.is_set():
@@ -133,7 +135,8 @@ class Notifier:
         await notify(self._database, news.as_text(self._name))
 
     async def receive(self) -> None:
-        """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""
+        """Receives messages from the other servers. After a lost connection messages may have been missed, so
+        everything is checked."""
         async for message in listen(self._database):
             if message is None:
                 self.on_connected()
@@ -143,7 +146,7 @@ class Notifier:
                 self._apply(heard.news, heard.executions)
 
     def _apply(self, news: ServerNews, executions: set[int] | None) -> None:
-        """`executions` None: any may have changed."""
+        """Calls the functions that the news concern. `executions` None means that any execution may have changed."""
         if news.special:
             self.on_restricted()
         if news.fleet:
@@ -166,7 +169,7 @@ class Notifier:
 
 
 async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> NoReturn:
-    """Works, for as long as there is something to do, each time it is woken; and again when the database is back."""
+    """Runs `work` each time it is woken, until nothing is left to do. It runs again when the database is back."""
     while True:
         await wake.wait()
         wake.clear()
@@ -179,7 +182,7 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 
 def announce(notifier: Notifier, journal: Journal, delays: Iterable[float] = ()) -> None:
-    """What everyone must hear of a journal that has been committed."""
+    """Announces the effects of a committed journal."""
     made_room = notifier.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
     notifier.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),

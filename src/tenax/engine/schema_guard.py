@@ -1,4 +1,5 @@
-"""Whether this server may go on with its database: a newer one may have migrated it to a schema that this one was not written for."""
+"""Checks whether this server may still use its database: a newer server may have migrated it to a schema that this
+version cannot use."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from tenax.store import service
 from tenax.store.migrate import latest_version
 
 EVERY = 5.0
-"""Seconds between two looks. When the connection that listens is made anew, there is one more."""
+"""Seconds between two checks. One more check follows when the connection for LISTEN is made again."""
 _log = structlog.get_logger("tenax.engine")
 
 
 class SchemaGuard:
-    """Looks now and then. Once the schema is too new, the engine refuses all that would touch the database."""
+    """Checks the schema from time to time. Once the schema is too new, the engine refuses everything that would use the
+    database."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context

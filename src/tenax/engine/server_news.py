@@ -1,4 +1,4 @@
-"""What servers tell each other: written and read. They may be of different versions, so what is not known is passed over."""
+"""The messages between servers. Servers may have different versions, so unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = structlog.get_logger("tenax.news")
 
 @dataclass(slots=True)
 class ServerNews:
-    """What has changed since the last message to the other servers."""
+    """The changes since the last message to the other servers."""
 
     ready: bool = False
     special: bool = False
@@ -36,7 +36,7 @@ class ServerNews:
 
     @property
     def urgent(self) -> bool:
-        """There is something for the other servers to do."""
+        """Whether the other servers have something to do."""
         return bool(self.ready or self.special or self.fleet or self.server_steps or self.messages) or (
             self.due_in is not None
         )
@@ -59,20 +59,20 @@ class ServerNews:
 class ServerMessage(NamedTuple):
     news: ServerNews
     executions: set[int] | None
-    """None: any may have changed."""
+    """The executions that have changed. None means that any may have."""
 
 
 class NewsReader:
-    """Reads the messages of other servers, and complains once of each thing that it does not know."""
+    """Reads the messages of other servers. It logs each unknown thing once."""
 
     def __init__(self, own_name: str) -> None:
         self._own_name = own_name
         self._complained: set[str] = set()
 
     def read(self, message: str) -> ServerMessage | None:
-        """Returns None for a message of one's own, and for one that cannot be read.
+        """Reads a message. Returns None for this server's own messages and for unreadable ones.
 
-        Nothing is lost by that: a server looks by itself, now and then, at all that it may have missed.
+        Nothing is lost by that: a server looks from time to time at everything that it may have missed.
         """
         try:
             body = orjson.loads(message)
@@ -97,7 +97,7 @@ class NewsReader:
         return ServerMessage(news, executions)
 
     def _flag(self, body: dict[str, Any], name: str) -> bool:
-        """Takes this flag out of the message. What is neither true nor false is a yes: to look in vain costs little."""
+        """Takes a flag out of the message. A value that is no boolean counts as true: a needless look costs little."""
         value = body.pop(name, False)
         if not isinstance(value, bool):
             self._complain(f"a field {name!r} that is neither true nor false")
@@ -131,4 +131,4 @@ class NewsReader:
 
 
 _MOST_COMPLAINTS = 20
-"""So that no sender can fill the memory or the log."""
+"""Complaints that are logged. The limit keeps a sender from filling the memory or the log."""

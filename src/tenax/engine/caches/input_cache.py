@@ -1,4 +1,4 @@
-"""Inputs of what was submitted here: a memory, and nothing but that."""
+"""Keeps the inputs of executions that were submitted through this server. It is only a cache."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MOST_REMEMBERED = 10_000
 
 
 class InputCache:
-    """The small inputs of the youngest executions, as the database has them: who leases their steps need not read them. They are
-    never changed."""
+    """Keeps the small inputs of the newest executions as the database has them, so that leasing their steps need not
+    read them. Inputs never change."""
 
     def __init__(self) -> None:
         self._texts: dict[int, str] = {}
@@ -27,12 +27,12 @@ class InputCache:
             del self._texts[id_]
 
     def recall(self, execution_id: int) -> dict[str, Any] | None:
-        """What is remembered of it; None: nothing is."""
+        """Returns the cached inputs of an execution, or None if they are not in the cache."""
         text = self._texts.get(execution_id)
         return None if text is None else decode(text)
 
     async def load(self, tx: Connection, executions: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Of each its own copy: whoever gets it may change it."""
+        """Loads the inputs of executions. Each caller gets its own copy, which it may change."""
         found = {id_: self._texts.get(id_) for id_ in executions}
         if unknown := sorted(id_ for id_, text in found.items() if text is None):
             found |= await load_inputs(tx, unknown)

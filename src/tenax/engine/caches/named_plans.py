@@ -1,4 +1,4 @@
-"""Plans of stored workflows by name, in a server's memory. Before one is used, the database says whether the name still means it."""
+"""Keeps plans of stored workflows by name. Before a plan is used, the database confirms that the name still means it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ LookUp = Callable[[list[str]], Awaitable[list[WorkflowStamp | None]]]
 
 @dataclass(frozen=True, slots=True)
 class NamedPlan:
-    """The plan that a name led to, and what it rests on."""
+    """The plan that a name led to, with the names that it depends on."""
 
     plan: Plan
     plan_id: int
     rests_on: Mapping[str, WorkflowStamp]
-    """Each name in its tree of definitions, its own included, with what it meant."""
+    """Each name in the tree of definitions, this one included, with its meaning when the plan was made."""
 
 
 class NamedPlans:
-    """Keeps the plans that were last used.
+    """Keeps the plans that were used last.
 
-    Other servers may store another definition under a name at any time, so every use asks the database what the names mean. Callers
-    that come at the same time share one statement.
+    Another server may store another definition under a name at any time, so every use asks the database what the names
+    mean. Callers that ask at the same time share one statement.
     """
 
     def __init__(self, look_up: LookUp, most: int) -> None:

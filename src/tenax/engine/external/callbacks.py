@@ -1,4 +1,5 @@
-"""Callbacks of async steps: a success of any attempt counts while the item is open, a failure only of the current one."""
+"""Handles callbacks of async steps. A success of any attempt counts while the item is open; a failure counts only for
+the current attempt."""
 
 from __future__ import annotations
 
@@ -45,10 +46,8 @@ async def callback(
     step: str | None,
     item: int | None,
 ) -> ReportAnswer:
-    """Decides on what a callee says. What is late is recorded once and changes nothing.
-
-    An attempt that never was cannot be called back.
-    """
+    """Decides on the outcome that a callee sends. A late one is recorded once and changes nothing. An attempt that
+    never existed cannot be called back."""
     check_receipt(context, execution_id, item_id, given)
     outcome = bounded_outcome(outcome, context.report_limits)
     async with context.transaction() as tx:
@@ -77,7 +76,7 @@ async def callback(
 
 
 def check_receipt(context: EngineContext, execution_id: int, item_id: int, given: str) -> None:
-    """Anyone may call; only the receipt lets in."""
+    """Checks the receipt, which alone authorizes a callback."""
     expected = receipt(context.secret, execution_id, item_id)
     if not hmac.compare_digest(expected.encode(), given.encode()):
         raise _nothing_here()
@@ -88,7 +87,8 @@ def _nothing_here() -> NotFound:
 
 
 def _is_async(plan: Plan, item: ItemRow | None, named: str | None) -> bool:
-    """Every callee knows its item's receipt; but only one that was given a URL, which names the step, may call back."""
+    """Returns whether the attempt may be called back. Every callee knows its item's receipt, but only an async step is
+    given a URL, which names the step."""
     if item is not None:
         return "async" in plan.action(item.step, compensates=item.compensates).step.spec
     return named is not None and named in plan.steps and "async" in plan.steps[named].step.spec
@@ -103,7 +103,8 @@ def _counts(journal: Journal, plan: Plan, item: ItemRow, attempt: int, outcome: 
 
 
 def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int, outcome: Outcome) -> bool:
-    """What an old attempt found not yet done is no news: the current one looks again."""
+    """Returns whether the outcome of an old attempt changes anything. A poll that found the work not yet done does not:
+    the current attempt looks again."""
     if planned.until is None:
         return True
     elapsed = item.age(journal.now)
@@ -114,7 +115,7 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
 
 @dataclass(frozen=True, slots=True)
 class _CallbackTarget:
-    """Which attempt a callback is about. Where the item is gone, its URL says which step and place it was of."""
+    """The attempt that a callback is for. If the item is gone, the URL gives its step and number."""
 
     execution_id: int
     step: str
@@ -127,7 +128,7 @@ class _CallbackTarget:
     ) -> _CallbackTarget:
         if found is not None:
             return cls(execution_id, found.step, found.item_no, attempt)
-        assert step is not None  # else nothing here is async
+        assert step is not None  # otherwise the attempt is not async
         return cls(execution_id, step, item, attempt)
 
 
@@ -139,9 +140,10 @@ async def _late_result(
     at: _CallbackTarget,
     outcome: Outcome,
 ) -> dict[str, Any] | None:
-    """Returns the event of a late callback. Returns None if the same one was applied or recorded before, or enough others were.
+    """Returns the event of a late callback. Returns None if the same one was applied or recorded before, or if enough
+    others were.
 
-    Raises NotFound for an attempt that never was.
+    Raises NotFound for an attempt that never existed.
     """
     earlier = await find_attempt_events(tx, at.execution_id, at.step, at.item, at.attempt)
     if not await _was_there(tx, plan, item, at, earlier):
@@ -159,7 +161,7 @@ async def _late_result(
 async def _was_there(
     tx: Connection, plan: Plan, item: ItemRow | None, at: _CallbackTarget, earlier: Sequence[dict[str, Any]]
 ) -> bool:
-    """Returns whether there was such an attempt: by the item, by what the log says, or by the row of its step that has ended."""
+    """Returns whether the attempt existed: by its item, by the log, or by the row of its ended step."""
     if at.attempt < 1:
         return False
     if item is not None:

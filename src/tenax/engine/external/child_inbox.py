@@ -1,4 +1,5 @@
-"""Delivers messages to executions: a child has ended, a child is to be cancelled. Each under its receiver's lock."""
+"""Delivers messages to executions, each under the lock of its receiver: a child has ended, or a child is to be
+cancelled."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class InboxDelivery:
         await whenever(self._wake, self.deliver)
 
     async def deliver(self, most: int = BATCH) -> int:
-        """Delivers what is there. Returns how much that was."""
+        """Delivers the waiting messages. Returns the number of messages handled."""
         seen: list[Message] = []
         try:
             return await self._deliver(most, seen)
@@ -98,14 +99,15 @@ async def _apply_endings(
 
 
 async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> ItemRow | None:
-    """Returns the item that waits for the child in the place of the one that started it, where that row was lost."""
+    """Returns the item that now waits for the child, if the item that started it was lost and rebuilt."""
     step, item_no = child.parent_step, child.parent_item_no
     waiting = await queue.lock_accepted_items(tx, execution_id, "child", step=step, item=item_no)
     return next((item for item in waiting if item.child == child.id), None)
 
 
 def _outcome(child: EndedChild) -> Outcome:
-    """A failed child is a failure of its parent's step, with the child's own class and history in the evidence."""
+    """Returns the outcome of the parent's step. A failed child is a failure with the child's class, and with its
+    history as evidence."""
     is_left_out = isinstance(child.result, dict) and LEFT_OUT in child.result
     if child.state == "completed" and (child.result_size is not None or is_left_out):
         size = (

@@ -1,4 +1,5 @@
-"""What the server itself carries out: sleeps, waits, children. No worker is asked, and no slot is held meanwhile."""
+"""Runs the steps that the server carries out itself: sleeps, waits, children. They need no worker and take no slot of
+one."""
 
 from __future__ import annotations
 
@@ -39,21 +40,22 @@ from tenax.store.tables import queue, signals
 
 BATCH = 200
 MOST_SLOW = 100
-"""Children that wait for the check of their inputs. More of them are left alone for a while."""
+"""Children that wait for the check of their inputs at the same time. More are left for later."""
 COMPLAINT = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
 
 
 class ServerSteps:
-    """Starts the server's own steps as soon as they are ready."""
+    """Starts the server's own steps when they are ready."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._wake = asyncio.Event()
         self._broken = IsolatedItems()
         self._slow: dict[int, asyncio.Task[None]] = {}
-        """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
+        """Children whose inputs are checked in a reader process. Each starts by itself, so that it delays no other
+        step."""
         self._slow_at_once = asyncio.Semaphore(context.settings.aside_processes)
         context.notifier.when_server_steps(self._wake.set)
 
@@ -61,13 +63,13 @@ class ServerSteps:
         await whenever(self._wake, self.start)
 
     async def start(self) -> int:
-        """Starts what is ready now. Returns how much that was."""
+        """Starts the steps that are ready now. Returns the number of items handled."""
         async with self._context.transaction() as tx:
             found = await queue.find_server_items(tx, BATCH, [*self._broken.ids, *self._slow])
         return await self._broken.deal(found, self._start, COMPLAINT)
 
     async def finish_slow(self) -> None:
-        """Waits until those that start by themselves have started."""
+        """Waits until all steps that start by themselves have started."""
         while self._slow:
             await asyncio.wait(self._slow.values())
 
@@ -100,7 +102,8 @@ class ServerSteps:
 async def _start_batch(
     context: EngineContext, found: Sequence[Found], *, patient: bool
 ) -> tuple[int, list[Found]]:
-    """Starts these steps. Returns how many it has dealt with, and those that it left alone: `patient` would have had to wait."""
+    """Starts these steps. Returns the number of items handled, and the items that were left because `patient` is False
+    and their check takes long."""
     if not found:
         return 0, []
     async with context.transaction() as tx:
@@ -134,13 +137,13 @@ class _Batch:
     journal: Journal
     executions: Mapping[int, ExecutionRow]
     patient: bool
-    """It may wait for the check of an input."""
+    """The batch may wait for the check of an input."""
     slow: list[Found] = field(default_factory=list)
-    """What was left alone, since it would have had to."""
+    """Items that were left because their check takes long."""
     plans: Mapping[int, Plan] = field(default_factory=dict)
     steps: dict[int, dict[str, Any]] = field(default_factory=dict)
     ended: list[EndedAttempt] = field(default_factory=list)
-    """What was over at once: a signal was there already, or its inputs cannot be rendered."""
+    """Attempts that ended at once: the signal had arrived already, or the inputs cannot be rendered."""
     children: bool = False
 
     async def prepare(self, items: Sequence[ServerItem]) -> None:
@@ -217,7 +220,8 @@ class _Batch:
         self.ended.append(EndedAttempt(item, Outcome("succeeded", taken.data), "ended"))
 
     async def _start_child(self, item: ServerItem, spec: dict[str, Any]) -> None:
-        """The child is known by parent, step, item and attempt: started again, it is the same one."""
+        """Starts a child. It is identified by parent, step, item and attempt, so that starting it again finds the same
+        child."""
         row = self.executions[item.execution_id]
         child = self.plans[item.plan_id].children[item.step]
         plan = await self.context.plans.one(self.tx, child.plan_id)
@@ -270,7 +274,7 @@ class _Batch:
 
 
 def _wakes_at(spec: Mapping[str, Any], now: datetime) -> datetime:
-    """A time that is over already is now."""
+    """Returns the time at which the item wakes: now, if the given time is past."""
     if "for" in spec:
         try:
             until = now + timedelta(seconds=parse_duration(spec["for"]))

@@ -1,4 +1,4 @@
-"""What people and other systems tell an execution: signals and approvals."""
+"""Handles signals and approvals, which people and other systems send to an execution."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from tenax.store.tables import queue, signals
 async def signal(
     context: EngineContext, execution_id: int, name: str, *, data: Any, key: str | None, actor: str
 ) -> SignalAnswer:
-    """Goes to the step that has waited longest for it; where none does, it is kept. The same key is the same signal."""
+    """Gives a signal to the step that has waited longest for it, or keeps it until a step waits. Signals with the same
+    key are one signal."""
     if (fault := json_fault(data)) is not None:
         raise InvalidInput(f"the data of signal {name!r} cannot be stored: {fault}")
     async with context.transaction() as tx:
@@ -70,7 +71,8 @@ async def signal(
 
 
 def _signal_names(plan: Plan) -> list[str] | None:
-    """The signals that its steps wait for. None: a template says it, so it may be any."""
+    """Returns the names of the signals that the plan's steps wait for. Returns None if a template gives a name, which
+    may then be any."""
     given = [
         planned.step.spec.get("signal") for planned in plan.steps.values() if planned.step.type == "wait"
     ]
@@ -88,7 +90,7 @@ async def decide_approval(
     actor: str,
     reason: str | None,
 ) -> ApprovalAnswer:
-    """A person's yes or no to a step that waits for it."""
+    """Applies a person's approval or rejection to a step that waits for it."""
     async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None:

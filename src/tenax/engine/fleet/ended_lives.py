@@ -1,4 +1,4 @@
-"""A life of a worker that has ended for certain: someone saw its process die. Its leases are lost at once."""
+"""Ends a life of a worker whose process was seen to die. Its leases are lost at once."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _log = structlog.get_logger("tenax.fleet")
 
 
 async def end_life(context: EngineContext, ended: EndedLife) -> int:
-    """Decides on all leases of a life that has ended, as on those of any lost worker. Returns how many there were.
+    """Decides on all leases of an ended life as on those of a lost worker. Returns their number.
 
-    Only the latest life of its name can be ended: the leases of one that was taken over run out by themselves.
+    Only the latest life of a name can be ended. The leases of an earlier life, whose name was taken over, expire by
+    themselves.
     """
     lost = 0
     while True:

@@ -1,7 +1,8 @@
-"""What this server knows of the workers: who stands how, what is leased to whom, what their attempts came to.
+"""Keeps in memory what this server knows of the workers: their health, the items leased to them, the results of their
+attempts.
 
-Kept in memory, and brought up to date with the database every second: choosing a worker costs no query, and telling
-the health of one costs no attempt anything.
+The view is synchronised with the database every second. So choosing a worker costs no query, and recording its health
+costs an attempt nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +34,13 @@ class Fleet:
         self._seen = _Observed()
         self._rests = WorkerRests(lambda: context.notifier.wake(server_steps=False, messages=False))
         self._rows: dict[str, int] = {}
-        """Failures in a row, as far as this server saw them."""
+        """Failures in a row by worker, as far as this server saw them."""
         self.limited: frozenset[str] = frozenset()
         """Queues that have a limit."""
 
     def offer(self, number: int, request: LeaseRequest) -> Offer | None:
-        """What a request can be given now; None: nothing. Who is not known here yet is as good as any."""
+        """Returns what a request can be given now, or None if it can be given nothing. Unknown workers count as
+        healthy."""
         able = Able(frozenset(request.queues), frozenset(request.runtimes), request.labels)
         known = self._known.get(request.worker)
         if self._rests.is_resting(request.worker):
@@ -47,7 +49,7 @@ class Fleet:
             return Offer(number, able, request.worker, request.slots, 0)
         if known.state != "active" or _is_over(known, request) or is_outdated(known.protocol):
             return None
-        if request.execution_id is not None:  # it is all that its execution has
+        if request.execution_id is not None:  # the execution has no other worker
             return Offer(number, able, request.worker, request.slots, known.depth)
         if known.health == "unhealthy":
             if not known.probe:
@@ -58,7 +60,7 @@ class Fleet:
     # -- what this server does itself, between two looks at the database
 
     def note_registered(self, who: Registration) -> None:
-        """From now on the name is that of this life."""
+        """Gives the name to this life of the worker."""
         self._rests.end(who.worker)
         if (known := self._known.get(who.worker)) is not None:
             known.life, known.protocol = who.life, who.protocol
@@ -75,7 +77,7 @@ class Fleet:
                 known.probe = False
 
     def note_settled(self, settled: Settled) -> bool:
-        """What has been committed says of workers. True: a limited queue may have room again."""
+        """Takes in the effects of a commit on workers. Returns True if a limited queue may have room again."""
         for worker, runs in _by_worker(settled.runs).items():
             known = self._known.get(worker)
             if known is not None:
@@ -91,7 +93,8 @@ class Fleet:
         return bool(settled.runs and self.limited)
 
     def _count_row(self, run: Run) -> None:
-        """Failures in a row are judged at once, and not at the next look: each of them costs someone an attempt."""
+        """Counts failures in a row. They are judged at once and not at the next look, because each of them costs an
+        attempt."""
         if run.outcome == "sound":
             self._rows.pop(run.worker, None)
         elif run.outcome == "failed":
@@ -100,14 +103,15 @@ class Fleet:
                 self._context.notifier.on_fleet()
 
     async def catch_up(self) -> bool:
-        """Tells the database what was seen here, and learns how everyone stands. True: that has changed who gets work."""
+        """Tells the database what was seen here, and loads the state of all workers. Returns True if other workers may
+        get work now."""
         seen, self._seen = self._seen, _Observed()
         try:
             async with self._context.transaction() as tx:
                 await seen.write(tx, self._context.settings.health_window)
                 known = await workers.load_standings(tx)
                 limited = await workers.find_limited_queues(tx)
-        except BaseException:  # it is raised again; what was not told is told the next time
+        except BaseException:  # raised again; the observations are kept for the next time
             self._seen = seen.then(self._seen)
             raise
         changed = limited != self.limited or _who_gets_work(known) != _who_gets_work(self._known)
@@ -117,7 +121,7 @@ class Fleet:
 
 @dataclass(slots=True)
 class _Observed:
-    """What attempts came to since the database was last told."""
+    """The results of attempts since the database was last told."""
 
     tallies: dict[str, RunTally] = field(default_factory=dict)
     ended: dict[str, list[Run]] = field(default_factory=dict)
@@ -162,5 +166,5 @@ def _who_gets_work(known: Mapping[str, WorkerStanding]) -> set[tuple[str, str | 
 
 
 def _is_over(known: WorkerStanding, request: LeaseRequest) -> bool:
-    """A later life goes by its name now, or nobody knows whose life the request is of."""
+    """Returns whether the request is of an ended life: a later life has the name now, or the life is unknown."""
     return known.life is not None and known.life != request.life

@@ -1,5 +1,8 @@
-"""The leader watches over the fleet: the health of each worker, probes for those that may have recovered, a drain for those
-on which many items die. Judging is `policy.health`; here are its inputs, and what follows from its verdicts."""
+"""Watches the fleet, on the leading server: judges the health of each worker, probes workers that may have recovered,
+and drains workers on which many items die.
+
+`policy.dispatch.health` judges. This module collects its inputs and applies its verdicts.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ from tenax.store.tables import workers
 from tenax.store.tables.workers import NewHealth, WorkerRow
 
 LABELS_KNOWN = 10
-"""Looks at the fleet between two at which labels work asks for."""
+"""Looks at the fleet between two queries for the labels that work asks for."""
 _log = structlog.get_logger("tenax.fleet")
 
 
@@ -55,11 +58,13 @@ def terms_of(settings: Settings) -> HealthTerms:
 
 
 def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]] | None = None) -> Seen:
-    """A worker as it is judged. `asked`: the labels that work asks for; others keep nobody from being replaced."""
+    """Returns a worker as it is judged. `asked` are the labels that work asks for: other labels do not make a worker
+    irreplaceable."""
     report = row.reported or {}
-    # A worker counts on for a while after it was resumed: it is heard once the server has seen a failure of its own.
+    # A resumed worker still counts its old failures for a while. Its count is used once the server has seen a new
+    # failure of it.
     told = report.get("consecutive_failures", 0) if row.report_is_news and row.streak else 0
-    # Of its failures the figures speak, under the floor. It calls itself unhealthy for other things only.
+    # Failures are judged by their figures, under the floor. The worker's own status counts only for other reasons.
     status = report.get("status")
     if status == "degraded" and report.get("consecutive_failures", 0) >= terms.degraded_failures:
         status = None
@@ -86,14 +91,14 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _FleetLook:
-    """The fleet at one moment, and the verdicts on it."""
+    """The fleet at one moment, with the verdicts on it."""
 
     rows: Sequence[WorkerRow]
     fleet: Mapping[str, Seen]
     verdicts: Mapping[str, Verdict]
 
     def is_spared(self, row: WorkerRow) -> bool:
-        """Someone else is there for all that it can do."""
+        """Returns whether other workers can do everything that this one can do."""
         return may_be_spared(self.fleet[row.name], self.fleet.values(), self.verdicts)
 
 
@@ -103,10 +108,10 @@ class HealthWatch:
         self._asked: frozenset[tuple[str, str]] = frozenset()
         self._looks = 0
         self._depths: Mapping[str, int] | None = None
-        """What was leased to each worker and not reported at the last look. None: there was no look."""
+        """Unreported items of each worker at the last look. None before the first look."""
 
     async def look(self) -> int:
-        """Judges every worker that is here. Returns how many stand otherwise now."""
+        """Judges all live workers. Returns the number of workers whose health changed."""
         terms = terms_of(self._context.settings)
         async with self._context.transaction() as tx:
             lease = self._context.settings.lease
@@ -131,10 +136,8 @@ class HealthWatch:
         return changed + moved
 
     def _with_lasting_depth(self, fleet: Sequence[Seen]) -> dict[str, Seen]:
-        """Leaves out of a worker's depth what was not there at the last look.
-
-        A worker that leases while it reports has twice its slots in its hands for a moment. That must not stop it for a second.
-        """
+        """Limits the depth of each worker to items that it had at the last look too. A worker that leases while it
+        reports holds twice its slots for a moment, which must not count against it."""
         before, self._depths = self._depths, {seen.name: seen.queue_depth for seen in fleet}
         if before is None:
             return {seen.name: seen for seen in fleet}
@@ -144,7 +147,7 @@ class HealthWatch:
         }
 
     async def _end_streaks(self, tx: Connection, rows: Sequence[WorkerRow]) -> list[WorkerRow]:
-        """Clears the streaks that are over, so that the counts end together with their verdicts. Returns the rows as they are then."""
+        """Clears streaks that are over, so that the counts end together with their verdicts. Returns the updated rows."""
         terms = terms_of(self._context.settings)
         over = [row.name for row in rows if streak_is_over(seen_of(row, terms), terms)]
         if over:
@@ -173,7 +176,8 @@ class HealthWatch:
         return len(changes)
 
     async def _take_back(self, tx: Connection, seen: _FleetLook) -> int:
-        """One that was drained here, and without which some work would have nobody now. One at a time, as below."""
+        """Resumes one worker that was drained here if some work would now have no worker. Only one is resumed at each
+        look."""
         for row in seen.rows:
             verdict = seen.verdicts[row.name]
             if row.state != "draining" or row.state_actor != SERVER_ACTOR:
@@ -191,7 +195,7 @@ class HealthWatch:
         return 0
 
     async def _drain(self, tx: Connection, seen: _FleetLook) -> int:
-        """One at a time: the others are judged by what is left, at the next look."""
+        """Drains one worker at each look. The others are judged at the next look by the workers that remain."""
         limit = self._context.settings.drain_after
         for row in seen.rows:
             if not limit or row.losses < limit or row.state != "active":
@@ -209,7 +213,7 @@ class HealthWatch:
 
 
 def _is_plain(row: WorkerRow) -> bool:
-    """It is healthy, and nothing is left of what it was before."""
+    """Returns whether the worker is healthy with nothing left of an earlier state."""
     return (
         row.health == "healthy"
         and row.health_column is None
@@ -219,7 +223,7 @@ def _is_plain(row: WorkerRow) -> bool:
 
 
 def _has_come_back(row: WorkerRow) -> bool:
-    """It was unhealthy by its failures, was given one item to see, and did it."""
+    """Returns whether an unhealthy worker has completed the one item that it was given as a probe."""
     return (
         row.health == "unhealthy"
         and row.health_column in FAILURE_COLUMNS
@@ -236,7 +240,8 @@ def _recovered(row: WorkerRow) -> WorkerRow:
 
 
 def _is_recovering(row: WorkerRow, terms: HealthTerms) -> bool:
-    """Until another success, or for as long as a probe would have waited, without a failure."""
+    """Returns whether the worker recovers: until its next success, or without failures for as long as a probe would
+    have waited."""
     since = row.recovering_since
     if since is None or (row.last_success_at is not None and row.last_success_at > since):
         return False
@@ -249,7 +254,8 @@ def _is_recovering(row: WorkerRow, terms: HealthTerms) -> bool:
 def _probe_at(
     row: WorkerRow, verdict: Verdict, table: Sequence[HealthTest], terms: HealthTerms
 ) -> datetime | None:
-    """When it may be given one item. None: it has it already, or it is not its failures alone that stand against it."""
+    """Returns when the worker may be given its probe. Returns None if it has one, or if more than its failures speaks
+    against it."""
     others = any(c.health == "unhealthy" and c.name not in FAILURE_COLUMNS for c in table)
     if others or not may_probe(verdict.health, verdict.column, row.state, terms):
         return None

@@ -1,4 +1,4 @@
-"""Workers, as they come and go, as people see them, and as people steer them."""
+"""Registers workers, takes their heartbeats, shows them, and applies operators' actions to them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ACTIONS: Final = {"paused": "worker_pause", "draining": "worker_drain", "active
 async def register(
     context: EngineContext, who: Registration, token_id: int | None = None
 ) -> RegistrationAnswer:
-    """`token_id` is that of the token that the worker has shown: from now on the name belongs to it."""
+    """Registers a worker. `token_id` is the id of its token, to which the name then belongs."""
     _check_registration(who)
     async with context.transaction() as tx:
         if not await workers.register_worker(tx, who, token_id):
@@ -67,12 +67,12 @@ def _check_registration(who: Registration) -> None:
 
 
 def is_outdated(protocol: int) -> bool:
-    """Whether a worker that speaks this version of the protocol can be given no work."""
+    """Returns whether a worker with this version of the protocol is too old to be given work."""
     return protocol < OLDEST_WORKER
 
 
 async def heartbeat(context: EngineContext, beat: Heartbeat) -> HeartbeatAnswer:
-    """The leases it names live on, whichever life of the worker holds them."""
+    """Takes a heartbeat. The leases that it names are extended, whichever life of the worker holds them."""
     items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]
     async with context.transaction() as tx:
         extended = await queue.extend_leases(tx, items, tokens, context.terms) if items else set()
@@ -83,13 +83,15 @@ async def heartbeat(context: EngineContext, beat: Heartbeat) -> HeartbeatAnswer:
 
 
 async def heartbeats(context: EngineContext, beats: Sequence[Heartbeat]) -> list[HeartbeatAnswer | None]:
-    """Those of many workers in one transaction. None: it must go alone, and may have to wait for someone."""
+    """Takes heartbeats of many workers in one transaction. The answer None means that a heartbeat must be written
+    alone, because it may have to wait for a lock."""
     answers = await _beat_together(context, _apart(beats)) if len(beats) > 1 else {}
     return [answers.get(n) for n in range(len(beats))]
 
 
 def _apart(beats: Sequence[Heartbeat]) -> dict[int, Heartbeat]:
-    """No worker twice, no item twice, and nobody who leaves: those come after, in their order."""
+    """Selects heartbeats for one transaction: each worker and each item once, and no leaving worker. The others follow
+    in their order."""
     names: set[str] = set()
     items: set[int] = set()
     apart: dict[int, Heartbeat] = {}
@@ -119,7 +121,7 @@ def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: BeatAnswer |
     revoked = tuple(held for held in beat.holding if (held.item_id, held.token) not in extended)
     if heard is None or is_outdated(
         heard.protocol
-    ):  # it registers again, and hears then what is wrong with it
+    ):  # the worker registers again, and then learns what is wrong
         return HeartbeatAnswer(revoked, known=False)
     return HeartbeatAnswer(
         revoked, superseded=heard.superseded, state=heard.state, leave=heard.leave, health=heard.health
@@ -200,7 +202,7 @@ def _shown(context: EngineContext, row: WorkerRow) -> Worker:
 async def steer(
     context: EngineContext, name: str, state: WorkerState, *, actor: str, reason: str | None
 ) -> bool:
-    """Pauses, drains or resumes a worker. False: it was so already."""
+    """Pauses, drains or resumes a worker. Returns False if it was in that state already."""
     async with context.transaction() as tx:
         known = await workers.lock_worker(tx, name)
         if known is None:
@@ -229,7 +231,8 @@ async def steer(
 
 
 async def release_name(context: EngineContext, name: str, *, actor: str, reason: str | None) -> bool:
-    """Lets the next worker that registers under the name have it, whatever token it shows. False: it was so already."""
+    """Lets the next worker that registers under the name have it, with any token. Returns False if the name was free
+    already."""
     async with context.transaction() as tx:
         if await workers.lock_worker(tx, name) is None:
             raise _no_worker(name, await workers.list_worker_names(tx))
@@ -241,7 +244,8 @@ async def release_name(context: EngineContext, name: str, *, actor: str, reason:
 
 
 def _is_news(known: LockedWorker, state: WorkerState) -> bool:
-    """Where it is so already: a sick worker begins anew, and one that the server drains, and keeps, leaves now."""
+    """Returns whether the state changes anything. To resume a sick worker clears its record, and to drain a worker that
+    the server keeps drained lets it leave now."""
     if state == "active":
         return known.health != "healthy"
     return state == "draining" and known.state_actor == SERVER_ACTOR

@@ -1,4 +1,4 @@
-"""Takes a graph onward when steps have ended: queues what is ready, closes what cannot run, ends the execution."""
+"""Advances a graph after steps have ended: queues ready steps, closes steps that cannot run, and ends the execution."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["ExecutionUpdate", "Failure", "advance_executions"]
 
 
 async def advance_executions(tx: Connection, journal: Journal, updates: Sequence[ExecutionUpdate]) -> None:
-    """What follows from the ended steps, down to the end of the executions, into the journal."""
+    """Writes into the journal what follows from the ended steps, up to the end of the executions."""
     graphs = [update for update in updates if not update.plan.single]
     for update in graphs:
         update.ended = await _forgive_all(tx, journal, update, update.ended)
@@ -62,7 +62,7 @@ def _end_single(update: ExecutionUpdate) -> None:
 async def _forgive_all(
     tx: Connection, journal: Journal, update: ExecutionUpdate, steps: Sequence[StepRow]
 ) -> list[StepRow]:
-    """Lets values stand in for the results of failed steps, where their `on_failure` says so."""
+    """Replaces the results of failed steps by the values of their `on_failure`."""
     forgiven: list[StepRow] = []
     time_slice = TimeSlice()
     for step in steps:
@@ -73,7 +73,7 @@ async def _forgive_all(
 
 
 async def _forgive(tx: Connection, journal: Journal, update: ExecutionUpdate, step: StepRow) -> StepRow:
-    """A failed step that has a value to stand in for its result is complete after all."""
+    """Completes a failed step whose `on_failure` gives a value for its result."""
     planned = update.plan.steps[step.step]
     if step.state != "failed" or planned.value is None:
         return step
@@ -90,7 +90,7 @@ async def _forgive(tx: Connection, journal: Journal, update: ExecutionUpdate, st
 
 
 def _unforgiven(journal: Journal, update: ExecutionUpdate, step: StepRow, message: str) -> StepRow:
-    """The value could not be had: the step has failed after all, and of that."""
+    """Fails a step whose `on_failure` value could not be computed. The failure becomes that of the value."""
     update.unforgiven.add(step.step)
     failure = {**template_failure(message), "attempts": step.attempts}
     reason = "the value of its `on_failure` cannot be had"
@@ -106,7 +106,7 @@ async def _advance_graph(
     fresh = list(update.ended)
     waiting = {step: stored.waiting_for for step, stored in states.items()}
     ended = {step.step: step for step in update.ended}
-    # What is carried over ends together with what it needs: that must not start it.
+    # Steps that are taken over end together with the steps they need, which must not start them.
     closed = {step for step, stored in states.items() if stored.state != "pending"} | ended.keys()
     time_slice = TimeSlice()
     while fresh:
@@ -144,13 +144,13 @@ async def _advance_graph(
 
 
 def _state_of(name: str, states: dict[str, StepRow], ended: dict[str, StepRow]) -> str:
-    """Returns the state of a step before it starts, or is cut off. A step that waits for nothing yet has no row."""
+    """Returns the state of a step before it starts or is cut off. A step none of whose needs has ended has no row."""
     row = ended.get(name) or states.get(name)
     return "pending" if row is None else row.state
 
 
 async def _stored_states(tx: Connection, graphs: Sequence[ExecutionUpdate]) -> dict[int, dict[str, StepRow]]:
-    """By execution, the stored states of the steps that what has ended may touch."""
+    """Loads, by execution, the states of the steps that the ended steps may affect."""
     keys = [
         (update.row.id, name)
         for update in graphs
@@ -169,7 +169,7 @@ async def _load_missing(
     waiting: dict[str, int],
     closed: set[str],
 ) -> None:
-    """The counters behind steps that were skipped just now."""
+    """Loads the counters of the steps behind those that were skipped just now."""
     if not fresh:
         return
     keys = [
@@ -186,7 +186,7 @@ async def _load_missing(
 async def _lend_results(
     tx: Connection, journal: Journal, update: ExecutionUpdate, fresh: Sequence[StepRow]
 ) -> None:
-    """What a fallback gives is also the result of the step that it stands in for."""
+    """Copies the result of a fallback to the step that it replaces."""
     time_slice = TimeSlice()
     for step in fresh:
         if time_slice.is_over:
@@ -200,7 +200,7 @@ async def _lend_results(
 
 
 def _lend(journal: Journal, lender: StepRow, failed: StepRow) -> None:
-    """Gives a result to the step that has failed. One that is too large to be read is copied in the table."""
+    """Gives a result to the failed step. A result that is too large to be read is copied within its table."""
     size = (lender.left_out or {}).get("result")
     lent = replace(_with_result(failed, lender.result), stored=False)
     if size is None:
@@ -213,7 +213,7 @@ def _lend(journal: Journal, lender: StepRow, failed: StepRow) -> None:
 
 
 def _with_result(step: StepRow, result: Any) -> StepRow:
-    """Returns the step with another result: that its own was too large means nothing any more."""
+    """Returns the step with another result. Its own result no longer counts as too large."""
     left_out = {name: size for name, size in (step.left_out or {}).items() if name != "result"}
     return replace(step, result=result, left_out=left_out or None)
 
@@ -236,7 +236,7 @@ def _endings(update: ExecutionUpdate, steps: Sequence[StepRow]) -> list[Ending]:
 
 
 def _end_state(update: ExecutionUpdate, step: StepRow) -> EndState:
-    """How what depends on it sees the step."""
+    """Returns the state that dependent steps see."""
     match step.state:
         case "failed" if update.plan.steps[step.step].forgiven and step.step not in update.unforgiven:
             return "completed"

@@ -1,4 +1,4 @@
-"""Compensations: when an execution has failed, what had succeeded is undone, the last first, one after the other."""
+"""Compensations: after an execution has failed, successful steps are undone one at a time, the last first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger("tenax.compensation")
 
 
 async def write(tx: Connection, context: EngineContext, journal: Journal) -> None:
-    """Writes the journal; then an execution that is failing goes on to its next compensation, or to its end."""
+    """Writes the journal. A failing execution then goes on to its next compensation, or to its end."""
     await journal.write(tx)
     if not journal.failing:
         return
@@ -40,7 +40,7 @@ async def write(tx: Connection, context: EngineContext, journal: Journal) -> Non
 async def _go_on(
     tx: Connection, context: EngineContext, journal: Journal, row: ExecutionRow, plan: Plan
 ) -> None:
-    """Whatever runs must end first: it may have to be undone as well."""
+    """Starts the next compensation. Running items must end first, because they may have to be undone as well."""
     open_ = await compensations.count_open_items(tx, row.id)
     if open_.actions or open_.compensating or not row.failing:
         return
@@ -67,7 +67,8 @@ async def _go_on(
 async def _make(
     tx: Connection, context: EngineContext, journal: Journal, row: ExecutionRow, plan: Plan
 ) -> bool:
-    """One item for each success that is not undone yet. True: one had begun, its item was lost, and it goes on."""
+    """Inserts a compensation item for each success that is not undone yet. Returns True if a compensation that had
+    begun and lost its item goes on."""
     actions = {name: plan.action(name, compensates=True) for name in plan.compensated}
     items = [new_item(row, action) for action in actions.values()]
     begun = await compensations.insert_compensations(tx, items, journal.now, context.settings.max_hold)

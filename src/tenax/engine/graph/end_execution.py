@@ -1,4 +1,4 @@
-"""How executions end: complete with a result, or failed, with what waits cancelled."""
+"""Ends executions: completed with a result, or failed with all waiting items cancelled."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 Failure = dict[str, Any]
 FEW = 8
-"""Goals whose results the server itself puts together."""
+"""Goals whose results this server puts together itself. More are gathered by the database."""
 
 
 def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failure: Failure) -> None:
-    """Fails at once; with compensations, it stays open until they are over. (Without a plan: it cannot be read.)"""
+    """Fails an execution at once. With compensations it stays open until they have ended. `plan` is None if it cannot
+    be read."""
     if plan is None or plan.has_fan_outs:
         journal.ended_fan_outs.append(row.id)
     if plan is not None and plan.compensated and row.compensation is None:
@@ -54,7 +55,7 @@ def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failu
 
 
 async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[int]) -> None:
-    """An execution that fails takes along what waits. What runs may finish, and is recorded."""
+    """Cancels all waiting items of failed executions. Running items may finish and are recorded."""
     if not executions:
         return
     await cancel_items(tx, journal, executions, running_too=False)
@@ -82,9 +83,9 @@ async def cancel_items(
     running_too: bool,
     steps: Sequence[str] | None = None,
 ) -> list[OpenItem]:
-    """Ends what is open, but what ends in this transaction anyway; of all steps, or of some."""
+    """Cancels the open items of all steps, or of some. Items that end in this transaction are left out."""
     going = {*journal.ended_items, *_cancel_retries(journal, executions, steps)}
-    if not running_too:  # started in this very transaction: it runs elsewhere now, and may finish
+    if not running_too:  # started in this transaction: it now runs elsewhere and may finish
         going |= {item.id for item in journal.accepted if item.runs_elsewhere}
     found = await queue.lock_open_items(tx, executions, running_too=running_too, steps=steps)
     ended = [item for item in found if item.id not in going]
@@ -104,7 +105,7 @@ async def cancel_items(
 
 
 def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence[str] | None) -> list[int]:
-    """Retries that this very transaction was about to plan."""
+    """Drops the retries that this transaction was about to queue."""
     doomed = [
         item
         for item in journal.items_again
@@ -125,7 +126,7 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
 async def _end_unstarted(
     tx: Connection, journal: Journal, executions: Sequence[int], steps: Sequence[str] | None
 ) -> None:
-    """Items that never had their turn: they may be many, and one event names them all."""
+    """Ends the items that were never started. There may be many, so one event names them all."""
     unstarted: dict[tuple[int, str, bool], list[tuple[int, int]]] = {}
     for execution_id, step, compensates, first, last in await end_unstarted_items(tx, executions, steps):
         items = unstarted.setdefault((execution_id, step, compensates), [])
@@ -141,7 +142,7 @@ async def _end_unstarted(
 
 
 async def render_results(tx: Connection, journal: Journal, updates: Sequence[ExecutionUpdate]) -> None:
-    """The result of a completed execution: its `outputs`, or else the results of its goals."""
+    """Computes the results of completed executions: the `outputs`, or else the results of the goals."""
     wanted = [
         (update.row.id, name)
         for update in updates
@@ -179,7 +180,8 @@ async def render_results(tx: Connection, journal: Journal, updates: Sequence[Exe
 
 
 def _is_gathered(plan: Plan) -> bool:
-    """The results of fan-outs may be large, and so may those of many steps: the database puts them together."""
+    """Returns whether the database gathers the results. Results of fan-outs may be large, and so may those of many
+    steps."""
     return plan.outputs is None and (
         len(plan.results) > FEW or any(plan.steps[name].for_each is not None for name in plan.results)
     )

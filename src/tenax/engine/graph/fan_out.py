@@ -1,4 +1,4 @@
-"""Fan-outs: each item ends by itself, and the step when all have, or when too many have failed."""
+"""Fan-outs: each item ends by itself. The step ends when all items have ended or too many have failed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ async def close_fan_outs(
     update_of: Callable[[int], ExecutionUpdate],
     fan_outs: Iterable[FanOutRow],
 ) -> None:
-    """Ends the steps of which every item has ended, or too many have failed. Nothing follows where the execution is over."""
+    """Ends the steps whose items have all ended, or of which too many have failed. Nothing follows if the execution is
+    over."""
     for fan_out in fan_outs:
         update = update_of(fan_out.execution_id)
         is_open = update.row.open and not update.row.failing
@@ -87,7 +88,8 @@ async def _complete(
 async def _fail(
     tx: Connection, journal: Journal, fan_out: FanOutRow, on_failure: OnFailure | None
 ) -> StepRow:
-    """Beyond what is tolerated: what waits is cancelled, what runs may finish."""
+    """Fails the step because more items failed than are tolerated. Waiting items are cancelled, running items may
+    finish."""
     fan_out.closed = True
     await journal.write_item_results(tx)
     last = await load_last_failure(tx, fan_out)
@@ -131,7 +133,7 @@ def _counts(fan_out: FanOutRow) -> ItemCounts:
 
 
 async def fill_slots(context: EngineContext) -> int:
-    """Retries of fan-outs that are due get the places that are free. Returns how many did."""
+    """Gives free slots of fan-outs to their retries that are due. Returns the number of slots given."""
     async with context.transaction() as tx:
         found = await find_free_slots(tx, FED_AT_ONCE)
         if not found:

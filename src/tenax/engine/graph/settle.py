@@ -1,6 +1,7 @@
-"""Ended attempts whose executions are locked: each goes through the one transition, and the graph goes on from there.
+"""Settles ended attempts whose executions are locked: each goes through the one transition, and then the graph
+advances.
 
-Outcomes, decisions and whatever they enqueue go into one journal, written in one transaction.
+Outcomes, decisions and the items they queue go into one journal, which one transaction writes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ async def settle(
     executions: dict[int, ExecutionRow],
     ended: Sequence[EndedAttempt],
 ) -> list[Decision]:
-    """Decides on each ended attempt and writes all that follows. The executions are locked, and so are the items."""
+    """Decides on each ended attempt and writes everything that follows. The executions and the items must be locked."""
     journal.most_read = context.settings.max_rendered
     plans = await context.plans.load(tx, {attempt.item.plan_id for attempt in ended})
     keys = {fan_out_key(attempt.item) for attempt in ended if attempt.item.item_no is not None}
@@ -57,7 +58,7 @@ async def settle(
 
 @dataclass(slots=True)
 class _Settling:
-    """A batch of ended attempts, one after the other."""
+    """Settles a batch of ended attempts, one after the other."""
 
     context: EngineContext
     journal: Journal

@@ -1,4 +1,4 @@
-"""Steps whose needs are met: queued, spread out over a list, or left out."""
+"""Starts steps whose needs are met: queues them, fans them out over a list, or skips them."""
 
 from __future__ import annotations
 
@@ -28,35 +28,36 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, ItemLimits, NewFanOut, NewItem
 
 MOST_ITEMS = 1_000_000
-"""In one fan-out."""
+"""Items of one fan-out."""
 KEY_SHOWN = 200
-"""Characters of a key of `concurrency`."""
+"""Characters of a key of `concurrency` that errors show."""
 WORK_PER_KEY = 1_000
-"""Units of work that each item of a fan-out adds to what all their keys may take. `{{ item.customer }}` takes 16 and its length."""
+"""Units of work that each item of a fan-out adds to the budget of all their keys. `{{ item.customer }}` takes 16 and
+its length."""
 CROWD_ITEMS = 10
 CROWD_STEPS = 50
-"""A fan-out of more items, or a graph of more steps, is a crowd: its items take turns with those of others."""
+"""A fan-out of more items, or a graph of more steps, takes turns with those of other executions."""
 
 
 class ExecutionUpdate(Struct, gc=False):
-    """One execution within a transaction: its locked row, its plan, and the steps of it that have ended."""
+    """An execution that a transaction updates: its locked row, its plan, and the steps that have ended."""
 
     row: ExecutionRow
     plan: Plan
     budget: Budget
-    """What each of its renderings may spend."""
+    """Budget of each rendering."""
     ended: list[StepRow] = field(default_factory=list)
     failure: Failure | None = None
-    """Why the execution fails, once it does."""
+    """Failure of the execution, once it fails."""
     complete: bool = False
     unforgiven: set[str] = field(default_factory=set)
-    """Failed steps whose `on_failure` could not be had."""
+    """Failed steps whose `on_failure` value could not be computed."""
 
 
 async def start_steps(
     tx: Connection, journal: Journal, update: ExecutionUpdate, names: Iterable[str]
 ) -> list[StepRow]:
-    """Queues the steps whose needs are met. Those that have ended already, without an attempt, are returned."""
+    """Queues the steps whose needs are met. Returns the steps that have ended already, without an attempt."""
     ended: list[StepRow] = []
     time_slice = TimeSlice()
     for name in names:
@@ -107,7 +108,7 @@ async def _start(
 async def queued_item(
     tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
 ) -> NewItem:
-    """The item of a step that is one item: with the turns it takes, and the limits it is under."""
+    """Returns the item of a step without `for_each`, with its lane and its limits."""
     item = new_item(update.row, planned)
     if item.queue != SERVER_QUEUE:
         item.lane = update.row.lane or (update.row.id if len(update.plan.steps) > CROWD_STEPS else 0)
@@ -118,7 +119,7 @@ async def queued_item(
 
 
 def limits_of(update: ExecutionUpdate, planned: PlannedStep, key: str | None = None) -> ItemLimits | None:
-    """Returns what an item of the step is limited by."""
+    """Returns the limits of an item of the step."""
     concurrency = planned.step.concurrency
     if concurrency is None:
         return None
@@ -135,7 +136,7 @@ async def concurrency_keys_of(
     planned: PlannedStep,
     elements: Sequence[tuple[int | None, Any]] = ((None, None),),
 ) -> list[str] | None:
-    """What each of these items is counted by, together with others of the same key. None: nothing is."""
+    """Returns the concurrency key of each item. Returns None if the step has none."""
     template = planned.concurrency_key
     if template is None:
         return None
@@ -160,7 +161,7 @@ async def concurrency_keys_of(
 
 
 def _key_text(text: str) -> str:
-    """Long keys are known by their hash: they are in indexes."""
+    """Returns a key as it is stored. A long key is replaced by its hash, because keys are in indexes."""
     return text if len(text) <= KEY_SHOWN else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
@@ -182,7 +183,7 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
 async def _start_fan_out(
     tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
 ) -> StepRow | None:
-    """One item for each element of the list. An empty list is complete at once."""
+    """Inserts an item for each element of the list. A step with an empty list completes at once."""
     row, step = update.row, planned.step
     elements = await list_of(tx, journal, update, planned)
     if not elements:
@@ -203,7 +204,7 @@ async def _start_fan_out(
 
 
 def fan_out_item(update: ExecutionUpdate, planned: PlannedStep, total: int) -> NewItem:
-    """One of the items of a fan-out, but for its element and its key."""
+    """Returns an item of a fan-out, without its element and its key."""
     item = new_item(update.row, planned)
     if item.queue != SERVER_QUEUE and total > CROWD_ITEMS:
         item.lane = update.row.lane or update.row.id
@@ -216,7 +217,7 @@ def fan_out_item(update: ExecutionUpdate, planned: PlannedStep, total: int) -> N
 async def list_of(
     tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
 ) -> list[Any]:
-    """The elements of a fan-out: found once, when the step starts."""
+    """Returns the elements of a fan-out. They are computed once, when the step starts."""
     assert planned.for_each is not None
     scope = await scope_for(tx, journal, update.row, planned.for_each_reads)
     with _blamed_on(f"`for_each` of step {planned.step.name}"):
@@ -230,7 +231,7 @@ async def list_of(
 
 @contextmanager
 def _blamed_on(place: str) -> Iterator[None]:
-    """Says where an expression stands that gives no value."""
+    """Names the place of an expression that could not be computed."""
     try:
         yield
     except EvaluationError as error:

@@ -1,4 +1,5 @@
-"""Parks lease requests until there is work. One claim serves all of them; inputs are rendered as an attempt is leased."""
+"""Keeps lease requests waiting until there is work. One claim serves all of them. Inputs are rendered when an attempt
+is leased."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.rows import LeasedItem
 
 _TURNS_TO_ANSWER = 5
-"""TimeSlice of the event loop until an answer is on its way to its worker. If a claim has left slots empty, the next one waits so long:
-it mostly finds nothing."""
+"""Iterations of the event loop until an answer is sent to its worker. After a claim that left slots empty the next
+claim waits this long, because it would mostly find nothing."""
 
 
 @dataclass(eq=False, slots=True)
@@ -34,13 +35,13 @@ class WaitingRequest:
     request: LeaseRequest
     granted: asyncio.Future[list[Assignment]]
     leaving: bool = False
-    """Its time is up while a claim is under way. It still gets what that claim leases to it."""
+    """The request's time is over while a claim is under way. It still gets the items that this claim leases to it."""
     served: bool = False
     """Items are leased to it, and their inputs are being rendered."""
 
 
 class Dispatcher:
-    """Claims ready items for the waiting requests, whenever there is news of either."""
+    """Claims ready items for the waiting requests whenever work or a request arrives."""
 
     def __init__(self, context: EngineContext, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
         self._context = context
@@ -63,11 +64,11 @@ class Dispatcher:
         self._wake.set()
 
     def _note_settled(self, settled: Settled) -> bool:
-        self._claims.note_news()  # what has ended may have kept a worker from the rest
+        self._claims.note_news()  # the end of an attempt may allow its worker to get work again
         return self.fleet.note_settled(settled)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
-        """Waits until there is work or the request's time is up. If the caller goes away, its items are released."""
+        """Waits until there is work or the request's time is over. If the caller goes away, its items are released."""
         if request.lost_grants:
             await release_grants(self._context, request.worker, request.lost_grants)
         waiting = self._add_waiting(request)
@@ -78,15 +79,15 @@ class Dispatcher:
             return await waiting.granted
         except asyncio.CancelledError:
             self._let_go(waiting)
-            if not waiting.granted.cancelled():  # the answer was ready in this very moment
-                with contextlib.suppress(Unreachable):  # the lease runs out then
+            if not waiting.granted.cancelled():  # the answer became ready at the same moment
+                with contextlib.suppress(Unreachable):  # otherwise the lease expires
                     await release_grants(self._context, request.worker, [request.grant])
             raise
         finally:
             timer.cancel()
 
     async def lease_now(self, request: LeaseRequest) -> list[Assignment]:
-        """Leases what is ready at this moment, without waiting. For callers that drive the engine by hand."""
+        """Leases the items that are ready now, without waiting. For callers that drive the engine by hand."""
         waiting = self._add_waiting(request)
         self._claims.look_anew()
         await self.claim()
@@ -101,7 +102,7 @@ class Dispatcher:
         return waiting
 
     def _let_go(self, waiting: WaitingRequest) -> None:
-        """Ends the waiting of a request. If a claim is under way with it, the request ends with that claim."""
+        """Ends the waiting of a request. A request that takes part in a claim ends with that claim."""
         waiting.leaving = True
         if waiting in self._waiting:
             self._waiting.remove(waiting)
@@ -109,11 +110,12 @@ class Dispatcher:
                 waiting.granted.set_result([])
 
     def reserve(self, want: Candidate) -> WaitingRequest | None:
-        """Takes a waiting request out for a new item that is leased as it is submitted. Returns None if other work may be ready.
+        """Reserves a waiting request for a new item that is leased as it is submitted. Returns None if other work may
+        be ready.
 
         The caller has to call `hand_over` or `give_up` with the request.
         """
-        if self._wake.is_set():  # no claim has seen the latest news yet
+        if self._wake.is_set():  # no claim has handled the latest news yet
             return None
         here = [
             waiting
@@ -142,9 +144,10 @@ class Dispatcher:
         self._grant([waiting], [item], assigning)
 
     def give_up(self, group: list[WaitingRequest]) -> None:
-        """Ends requests with nothing, after a commit that may have gone through or not. Their workers ask again, by another grant.
+        """Ends requests without items after a commit whose success is unknown. Their workers ask again under a new
+        grant.
 
-        The next claim releases what may be leased by the old grants.
+        The next claim releases the leases that the old grants may have.
         """
         for waiting in group:
             self._doubtful.append((waiting.request.worker, waiting.request.grant))
@@ -156,20 +159,20 @@ class Dispatcher:
         await whenever(self._wake, self._claim_if_asked)
 
     async def close(self) -> None:
-        """Releases what was leased to callers that have gone, or may have been. To be called once nothing is claimed any more."""
+        """Releases the leases of callers that have gone or may have gone. Call it after the last claim."""
         await self.finish_answers()
         with contextlib.suppress(Unreachable):
             await self._release_doubtful()
 
     async def finish_answers(self) -> None:
-        """Waits until everything that was claimed is rendered, and answered, released or reported as broken."""
-        await asyncio.sleep(0)  # the last answer is made in this turn
+        """Waits until every claimed item is rendered, and answered, released or reported as broken."""
+        await asyncio.sleep(0)  # the last answer is made in this iteration of the loop
         while self._background:
             await asyncio.wait(self._background)
 
     async def _claim_if_asked(self) -> int:
         if not self._waiting:
-            self._claims.note_news()  # nobody has looked at the news yet: the next request does
+            self._claims.note_news()  # no claim has handled the news yet: the next request will
             return 0
         asked = sum(waiting.request.slots for waiting in self._waiting)
         progress = await self.claim()
@@ -179,7 +182,8 @@ class Dispatcher:
         return progress
 
     async def claim(self) -> int:
-        """Makes one round of claims: one for the fleet, one for each execution with a worker of its own. Returns how much was done."""
+        """Makes one round of claims: one for the fleet, and one for each execution with a worker of its own. Returns
+        the progress."""
         taken, self._waiting = self._waiting, []
         self._claims.note_news()
         parties: dict[int | None, list[WaitingRequest]] = defaultdict(list)
@@ -204,7 +208,7 @@ class Dispatcher:
         self._waiting = [waiting for waiting in unserved if not waiting.leaving] + self._waiting
 
     async def _release_doubtful(self) -> None:
-        """Releases the grants of claims that broke off at their commit: what they hold never reached a worker."""
+        """Releases the grants of claims whose commit may have failed. Their items never reached a worker."""
         while self._doubtful:
             worker, grant = self._doubtful[-1]
             await release_grants(self._context, worker, [grant])
@@ -213,19 +217,19 @@ class Dispatcher:
     async def _serve(self, group: list[WaitingRequest]) -> int:
         try:
             claimed, assigning = await self._claim([waiting.request for waiting in group])
-        except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
+        except asyncio.CancelledError:  # the server stops: it releases the items that never reached a worker
             with contextlib.suppress(Unreachable):
                 for waiting in group:
                     await release_grants(self._context, waiting.request.worker, [waiting.request.grant])
             raise
-        except Exception:  # raised again: what was leased by then never reached a worker
+        except Exception:  # raised again: the items leased so far never reached a worker
             self.give_up(group)
             raise
         if items := claimed.items:
             granted = {item.grant for item in items}
             served = [waiting for waiting in group if waiting.request.grant in granted]
             self._note_served(served, items, claimed.probed)
-            # By then the next claim is on its way: the database works on it while the inputs are rendered.
+            # The next claim starts first: the database works on it while these inputs are rendered.
             asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
@@ -242,7 +246,7 @@ class Dispatcher:
     def _grant(
         self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
     ) -> None:
-        """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer."""
+        """Answers the requests with the items leased to them. Long rendering continues in time slices."""
         self._note_expiry(items)
         self._context.notifier.announce(executions={item.execution_id for item in items})
         time_slice, answering = TimeSlice(), self._answer_all(served, items, assigning)
@@ -254,7 +258,8 @@ class Dispatcher:
     def _answer_all(
         self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
     ) -> Generator[None, None, None]:
-        """Renders the items of one request after the other, and answers each as soon as its own are rendered. Rests after each item."""
+        """Renders the items request by request, and answers each request when its items are rendered. Yields after each
+        item."""
         by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
         for item in items:
             by_grant[item.grant].append(item)
@@ -278,13 +283,13 @@ class Dispatcher:
                     self._wake.set()
 
     def _answer(self, waiting: WaitingRequest, assignments: list[Assignment]) -> None:
-        if waiting.granted.done():  # the caller has gone meanwhile: nobody else would release it
+        if waiting.granted.done():  # the caller has gone meanwhile, and nobody else would release its items
             self._later(release_grants(self._context, waiting.request.worker, [waiting.request.grant]))
         elif assignments:
             waiting.granted.set_result(assignments)
 
     async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, InputRenderer]:
-        """Makes a short claim where it is enough, else a full one."""
+        """Makes a short claim if it is enough, else a full one."""
         if (asked := self._claims.for_short_claim(requests)) is not None:
             async with self._context.statements() as tx:
                 claimed = await self._claims.take_short(tx, asked)
@@ -295,20 +300,20 @@ class Dispatcher:
             return claimed, await InputRenderer.prepare(tx, self._context, claimed.items)
 
     def _wake_in(self, seconds: float) -> None:
-        """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier alarm."""
+        """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier timer."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake.set)
 
     def _note_expiry(self, items: Sequence[LeasedItem]) -> None:
-        """Tells the timers when the first of these leases or timeouts may run out."""
+        """Tells the timers when the first of these leases or timeouts may expire."""
         settings = self._context.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
         self._context.notifier.on_due(min(settings.lease, shortest))
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:
-            # A lease that cannot be reported now runs out, and is decided on then.
+            # A lease that cannot be reported now expires, and is decided on then.
             with contextlib.suppress(Unreachable):
                 await work
 

@@ -1,5 +1,5 @@
-"""Which workers have fallen silent. The request of a worker that was stopped, or cut off, is still parked here; whatever it
-were given would be lost, and cost an attempt."""
+"""Finds workers that have fallen silent. The request of a stopped or disconnected worker may still wait here: an item
+given to it would be lost and would cost an attempt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HeardWorkers:
 
     @property
     def silence_limit(self) -> float:
-        """Beyond the next heartbeat, and before the lease runs out: by then its work must go to others."""
+        """Seconds after which a worker counts as silent: later than its next heartbeat, and before its lease expires."""
         return (self._context.settings.heartbeat + self._context.settings.lease) / 2
 
     def heard(self, worker: str) -> None:
@@ -29,12 +29,13 @@ class HeardWorkers:
             self._on_return()
 
     def is_here(self, worker: str) -> bool:
-        """It was heard here of late: nobody need be asked about it."""
+        """Returns whether this server has heard the worker recently. Then the database need not be asked."""
         since = asyncio.get_running_loop().time() - self.silence_limit
         return self._heard.get(worker, since) > since
 
     async def silent(self, workers: Iterable[str]) -> frozenset[str]:
-        """Asks the database only about those not heard here: their heartbeats may go to another server."""
+        """Returns the silent workers. The database is asked about workers not heard here: their heartbeats may go to
+        another server."""
         unheard = [worker for worker in set(workers) if not self.is_here(worker)]
         self._silent = frozenset()
         if unheard:

@@ -1,4 +1,4 @@
-"""Leased items become assignments: inputs are rendered as the attempt is leased, never earlier."""
+"""Turns leased items into assignments. Inputs are rendered when an attempt is leased, never earlier."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = structlog.get_logger("tenax.assign")
 
 @dataclass(frozen=True, slots=True)
 class InputRenderer:
-    """All that a batch of leased items needs to be rendered, read in the transaction that leased them."""
+    """Renders a batch of leased items. Its data is read in the transaction that leased them."""
 
     secret: bytes
     callback_base: str | None
@@ -36,7 +36,7 @@ class InputRenderer:
     steps: Mapping[int, dict[str, Any]]
     inputs: Mapping[int, dict[str, Any]]
     budget: Budget
-    """What each rendering may spend."""
+    """Budget of each rendering."""
 
     @classmethod
     async def prepare(
@@ -64,7 +64,8 @@ class InputRenderer:
 
     @classmethod
     def at_hand(cls, context: EngineContext, item: LeasedItem) -> InputRenderer | None:
-        """The same for the first attempt of a step that needs no other. None: something must be read."""
+        """Makes a renderer for the first attempt of a step that reads no other step. Returns None if the database must
+        be read."""
         plan, inputs = context.plans.known(item.plan_id), context.input_cache.recall(item.execution_id)
         if plan is None or (inputs is None and plan.steps[item.step].reads_input):
             return None
@@ -72,7 +73,7 @@ class InputRenderer:
         return cls(context.secret, context.callback_base, {item.plan_id: plan}, {}, known, context.rendering)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
-        """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""
+        """Returns the assignment, or a report of the failure if its inputs cannot be rendered."""
         try:
             return self._assignment(item)
         except EvaluationError as error:
@@ -90,7 +91,7 @@ class InputRenderer:
         else:
             rendered = template.render(self._scope(item), Meter(*self.budget))
         key = receipt(self.secret, item.execution_id, item.id)
-        # By place: so many names would take three times as long, and there is one of these for each attempt.
+        # By position: keyword arguments would take three times as long, and this runs for each attempt.
         return Assignment(
             item.execution_id,
             item.id,
@@ -125,7 +126,7 @@ class InputRenderer:
         return scope
 
     def _callback(self, item: LeasedItem, key: str) -> str:
-        """Where the callee posts its outcome. The receipt in it is what lets it in."""
+        """Returns the URL to which the callee posts its outcome. The receipt in it authorizes the callee."""
         if self.callback_base is None:
             raise NoCallback(
                 "an async step needs an address at which it can be called back, and nothing listens here: "
@@ -137,11 +138,11 @@ class InputRenderer:
 
 
 class NoCallback(EvaluationError):
-    """Nobody could call the server back."""
+    """No server can be called back."""
 
 
 def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
-    """The item's receipt token: the same over all its attempts, and not to be guessed."""
+    """Returns the receipt token of an item. All attempts share it, and it cannot be guessed."""
     digest = _keyed(secret).copy()
     digest.update(b"item %d %d" % (execution_id, item_id))
     return digest.hexdigest()
@@ -149,7 +150,7 @@ def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
 
 @lru_cache(maxsize=16)
 def _keyed(secret: bytes) -> hashlib.blake2b:
-    """What has taken in the key need not do so again."""
+    """Returns a hash that has taken in the key, so that this is done once."""
     return hashlib.blake2b(key=secret, digest_size=16)
 
 

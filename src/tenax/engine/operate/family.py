@@ -1,4 +1,4 @@
-"""An execution and its descendants: cancelled, paused and resumed together, in one transaction."""
+"""Cancels, pauses and resumes an execution together with its descendants, in one transaction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """The head, and all that are still open, itself included; locked."""
+    """An execution with all its open descendants, itself included. All are locked."""
 
     context: EngineContext
     tx: Connection
@@ -37,14 +37,15 @@ class _Family:
     reason: str | None
 
     def log(self, row: ExecutionRow, action: str) -> None:
-        """Who did it: once, with the head. The others say whose it was."""
+        """Logs the operator's action with the execution it was asked for. The descendants' events name that execution."""
         because_of = self.head.id if row.id != self.head.id else UNSET
         data = OperatorData(action=action, actor=self.actor, reason=self.reason, because_of=because_of)
         self.journal.log(row.id, event(OperatorAction, data=data))
 
 
 async def cancel(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
-    """Ends it, and its children. What waits ends at once; leases are revoked. False: it is cancelled already."""
+    """Cancels an execution and its descendants. Waiting items end at once, and leases are revoked. Returns False if it
+    is cancelled already."""
     return await _together(context, execution_id, _cancel, actor, reason)
 
 
@@ -56,12 +57,14 @@ async def cancel_if_open(
 
 
 async def pause(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
-    """Decisions are made, nothing is leased; the same for its children. False: it is paused already."""
+    """Pauses an execution and its descendants: decisions are still made, but no item is leased. Returns False if it is
+    paused already."""
     return await _together(context, execution_id, _pause, actor, reason)
 
 
 async def resume(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
-    """What a pause held back may be leased again. False: it was not paused."""
+    """Resumes an execution and its descendants: held-back items may be leased again. Returns False if it was not
+    paused."""
     return await _together(context, execution_id, _resume, actor, reason)
 
 
@@ -72,7 +75,8 @@ async def _together(
     actor: str,
     reason: str | None,
 ) -> bool:
-    """Locks are taken in the order of the ids; where a child was just being started, that may clash, and is tried again."""
+    """Applies `act` to a locked family. Locks are taken in the order of the ids. A child that is being started may
+    cause a deadlock, and then it is tried again."""
     for left in reversed(range(TRIES)):
         try:
             async with context.transaction() as tx:
@@ -92,7 +96,7 @@ async def _together(
 async def _lock(
     context: EngineContext, tx: Connection, execution_id: int, actor: str, reason: str | None
 ) -> _Family:
-    """A child is started under its parent's lock: once nobody new appears, all of them are held."""
+    """Locks the family. A child is started under its parent's lock, so all are locked once no new one appears."""
     rows: dict[int, ExecutionRow] = {}
     while missing := [id_ for id_ in await find_descendants(tx, execution_id) if id_ not in rows]:
         locked, now = await queue.lock_executions(tx, missing)
@@ -105,7 +109,8 @@ async def _lock(
 
 
 async def _cancel(family: _Family) -> bool:
-    """What has ended stays as it is; but a child that a failed parent left running is cancelled through it."""
+    """Cancels the open executions. An ended one stays as it is, but a child that a failed parent left running is
+    cancelled through it."""
     head = family.head
     if not family.open:
         if head.state == "cancelled":

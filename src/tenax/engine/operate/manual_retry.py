@@ -1,4 +1,4 @@
-"""What people do to executions: retry now, retry anew. (Cancel, pause and resume: see `family`.)"""
+"""Retries executions for operators: retry now, or retry as a new execution."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tenax.store.tables.steps import ended_steps
 async def retry_now(
     context: EngineContext, execution_id: int, *, actor: str, reason: str | None
 ) -> list[str]:
-    """What waits for its next attempt starts at once. Returns the steps that were waiting."""
+    """Starts items that wait for their next attempt. Returns the steps that were waiting."""
     async with context.transaction() as tx:
         row, now = await _locked(tx, execution_id)
         items = [item for item in await queue.lock_open_items(tx, [row.id], running_too=False)
@@ -79,7 +79,8 @@ async def retry_now(
 async def retry_anew(
     context: EngineContext, execution_id: int, *, actor: str, reason: str | None, from_failed: bool
 ) -> Start:
-    """A finished execution as a new one, linked to it; with `from_failed` the steps that succeeded stay done."""
+    """Starts a finished execution again as a new one that is linked to it. With `from_failed` the steps that succeeded
+    are taken over."""
     async with context.transaction() as tx:
         row, _ = await _locked(tx, execution_id)
         if row.open:
@@ -110,7 +111,7 @@ async def retry_anew(
 
 
 async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
-    """What stays done, in the order of the graph: not what was compensated, and nothing that came after it."""
+    """Returns the steps to take over, in the order of the graph: no compensated step, and no step behind one."""
     time_slice = TimeSlice()
     done = {s.step: s for s in ended if s.state in ("completed", "skipped")}
     anew = set(plan.compensated) if undone else set()

@@ -1,4 +1,4 @@
-"""Queues, as people see them, and the limits that people set for them."""
+"""Lists queues, and sets their limits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def limit_queue(
     actor: str,
     reason: str | None,
 ) -> LimitAnswer:
-    """Exactly these limits; None: no such one."""
+    """Sets the limits of a queue to exactly these. None removes a limit."""
     _check(queue, concurrency, rate, burst)
     if rate is not None and burst is None:
         burst = usual_burst(rate)

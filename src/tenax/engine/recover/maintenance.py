@@ -1,4 +1,4 @@
-"""What is done every few seconds, whether or not anyone asks: by every server for itself, and by the one that leads for all."""
+"""Runs the periodic work: some of it on every server, some only on the leading one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tenax.store.tables import queue
 from tenax.store.tables.workers import end_lost_workers
 
 SWEPT_AT_ONCE = 10_000
-"""Open executions that one sweep looks at; the next goes on from there."""
+"""Open executions that one sweep looks at. The next sweep goes on from there."""
 FLEET_LOOK = 1.0
 """Seconds between two looks at the fleet."""
 WORKER_REMEMBERED = 7 * 86400.0
@@ -43,7 +43,7 @@ class Maintenance:
         self._news = asyncio.Event()
         self._away = False
         self._in_the_way: list[str] | None = None
-        """Who kept the log's next partition from being made, when that was last tried."""
+        """The sessions that blocked the log's next partition at the last try."""
         self.leadership = Leadership(context)
         self.schema = SchemaGuard(context)
         context.notifier.on_fleet = self._news.set
@@ -56,16 +56,16 @@ class Maintenance:
         await self._safely(self.leadership.resign())
 
     async def beat(self) -> None:
-        """Says that a server is alive; after a gap, no lease expires for a full lease."""
+        """Records that a server is alive. After a gap in service no lease expires for a full lease."""
         settings = self._context.settings
         async with self._context.transaction() as tx:
             await queue.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
-        """How workers stand; and, by the one server that leads, how healthy they are, and what waits in vain."""
+        """Synchronises the state of the workers. The leading server also judges their health and looks for stuck work."""
         fleet = self._dispatcher.fleet
         news = await fleet.catch_up()
-        if await self.leadership.renew():  # which sees a gap in service before anyone is judged by it
+        if await self.leadership.renew():  # this detects a gap in service before any worker is judged by it
             changed = await self._watch.look()
             await self._nets.give_up_unserved()
             await self._nets.unblock_forgotten()
@@ -79,7 +79,7 @@ class Maintenance:
         return await self._recovery.sweep(most)
 
     async def sweep(self) -> None:
-        """Work that was left behind, workers that went away, room in the log."""
+        """Repairs stuck executions, forgets workers that went away, and makes room in the log."""
         await self.beat()
         await self.recover()
         await self._recovery.repair_waits()
@@ -91,7 +91,8 @@ class Maintenance:
         await self._holds.release()
 
     async def make_log_partitions(self) -> None:
-        """Makes the log's next partitions, months ahead. Whoever is in the way is named once, and it is tried again at the next sweep."""
+        """Makes the log's partitions of the next months. Blocking sessions are logged once, and the next sweep tries
+        again."""
         async with self._context.transaction() as tx:
             in_the_way = await service.ensure_log_partitions(tx)
         if in_the_way is not None and in_the_way != self._in_the_way:
@@ -109,7 +110,7 @@ class Maintenance:
     async def _sweeping(self) -> None:
         while True:
             await asyncio.sleep(self._context.settings.sweep)
-            with contextlib.suppress(Unreachable):  # whoever uses the database next says that it is away
+            with contextlib.suppress(Unreachable):  # the next use of the database reports that it is away
                 await self._context.database.look_after()
             if self.leadership.leads:
                 await self._safely(self.sweep())
@@ -128,11 +129,12 @@ class Maintenance:
             await self._safely(self.schema.check())
 
     async def _safely(self, work: Coroutine[Any, Any, object]) -> None:
-        """Goes on without PostgreSQL. It says once that it is away, and once that it is back; what is only busy is named each time."""
+        """Runs work and survives an outage of PostgreSQL. The outage and its end are logged once each, a busy database
+        each time."""
         try:
             await work
         except SchemaOutdated:
-            return  # the guard has said so
+            return  # the guard has logged it
         except DatabaseAway as error:
             if not self._away:
                 _log.warning("PostgreSQL is away; the server goes on once it is back", error=str(error))

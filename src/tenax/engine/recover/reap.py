@@ -1,4 +1,5 @@
-"""What has run out: leases, timeouts, time in the queue, deadlines. The same path as a reported failure."""
+"""Decides on everything that has expired: leases, timeouts, times in the queue, deadlines. The decision takes the same
+path as a reported failure."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _log = structlog.get_logger("tenax.reap")
 
 
 class Reaper:
-    """Finds what has run out, and decides on it. What cannot be decided on is reported and left for a while."""
+    """Finds expired items and decides on them. An item that cannot be decided on is logged and isolated for a while."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
@@ -35,11 +36,11 @@ class Reaper:
 
     @property
     def broken(self) -> list[int]:
-        """Items that are left alone for now."""
+        """Ids of the items that are isolated now."""
         return self._broken.ids
 
     async def reap(self) -> int:
-        """Decides on everything that has run out by now. Returns how much that was."""
+        """Decides on everything that has expired by now. Returns the number of items and executions handled."""
         count = 0
         while reaped := await self._reap_items() + await _reap_executions(self._context):
             count += reaped
@@ -48,7 +49,7 @@ class Reaper:
     async def _reap_items(self) -> int:
         settings = self._context.settings
         async with self._context.transaction() as tx:
-            # A gap in service is seen before anything is given up.
+            # A gap in service is detected before any item expires.
             await queue.beat_service(tx, settings.lease, settings.probe_after)
             found = await queue.find_expired_items(tx, BATCH, self.broken)
         return await self._broken.deal(found, self._decide, "an expired work item cannot be decided on")
@@ -76,7 +77,8 @@ async def _reap_batch(context: EngineContext, found: Sequence[tuple[int, int]]) 
 
 
 def _expired(context: EngineContext, plan: Plan, item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
-    """Returns how an item that has run out of something ended. `is_served`: a live worker is able to run it."""
+    """Returns how the attempt of an expired item ended. `is_served` tells whether a live worker is able to run the
+    item."""
     if item.state == "accepted":
         return _waited(item)
     if item.state == "held":
@@ -94,7 +96,8 @@ def _expired(context: EngineContext, plan: Plan, item: ExpiredItem, *, is_served
 
 
 def _expired_in_queue(item: ExpiredItem, queue_ttl: float | None, *, is_served: bool) -> EndedAttempt:
-    """It waited for longer than its `queue_ttl`: for its turn, or for a worker that is able to run it."""
+    """Returns the end of an item that waited longer than its `queue_ttl`, for its turn or for a worker that is able to
+    run it."""
     item.attempt += 1
     message = f"not leased within {format_duration(queue_ttl or 0.0)} (queue_ttl)"
     if not is_served:
@@ -105,7 +108,8 @@ def _expired_in_queue(item: ExpiredItem, queue_ttl: float | None, *, is_served: 
 
 
 def _timed_out(context: EngineContext, item: ExpiredItem) -> EndedAttempt:
-    """Its worker should have said so. One that was silent by then was lost, though its lease was not over yet."""
+    """Returns the end of an attempt that exceeded its timeout, which its worker should have reported. A worker that was
+    silent by then counts as lost, even if its lease had not expired."""
     said, lost = "did not say so", None
     if _was_silent(context, item, item.expires_at):
         said, lost = f"({item.worker}) had fallen silent before", item.loss
@@ -114,7 +118,8 @@ def _timed_out(context: EngineContext, item: ExpiredItem) -> EndedAttempt:
 
 
 def _was_silent(context: EngineContext, item: ExpiredItem, by: datetime) -> bool:
-    """Whether a heartbeat of its worker was overdue by then, or another life of it had begun. Nothing is known of a stranger."""
+    """Returns whether a heartbeat of the worker was overdue by then, or another life of it had begun. Returns False for
+    an unknown worker."""
     if item.last_heartbeat is None:
         return False
     settings = context.settings
@@ -123,7 +128,7 @@ def _was_silent(context: EngineContext, item: ExpiredItem, by: datetime) -> bool
 
 
 def _waited(item: ItemRow) -> EndedAttempt:
-    """What went on without a worker until its time was up: a sleep is over, anything else came too late."""
+    """Returns the end of a wait without a worker: a sleep is over, anything else is too late."""
     if item.runtime == "sleep":
         return EndedAttempt(item, Outcome("succeeded"), "ended")
     reason, words = _LATE.get(
@@ -160,7 +165,7 @@ async def _reap_execution(context: EngineContext, execution_id: int) -> int:
         limit = (row.deadline_at - row.created_at).total_seconds() if row.deadline_at is not None else 0.0
         message = f"the execution did not end within its deadline of {format_duration(limit)}"
         failure = {"class": "timeout", "reason": "execution_deadline", "message": message}
-        # No child may take longer than its parent, all the less where compensations wait for it.
+        # No child may run longer than its parent, especially if compensations wait for it.
         journal.cancels += await queue.find_awaited_children(tx, row.id)
         fail_execution(journal, row, plan, failure)
         await write(tx, context, journal)

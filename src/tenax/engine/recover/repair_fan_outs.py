@@ -1,4 +1,4 @@
-"""Fan-outs whose counters do not fit their items are put right, from their rows and from the log."""
+"""Repairs fan-outs whose counters do not match their items, from their rows and from the log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _log = structlog.get_logger("tenax.recover")
 
 
 async def repair_fan_outs(context: EngineContext) -> list[int]:
-    """Returns the executions in which something was put right."""
+    """Repairs fan-outs. Returns the executions in which something was repaired."""
     async with context.transaction() as tx:
         found = await find_broken_fan_outs(tx)
     return [key[0] for key in found if await _repair_safely(context, key)]
@@ -85,7 +85,8 @@ async def _repair(context: EngineContext, key: StepKey) -> bool:
 async def rebuild_fan_out(
     tx: Connection, journal: Journal, update: ExecutionUpdate, name: str, told: FanOut, settings: Settings
 ) -> FanOutRow:
-    """Makes the rows of a fan-out that has lost its own: its items and results, as its events tell of them. Returns the row."""
+    """Writes the rows of a fan-out that has lost its own: its items and results, as its events record them. Returns the
+    fan-out's row."""
     step, key = update.plan.steps[name].step, (update.row.id, name)
     at_once = None if told.parallelism >= told.total else told.parallelism
     tolerated = step.tolerate.allowed(told.total) if step.tolerate is not None else 0
@@ -104,7 +105,7 @@ async def _mend(
     settings: Settings,
     why: str,
 ) -> None:
-    """Puts back what a fan-out lacks, counts it anew, and tells of it."""
+    """Restores what a fan-out lacks, counts it again, and logs the repair."""
     key = (fan_out.execution_id, fan_out.step)
     restored = await _restore(tx, journal, update, fan_out, await count_fan_out_rows(tx, key), settings)
     numbers = await count_fan_out_rows(tx, key)
@@ -126,10 +127,8 @@ async def _restore(
     numbers: FanOutCounts,
     settings: Settings,
 ) -> int:
-    """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost, what had ended has ended.
-
-    Returns how many items and results were put back.
-    """
+    """Restores items and results. Attempts and due times stay as they were: a repair grants no attempts. A running item
+    counts as lost, an ended one as ended. Returns the number of restored items and results."""
     missing = sorted(set(range(fan_out.total)) - numbers.live - numbers.ended)
     if not missing:
         return 0
@@ -188,7 +187,7 @@ def lost_item(
     element: object = None,
     queued_at: datetime | None = None,
 ) -> LostItem:
-    """Returns an item whose row is gone as its events tell of it: an item that was tried at least once."""
+    """Rebuilds an item whose row is gone from its events. The item must have been tried at least once."""
     ledger = Ledger.from_dict(state.ledger or {}, elapsed=0.0)
     return LostItem(
         number,
@@ -209,13 +208,13 @@ def lost_item(
 
 
 def _held_until(work: WorkState, max_hold: float) -> datetime | None:
-    """Until when at most it is held, since its last attempt ended; None: it is not."""
+    """Returns when a hold ends at the latest, counted from the last attempt. Returns None if the item is not held."""
     since = parse_event_time(work.attempts[-1].ended_at) if work.status == "held" and work.attempts else None
     return None if since is None else since + timedelta(seconds=max_hold)
 
 
 def _awaited(work: WorkState) -> tuple[str, datetime | None] | None:
-    """What an attempt that is under way without a worker waits for, and until when at most."""
+    """Returns what an attempt without a worker waits for, and until when at most."""
     waiting = work.waiting
     if waiting is None:
         return None

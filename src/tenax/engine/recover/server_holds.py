@@ -1,4 +1,5 @@
-"""Holds that the server itself ends: what was held is decided on again. (A person's release is in `control`: it runs at once.)"""
+"""Ends holds that the server itself can end: held items are decided on again. (`operate.manual_retry` has the release
+by a person, which runs the item at once.)"""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ from tenax.store.tables.log import get_events
 
 
 class HeldItemReleases:
-    """Finds holds that no longer have a reason. An item that cannot be decided on is reported and left for a while."""
+    """Finds holds that no longer have a reason. An item that cannot be decided on is logged and isolated for a while."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._broken = IsolatedItems()
 
     async def release(self) -> int:
-        """Releases what the setting `poison_after` would not hold any more. Returns how many items that were."""
+        """Releases items that the setting `poison_after` would not hold any more. Returns their number."""
         async with self._context.transaction() as tx:
             found = await fleet.find_releasable_items(
                 tx, self._context.settings.poison_after, self._broken.ids

@@ -1,4 +1,4 @@
-"""Recovery, at start-up and as a sweep: every open execution has something that will wake it, or is repaired."""
+"""Recovery, at start-up and by sweeps: every open execution has something that will wake it, or is repaired."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ _log = structlog.get_logger("tenax.recover")
 
 
 class Recovery:
-    """Looks through the open executions, a part at a time, round and round. Cost grows with them, not with history."""
+    """Goes through the open executions part by part, again and again. The cost grows with the open executions and not
+    with history."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._after = 0
 
     async def sweep(self, most: int) -> list[int]:
-        """Looks at so many executions, from where it stopped the last time. Returns those it repaired."""
+        """Looks at up to `most` executions, from where the last sweep stopped. Returns the repaired ones."""
         repaired: list[int] = []
         for _ in range(-(-most // BATCH)):
             async with self._context.transaction() as tx:
@@ -64,7 +65,7 @@ class Recovery:
         return repaired
 
     async def repair_waits(self) -> None:
-        """What waits for a place in a fan-out, or for a child, must have something that will end its wait."""
+        """Repairs waits for a slot of a fan-out or for a child that nothing would end."""
         repaired = await repair_fan_outs(self._context)
         async with self._context.transaction() as tx:
             unheard = await inbox.find_unheard_children(tx)
@@ -78,7 +79,8 @@ class Recovery:
 
 
 def _is_missing_something(plan: Plan, execution: OpenExecution) -> bool:
-    """A step that should be queued, running or waiting has no work item; or the execution should have ended."""
+    """Returns whether a step that should be queued, running or waiting has no work item, or the execution should have
+    ended."""
     if plan.single or execution.compensation is not None:
         return not execution.live
     ended = execution.done | execution.lost
@@ -142,7 +144,8 @@ async def _rebuild(
 ) -> None:
     """Writes the rows that the events ask for: for each step its end, its counter, or its work item if that is missing.
 
-    A work item has used up what it had used up, and is due when it was: a repair grants nothing. What was running counts as lost.
+    A restored item keeps its used attempts and its due time: a repair grants no attempts. A running item counts as
+    lost.
     """
     row, plan = update.row, update.plan
     over = {name: _ended(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
@@ -177,8 +180,8 @@ async def _rebuild(
 
 
 def _ready(journal: Journal, update: ExecutionUpdate, over: dict[str, StepRow], live: set[str]) -> list[str]:
-    """Steps that nothing holds back any more; for the others, the count of what they wait for. A step that waits for all of its
-    needs has no row."""
+    """Returns the steps that nothing holds back. Writes the counters of the steps that still wait for some of their
+    needs. A step that waits for all of its needs has no row."""
     ready: list[str] = []
     for name, planned in update.plan.steps.items():
         if name in over or name in live:

@@ -1,4 +1,4 @@
-"""Leases that are handed back, uncounted; and items that nobody is left to run."""
+"""Releases leases that workers hand back, without counting an attempt, and fails items that no worker is left to run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from tenax.store.tables.fan_outs import load_fan_outs
 
 
 async def release(context: EngineContext, releases: Sequence[Release]) -> None:
-    """Leases handed back, uncounted. One that no live worker has a handler for fails as `not_found`."""
+    """Releases leases that workers hand back; no attempt is counted. An item that no live worker has a handler for
+    fails as `not_found`."""
     for back in releases:
         context.lease_cache.take(back.token)
     async with context.transaction() as tx:
@@ -72,7 +73,7 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
 async def _leased(
     tx: Connection, executions: Mapping[int, ExecutionRow], releases: Sequence[Release]
 ) -> list[ItemRow]:
-    """Loads the items whose lease is still the one that is named, each once. A release that names another execution has no effect."""
+    """Loads each item whose lease is still the named one. A release that names another execution has no effect."""
     found = await queue.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
     return list({item.id: item for item in found if item.execution_id in executions}.values())
 
@@ -83,14 +84,15 @@ def _announce(context: EngineContext, journal: Journal, decisions: Sequence[Deci
 
 
 def _let_go(journal: Journal, item: ItemRow) -> None:
-    """Its worker has it no more, and that says nothing of the worker."""
+    """Ends the lease of an item. The release says nothing about the worker's health."""
     journal.freed_limits += item.held_limits
     if item.worker is not None:
         journal.runs.append(Run(item.worker, item.id, item.started_at, "released"))
 
 
 def _is_open(row: ExecutionRow, fan_out: FanOutRow | None, item: ItemRow) -> bool:
-    """An execution that is failing goes on with nothing but its compensations; a fan-out that has failed with nothing."""
+    """Returns whether the item may run again. A failing execution runs only its compensations, and a failed fan-out
+    runs nothing."""
     if item.compensates:
         return row.open
     return row.open and not row.failing and (fan_out is None or not fan_out.closed)
@@ -126,7 +128,7 @@ def _no_handler(item: ItemRow, detail: str | None) -> Outcome:
 
 
 async def give_up_unwanted(context: EngineContext) -> int:
-    """Items that every live worker has refused, and whose other workers are gone: nobody is left to run them."""
+    """Fails items that every live worker has refused and whose other workers are gone."""
     async with context.transaction() as tx:
         found = await queue.find_unwanted_items(tx, context.settings.lease)
         executions, now = await queue.lock_executions(tx, [item.execution_id for item in found])
@@ -143,7 +145,7 @@ async def give_up_unwanted(context: EngineContext) -> int:
 
 
 async def release_grants(context: EngineContext, worker: str, grants: Sequence[str]) -> None:
-    """Leases whose answer never reached their worker."""
+    """Releases the leases whose answer never reached their worker."""
     async with context.transaction() as tx:
         found = await queue.find_granted_items(tx, grants, worker)
     if found:

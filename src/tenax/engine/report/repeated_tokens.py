@@ -1,4 +1,4 @@
-"""A batch of reports in which a token may occur twice: each lease is ended by its first report."""
+"""Handles batches in which a token occurs twice: the first report ends the lease."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenax.model.wire import Report, ReportAnswer
 
 
 async def report_in_turn(context: EngineContext, reports: Sequence[Report]) -> list[ReportAnswer]:
-    """Decides on the first report of each lease, and then looks at the others as reports that came later."""
+    """Decides on the first report of each lease, and then handles the other reports as later ones."""
     if len({one.token for one in reports}) == len(reports):
         return await report(context, reports)
     first: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""From what is submitted to a plan: the definition read, its children found, all of them stored."""
+"""Turns a submission into a plan: reads the definition, finds its children, and stores all of them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from tenax.store.tables import plans
 from tenax.store.tables.plans import WorkflowStamp
 
 DEEPEST = 20
-"""Levels of children."""
+"""Levels of child workflows."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DefinitionPlace:
-    """Where in a tree of definitions we are: the files at hand, the folder, who led here, and what is planned already."""
+    """A place in a tree of definitions: the files that came with it, its folder, its ancestors, and the plans made so
+    far."""
 
     files: Mapping[str, str]
     folder: str
     trail: Mapping[str, str]
-    """By what a definition is known: its words."""
+    """The ancestors: the identity of each definition, and the words for it in errors."""
     planned: dict[str, tuple[Plan, int]]
     kept: Mapping[str, PlannedChild] = field(default_factory=dict)
-    """Of a stored definition: its children, as they were when it was stored."""
+    """The children of a stored definition, as they were when it was stored."""
     rests_on: dict[str, WorkflowStamp] = field(default_factory=dict)
-    """Each name that was looked up on the way, with what it means. One for the whole tree."""
+    """Each name that was looked up, with its meaning. The whole tree shares one mapping."""
 
     def below(self, found: _Found) -> _DefinitionPlace:
         trail = {**self.trail, found.identity: found.words}
@@ -49,7 +50,7 @@ class _DefinitionPlace:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A definition that something refers to: a stored one is known by its content, a file by its path."""
+    """A definition that a reference led to. A stored one is identified by its content, a file by its path."""
 
     definition: Definition
     identity: str
@@ -60,7 +61,7 @@ class _Found:
 
 
 async def plans_of(context: EngineContext, submissions: Sequence[Submission]) -> list[tuple[Plan, int]]:
-    """Returns the plan of each submission, and its id. What each name means is looked up once for all of them."""
+    """Returns the plan of each submission, and its id. The meaning of each name is looked up once for all of them."""
     names = {one.workflow for one in submissions if one.source is None and one.workflow is not None}
     known = await context.named_plans.find(names) if names else {}
     found: list[tuple[Plan, int]] = []
@@ -77,7 +78,7 @@ async def plans_of(context: EngineContext, submissions: Sequence[Submission]) ->
 async def plan_of(context: EngineContext, submission: Submission) -> tuple[Plan, int]:
     """Returns the plan of a submission that brings its source, and its id.
 
-    Children are resolved now: a running execution stays on its version.
+    Children are resolved now: a running execution keeps its version.
     """
     if submission.source is None:
         raise UsageError(
@@ -91,7 +92,7 @@ async def plan_of(context: EngineContext, submission: Submission) -> tuple[Plan,
 
 
 async def _named(context: EngineContext, name: str) -> NamedPlan:
-    """Plans what the name means now, and keeps the plan for the next submission."""
+    """Makes the plan of the definition that a name means now, and keeps it for the next submission."""
     found, stamp = await _stored(context, name)
     place = _DefinitionPlace({}, "", {}, {}).below(found)
     place.rests_on[name] = stamp
@@ -104,7 +105,7 @@ async def _named(context: EngineContext, name: str) -> NamedPlan:
 async def store_workflow(
     context: EngineContext, source: str, filename: str | None, files: Mapping[str, str] | None
 ) -> StoredWorkflow:
-    """Stores a definition without running it: its name means this one from now on."""
+    """Stores a definition without running it. Its name means this definition from now on."""
     plan, _ = await plan_of(context, Submission(source=source, filename=filename, files=dict(files or {})))
     async with context.transaction() as tx:
         created = await plans.store_workflow(tx, plan.workflow_hash)
@@ -129,7 +130,8 @@ async def list_workflows(context: EngineContext, name: str | None) -> list[Workf
 
 
 async def is_called_back(context: EngineContext, plan_id: int) -> bool:
-    """Whether a step of it, or of its children, is async: somebody must be there to be called back."""
+    """Returns whether a step of the plan or of its children is async. Such a step needs a server that can be called
+    back."""
     async with context.transaction() as tx:
         seen, pending = {plan_id}, [plan_id]
         for one in pending:
@@ -192,7 +194,7 @@ async def _file(
 
 
 async def _stored(context: EngineContext, name: str) -> tuple[_Found, WorkflowStamp]:
-    """Finds what a name, or name@version, means now."""
+    """Finds the definition that `name` or `name@version` means now."""
     async with context.transaction() as tx:
         found = await plans.find_workflow(tx, name)
     if found is None:

@@ -1,4 +1,4 @@
-"""New executions: a batch in one transaction, the same key the same execution."""
+"""Writes new executions: a batch in one transaction. Submissions with the same key are one execution."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from tenax.store.tables.new_executions import InsertedExecution, insert_executio
 
 _log = structlog.get_logger("tenax.submit")
 OWN_KEYS = "tenax:"
-"""What the keys begin with that the server gives to children."""
+"""Prefix of the keys that the server gives to children."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One execution to be started: its plan known, its inputs checked."""
+    """One execution to start: its plan is known and its inputs are checked."""
 
     plan: Plan
     plan_id: int
@@ -59,21 +59,22 @@ class Start:
     retry_of: int | None = None
     original_execution: int | None = None
     operator: OperatorData | None = None
-    """Who asked for it and why, where a person did."""
+    """The person who asked for it and the reason, if a person did."""
     carried: tuple[StepRow, ...] = ()
     """Steps whose results are taken over from the execution that this one retries."""
     parent: ParentItem | None = None
-    """The step that it is a child of."""
+    """The step that starts it as a child."""
 
 
 FEW = 16
-"""Executions. So many are written by nested loops as fast as by any other plan, and planned once for all."""
+"""Executions in a batch that a planned statement with nested loops writes as fast as any other plan would."""
 
 
 def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
     """Opens a session. A batch that one statement writes needs no transaction around it.
 
-    A key that is taken is looked up by a second statement. Where others are in the batch, that must not fail after theirs is committed.
+    A second statement looks up the keys that were taken. In a batch with other executions it must not fail after they
+    are committed.
     """
     if len(starts) > FEW or any(is_large_start(start) for start in starts):
         return context.transaction()
@@ -84,7 +85,8 @@ def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncCo
 
 
 def is_large_start(start: Start) -> bool:
-    """Whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes over what another one did."""
+    """Returns whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes
+    over results."""
     plan = start.plan
     return (
         len(plan.steps) > CROWD_STEPS
@@ -94,7 +96,8 @@ def is_large_start(start: Start) -> bool:
 
 
 def _is_plain(start: Start) -> bool:
-    """Whether what is written of it depends neither on its id nor on the time: the statement that writes it finds both."""
+    """Returns whether nothing that is written depends on the execution's id or on the time. The statement that writes
+    it then finds both."""
     plan = start.plan
     return (
         plan.begins_plainly and start.parent is None and not start.carried and len(plan.steps) <= CROWD_STEPS
@@ -102,7 +105,8 @@ def _is_plain(start: Start) -> bool:
 
 
 async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
-    """Writes a batch of new executions, in one transaction. A key that was used before is the execution that it was used for."""
+    """Writes a batch of new executions in one transaction. A key that was used before returns the execution that it was
+    used for."""
     waiting = _reserve(dispatcher, starts)
     try:
         async with _session(context, starts) as tx:
@@ -115,7 +119,7 @@ async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequenc
                 else Submitted(known[start.key or ""], created=False)
                 for number, start in zip(numbers, starts, strict=True)
             ]
-    except BaseException:  # it is raised again; the request must not wait for what will not come
+    except BaseException:  # raised again: the request must not wait for an item that will not come
         if waiting is not None:
             dispatcher.give_up([waiting])
         raise
@@ -133,14 +137,14 @@ async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequenc
 
 
 def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> WaitingRequest | None:
-    """Reserves the request of a worker that waits for just this, where one execution comes alone and begins with one step."""
+    """Reserves the request of a waiting worker for a single execution that begins with one step."""
     [start, *others] = starts
     if others or start.retry_of is not None or start.operator is not None or not _is_plain(start):
         return None
     [first, *more] = start.plan.roots
     step = start.plan.steps[first]
     if more or step.step.concurrency is not None or "async" in step.step.spec:
-        return None  # the lease of an async step has its item's id in its event, which is not known yet
+        return None  # the event of an async step's lease contains the item's id, which is not known yet
     queued = step.queued
     return dispatcher.reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
 
@@ -155,7 +159,7 @@ async def _hand_over(dispatcher: Dispatcher, waiting: WaitingRequest, leased: Le
 
 
 async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], datetime]:
-    """Returns the number of each execution, and the time: ids and the time are asked for only where something depends on them."""
+    """Returns the number of each execution, and the time. Ids and time are read only if something depends on them."""
     are_plain = [_is_plain(start) for start in starts]
     if all(are_plain):
         return [-n for n in range(1, len(starts) + 1)], NO_TIME
@@ -167,13 +171,14 @@ async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], 
 async def _known_keys(
     tx: Connection, numbers: Sequence[int], starts: Sequence[Start], inserted: Mapping[int, InsertedExecution]
 ) -> dict[str, int]:
-    """Finds the executions that have the keys which were taken."""
+    """Finds the executions whose keys were taken."""
     taken = [start.key for number, start in zip(numbers, starts, strict=True) if number not in inserted]
     return (await prepare_submit(tx, 0, taken)).known if taken else {}
 
 
 async def insert_child(tx: Connection, context: EngineContext, now: datetime, start: Start) -> int:
-    """Inserts a child execution, in the transaction that starts it. Started again, it is the same one."""
+    """Inserts a child execution in the transaction of the step that starts it. A step that starts it again gets the
+    same child."""
     prepared = await prepare_submit(tx, 1, [start.key])
     if prepared.known:
         return next(iter(prepared.known.values()))
@@ -188,10 +193,8 @@ async def _insert(
     new: Sequence[tuple[int, Start]],
     waiting: WaitingRequest | None = None,
 ) -> dict[int, InsertedExecution]:
-    """Writes the executions. Returns those that were written by their numbers: the keys of the others are taken.
-
-    `waiting`: the request that the only item goes to.
-    """
+    """Writes the executions. Returns the inserted ones by number: the keys of the others were taken. `waiting` is the
+    request that the only item goes to."""
     journal = Journal(now, most_read=context.settings.max_rendered)
     rows: list[NewExecution] = []
     for number, start in new:
@@ -214,7 +217,7 @@ async def _insert(
         if fan_outs and start.retry_of is not None and number in inserted:
             await copy_item_results(tx, number, start.retry_of, fan_outs)
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
-    if failing:  # nothing has run, so there is nothing to undo; but they must end
+    if failing:  # nothing has run, so nothing is undone; but these executions must end
         await write(tx, context, Journal(now, failing=failing))
     return inserted
 
@@ -235,7 +238,7 @@ def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
 
 
 def _lease_at_once(journal: Journal, request: LeaseRequest) -> None:
-    """Leases the only new item to the request that waits for it, and logs what the lease of a queued item would log."""
+    """Leases the only new item to the waiting request, and logs the same events as the lease of a queued item."""
     [item] = journal.new_items
     item.lease = NewLease(request.worker, request.grant, new_tokens(1)[0])
     retry = RetryCount(attempt=1, max_attempts=item.max_attempts, is_retry=False)
@@ -259,7 +262,8 @@ def _started(start: Start) -> ExecutionStartedData:
 
 
 async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Budget) -> None:
-    """The first events, and the first items: the steps that wait for nothing, or only for what is carried over."""
+    """Logs the first events and queues the first items: steps that wait for nothing, or only for steps that were taken
+    over."""
     plan = start.plan
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))
     if start.operator is not None:
@@ -274,7 +278,7 @@ async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Sta
 
 
 async def _carry_over(journal: Journal, update: ExecutionUpdate, start: Start) -> None:
-    """Logs the steps whose results are taken over, and lets them have ended."""
+    """Logs the steps whose results are taken over, and marks them as ended."""
     row, plan, time_slice = update.row, update.plan, TimeSlice()
     for step in start.carried:
         if time_slice.is_over:
@@ -282,7 +286,7 @@ async def _carry_over(journal: Journal, update: ExecutionUpdate, start: Start) -
         kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
         if step.state == "completed":
             kept["result"] = step.result
-        if step.failure is not None:  # a value stood in for its result
+        if step.failure is not None:  # a value has replaced its result
             kept["on_failure"] = "value"
         elif step.state == "completed" and plan.steps[step.step].for_each is not None:
             kept["items"] = _item_counts(step)

@@ -1,4 +1,4 @@
-"""What people see of executions."""
+"""Views of executions."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from tenax.store.tables.log import find_log_place, get_events_page, get_new_even
 from tenax.store.tables.steps import load_within
 
 ITEMS_FOLDED = 1000
-"""Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
+"""Items of fan-outs up to which a view is folded from the events. Beyond that, items are counted in the tables."""
 SMALL = 1000
-"""Bytes of a result that is shown whatever else there is."""
+"""Bytes of a result that is always shown."""
 IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
 CHILDREN_SHOWN = 100
 NODES_SHOWN = 500
 
 
 async def get(context: EngineContext, execution_id: int) -> Execution:
-    """One execution with its steps, folded from its events."""
+    """Returns an execution with its steps, folded from its events."""
     most = context.settings.max_rendered
     async with context.view() as tx:
         row = await _known(tx, execution_id, most)
@@ -99,7 +99,8 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
 
 
 def _in_tables(plan: Plan, fan_outs: Mapping[str, FanOutItems]) -> list[str]:
-    """Finds the steps whose results are in the tables: what a fallback has lent to the step that failed is in no event of that step."""
+    """Finds the steps whose results must be read from the tables: no event of a failed step has the result that its
+    fallback gave it."""
     small = [step for step, fan_out in fan_outs.items() if fan_out.total <= ITEMS_FOLDED]
     return small + [name for name, step in plan.steps.items() if not step.is_final and name not in fan_outs]
 
@@ -112,7 +113,7 @@ def _by_step(children: Sequence[RelatedExecution]) -> dict[str | None, list[Rela
 
 
 def _left_out(step: StepRow) -> dict[str, Any]:
-    """Returns what is shown in the places of a step's values that are too large."""
+    """Returns markers in place of the values of a step that are too large."""
     where = f"the items have it: `tenax items {step.execution_id} {step.step}`, GET /v1/executions/{step.execution_id}/steps/{step.step}/items"
     return {name: left_out(size, where) for name, size in (step.left_out or {}).items()}
 
@@ -127,15 +128,15 @@ async def _known(tx: Connection, execution_id: int, most: int = 0) -> StoredExec
 
 @dataclass(slots=True)
 class _Folded:
-    """What the events of an execution come to."""
+    """The state of an execution after the events so far."""
 
     state: ExecutionState
     last_seq: int = 0
     holds: dict[str | None, Event] = field(default_factory=dict)
-    """The last event of each step that decided to hold something."""
+    """The last event of each step that decided to hold an item."""
 
     async def add(self, events: Iterable[Event], room: int | None = None) -> None:
-        """Adds events, of which the large results may have so many bytes together. None: they are known to be few."""
+        """Adds events. `room` limits the bytes of their large results together. None means no limit, for a few events."""
         time_slice = TimeSlice()
         for event in events:
             if time_slice.is_over:
@@ -152,10 +153,8 @@ class _Folded:
 
 
 async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
-    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted.
-
-    Once `most` bytes have been read, so are further large results.
-    """
+    """Folds the events of an execution page by page. Events of single items of fan-outs are left out unless wanted.
+    After `most` bytes, further large results are left out too."""
     folded = _Folded(fold((), list(plan.steps)))
     if not with_items:
         await folded.add(await get_step_level_events(tx, execution_id, most))
@@ -187,7 +186,8 @@ def _child(row: RelatedExecution) -> Child:
 
 
 def _counted(fan_out: FanOutItems, status: str, *, is_open: bool) -> dict[str, Any]:
-    """A fan-out too large to be folded from the events of its items: as its tables have it."""
+    """Returns the counts of a fan-out from its tables. Such a fan-out is too large to be folded from the events of its
+    items."""
     counts = {
         name: fan_out.live.get(name, 0) for name in ("waiting", "queued", "accepted", "retrying", "held")
     }
@@ -239,7 +239,7 @@ async def items(
 
 
 async def tree(context: EngineContext, execution_id: int) -> Tree:
-    """Returns an execution with its children and theirs, level by level, as many as can be looked through."""
+    """Returns an execution with its descendants, level by level, as many as fit a view."""
     async with context.view() as tx:
         row = await _known(tx, execution_id)
         children: dict[int | None, list[RelatedExecution]] = {}
@@ -319,10 +319,8 @@ async def plan_id(context: EngineContext, execution_id: int) -> int:
 async def event_pages(
     context: EngineContext, execution_id: int, *, after: int = 0
 ) -> AsyncIterator[list[Event]]:
-    """Gives the events after a sequence number as they stand now, page by page: no more than one page is in memory.
-
-    No session is held between two pages, however slowly they are asked for.
-    """
+    """Yields the events after a sequence number page by page. Only one page is in memory, and no session is held
+    between two pages."""
     async with context.view() as tx:
         place = await find_log_place(tx, execution_id, after)
         page, place = await get_events_page(tx, execution_id, place)
@@ -336,17 +334,15 @@ async def event_pages(
 
 
 async def events(context: EngineContext, execution_id: int, *, after: int = 0) -> list[Event]:
-    """The events after a sequence number, as they stand now, all of them."""
+    """Returns all events after a sequence number."""
     return [e async for page in event_pages(context, execution_id, after=after) for e in page]
 
 
 async def news(
     context: EngineContext, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
 ) -> News:
-    """The events since the cursor (all, without one), and the next cursor: who comes back with it misses nothing.
-
-    With `wait`, up to so many seconds until there is one.
-    """
+    """Returns the events since the cursor, and the next cursor. Without a cursor it returns all events. A caller that
+    passes the cursor on misses nothing. With `wait` it waits up to so many seconds for the first event."""
     async with context.notifier.following(execution_id) as changed:
         found = await _news(context, execution_id, cursor)
         with contextlib.suppress(TimeoutError):

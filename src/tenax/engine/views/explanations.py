@@ -1,4 +1,4 @@
-"""Why attempts were retried, or not: the decisions of an execution in plain English."""
+"""Explains in plain English why attempts were retried or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenax.model.views import Explanation
 from tenax.policy.retry.explain import explain_decision
 
 _SUCCESSES = ("action_completed", "compensation_completed")
-"""Of an attempt that had failed before, by its deadline, a success may come late: the failure is not its own."""
+"""Events of successes. A success may come after its attempt had failed by its deadline: that failure is not its own."""
 
 
 async def explain(
@@ -26,7 +26,7 @@ async def explain(
     attempt: int | None = None,
     item: int | None = None,
 ) -> list[Explanation]:
-    """Every decision on retries, in plain English; of one step, item or attempt where they are named."""
+    """Explains every decision on retries of an execution, or only those of one step, item or attempt."""
     found: list[Event] = []
     known: set[str] = set()
     async for page in event_pages(context, execution_id):
@@ -59,7 +59,8 @@ async def explain(
 
 
 def _without_results(e: Event) -> Event:
-    """Returns an event with what is explained of it: all results of a long history together would not fit into memory."""
+    """Returns the parts of an event that are explained. All results of a long history together would not fit into
+    memory."""
     return replace(e, data={name: e.data[name] for name in ("decision", "failure") if name in e.data})
 
 

@@ -1,6 +1,6 @@
-"""`tenax verify`: holds all of history against the laws, in bounded memory and without writing anything.
+"""`tenax verify`: checks all history against the laws, in bounded memory and without writing anything.
 
-Executions are checked in pages. A page is one snapshot of the database, so that work that goes on meanwhile raises no false alarm.
+Executions are checked in pages. Each page is one snapshot of the database, so that running work raises no false alarm.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tenax.store.tables import history as store
 EXECUTIONS_AT_ONCE = 200
 """Executions of one page, and so of one snapshot."""
 PAGE_SECONDS = 5.0
-"""A page ends with the execution that it is at after this time."""
+"""Seconds after which a page ends with its current execution."""
 
 
 async def verify_page(
     context: EngineContext, *, after: int = 0, since: datetime | None = None, only: int | None = None
 ) -> views.Verified:
-    """Checks the next executions: all of them, those that were open at some time since then, or only one."""
+    """Checks the next executions: all of them, those that were open at some time after `since`, or only one."""
     if only is not None and since is not None:
         raise UsageError("one execution and a time since when exclude each other", remedy="name one of them")
     tally = VerifyTally()
@@ -45,7 +45,7 @@ async def verify_page(
 
 
 def _verified(tally: VerifyTally, last: int | None) -> views.Verified:
-    """Shows what was found. `last` is the execution after which the next page begins."""
+    """Returns the findings. `last` is the execution after which the next page begins."""
     return views.Verified(
         checked=views.Checked(executions=tally.executions, events=tally.events, decisions=tally.decisions),
         violations=[_shown(violation) for violation in tally.violations],
@@ -70,7 +70,7 @@ def _shown(violation: LawViolation) -> views.Violation:
 async def _check_all(
     tx: Connection, context: EngineContext, found: list[ExecutionFacts], tally: VerifyTally
 ) -> int:
-    """Checks these executions until the time of the page is over. Returns how many it has checked."""
+    """Checks these executions until the time of the page is over. Returns the number checked."""
     if not found:
         return 0
     plans = await context.plans.load(tx, {row.plan_id for row in found})
@@ -81,7 +81,7 @@ async def _check_all(
         tally.executions += 1
         if row.plan_id in plans:
             check = ExecutionCheck(row.id, plans[row.plan_id], tally)
-            await streams.fill_slots(check, row)
+            await streams.replay(check, row)
             if check.fold.plan.has_fan_outs:
                 await _check_fan_outs(tx, check, row.id)
         else:
@@ -92,7 +92,7 @@ async def _check_all(
 
 
 class _Streams:
-    """The events and rows of the executions of a page, side by side."""
+    """Streams of the events and rows of the executions of a page, side by side."""
 
     def __init__(self, tx: Connection, executions: list[int]) -> None:
         self._log = store.stream_log(tx, executions)
@@ -100,8 +100,8 @@ class _Streams:
         self._items = store.stream_items(tx, executions)
         self._fan_outs = store.stream_fan_outs(tx, executions)
 
-    async def fill_slots(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
-        """Gives the check its events, one by one, and then its rows."""
+    async def replay(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
+        """Feeds the events of an execution to the check, one by one, and then its rows."""
         time_slice = TimeSlice()
         async for events in self._log.take(row.id):
             for event in events:
@@ -120,7 +120,7 @@ class _Streams:
 
 
 async def _check_fan_outs(tx: Connection, check: ExecutionCheck, execution_id: int) -> None:
-    """Checks the items of fan-outs one after the other: events and rows come in the order of the items."""
+    """Checks the items of fan-outs one after the other. Events and rows come in the order of the items."""
     streams = (
         store.stream_fan_out_events(tx, execution_id),
         store.stream_fan_out_items(tx, execution_id),
@@ -142,7 +142,7 @@ async def _check_fan_outs(tx: Connection, check: ExecutionCheck, execution_id: i
 
 
 async def _let_others_go_on() -> None:
-    """A server that checks history has other work: rows that were fetched together do not hold that up."""
+    """Lets other work run: rows that were fetched together would otherwise block the event loop."""
     await asyncio.sleep(0)
 
 
