@@ -33,7 +33,7 @@ ROLE = DATABASE = "tenax"
 
 _UNFINISHED = "unfinished-"
 _SLOW_START_SECONDS = 120.0
-"""After this a start is said to be slow. It is not given up: a recovery that is stopped begins again from its start."""
+"""Seconds after which a start is reported as slow. It is not stopped: a recovery that is stopped begins again."""
 _START_POLL_SECONDS = 0.01
 _PROGRAM_SECONDS = 300.0
 _OWN_CONFIGURATION = """\
@@ -66,7 +66,7 @@ _ENVIRONMENT = {
 
 
 def create_data(place: ClusterPlace, installation: Installation, options: Mapping[str, str]) -> Path:
-    """A new data directory with the role and the database in it. It gets its name only when it is whole."""
+    """Makes a data directory with the role and the database. It gets its name only when it is complete."""
     for leftover in place.folder.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     unfinished = place.own_folder(f"{_UNFINISHED}{uuid.uuid4().hex}")
@@ -94,7 +94,7 @@ def create_data(place: ClusterPlace, installation: Installation, options: Mappin
 
 
 def start(place: ClusterPlace, installation: Installation, data: Path, options: Mapping[str, str]) -> None:
-    """Start the server and wait until it takes queries. Whatever is left of an earlier one is cleared away first."""
+    """Starts the server and waits until it accepts queries. Remains of an earlier server are removed first."""
     stop(data)
     end_orphans(data, seconds=5)
     if (server := read_lock_file(data)) and answers(server.socket_folder):
@@ -117,7 +117,7 @@ def start(place: ClusterPlace, installation: Installation, data: Path, options: 
 
 
 class _SlowStartNotice:
-    """Says once that a start takes long."""
+    """Reports once that a start takes long."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -135,13 +135,14 @@ class _SlowStartNotice:
 
 
 def _remove_stale_locks(place: ClusterPlace, data: Path) -> None:
-    """Only when no server runs. PostgreSQL believes a lock file whose process id is in use again, or not yet reaped."""
+    """Removes lock files. Call it only if no server runs. PostgreSQL believes a lock file whose process id is in use
+    again, or not yet reaped."""
     for file in (data / "postmaster.pid", *place.socket_folder().glob(f".s.PGSQL.{PORT}*")):
         file.unlink(missing_ok=True)
 
 
 def wait_until_ready(data: Path) -> bool:
-    """Wait for a server that somebody else started, as long as it lives. False if it ends first."""
+    """Waits for a server that another process started, as long as it lives. Returns False if it ends first."""
     notice = _SlowStartNotice(data)
     while True:
         server = read_lock_file(data)
@@ -154,7 +155,7 @@ def wait_until_ready(data: Path) -> bool:
 
 
 def _command(place: ClusterPlace, installation: Installation, data: Path) -> list[str]:
-    # On the command line, where no file can undo it, is what keeps others out.
+    # These settings keep others out. On the command line no file can override them.
     guards = {
         "listen_addresses": "",
         "port": str(PORT),
@@ -166,7 +167,7 @@ def _command(place: ClusterPlace, installation: Installation, data: Path) -> lis
 
 
 def _launch(place: ClusterPlace, command: Sequence[str], log: Path) -> int:
-    """Run in the background as nobody's child: it outlives this process, and leaves no zombie in it when it ends."""
+    """Starts a command in the background without a parent: it outlives this process, and leaves no zombie when it ends."""
     with log.open("ab") as output:
         shell = subprocess.run(
             ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *command],
@@ -222,7 +223,7 @@ def disk_full(folder: Path) -> Unreachable:
 
 
 def _last_words(place: ClusterPlace, log: Path) -> str:
-    """The end of the output of the start, and of the server's own log, where the reason is."""
+    """Returns the end of the output of the start, and of the server's own log, which contain the reason."""
     files = [log, *sorted((place.folder / LOG_FOLDER).glob("postgresql-*.log"))[-1:]]
     lines = [line for file in files for line in file.read_text("utf-8", "replace").splitlines()[-5:]]
     return "\n".join(line for line in lines if " HINT: " not in line and "redirecting log output" not in line)
@@ -235,10 +236,10 @@ def _configuration(place: ClusterPlace, options: Mapping[str, str]) -> str:
 
 
 def _write(place: ClusterPlace, file: Path, text: str) -> None:
-    """Replace a file as a whole, so that a crash never leaves half of one.
+    """Replaces a file as a whole, so that a crash never leaves half of one.
 
-    As root, the folder may belong to PostgreSQL's account, which could put a link in the way: so the draft must be new, has a
-    name that nobody can guess, and is given away by its descriptor.
+    Under root, the folder may belong to PostgreSQL's account, which could place a link there. So the draft must be new,
+    has a name that cannot be guessed, and is given away by its descriptor.
     """
     draft = file.with_name(f".{file.name}.{secrets.token_hex(16)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

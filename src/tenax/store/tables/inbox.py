@@ -1,4 +1,4 @@
-"""Messages to executions: what has happened elsewhere, and is to be applied under their own lock."""
+"""Messages to executions: each is applied under the lock of its receiver."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EndedChild:
 
 
 async def take_messages(tx: Connection, limit: int, but: Sequence[int]) -> list[Message]:
-    """Locked, until this transaction ends."""
+    """Takes messages, which stay locked until this transaction ends."""
     rows = await tx.fetch(sql("take_inbox"), limit, but)
     return [Message(row["id"], row["execution_id"], row["kind"], decode(row["body"])) for row in rows]
 
@@ -44,7 +44,7 @@ async def drop_messages(tx: Connection, messages: Sequence[int]) -> None:
 
 
 async def ended_children(tx: Connection, ids: Sequence[int], most: int) -> dict[int, EndedChild]:
-    """Returns those of these children that have ended. A result of more than `most` bytes is left out."""
+    """Returns the ended ones of these children. A result of more than `most` bytes is left out."""
     rows = await tx.fetch(sql("load_ended_children"), ids, most)
     children: dict[int, EndedChild] = {}
     time_slice = TimeSlice()
@@ -56,7 +56,7 @@ async def ended_children(tx: Connection, ids: Sequence[int], most: int) -> dict[
 
 
 async def find_unheard_children(tx: Connection) -> list[int]:
-    """Children that have ended without their waiting parents being told."""
+    """Finds children that have ended while their waiting parents were not told."""
     return [row["id"] for row in await tx.fetch(sql("find_unheard_children"))]
 
 

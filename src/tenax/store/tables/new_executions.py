@@ -1,4 +1,4 @@
-"""New executions, with their first items, steps and events: one statement for a batch."""
+"""Inserts new executions with their first items, steps and events: one statement for a batch."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tenax.store.time_slices import TimeSlice
 
 
 class InsertedExecution(NamedTuple):
-    """A new execution that went in."""
+    """A new execution that was inserted."""
 
     id: int
     input: str | None
-    """As the database has it, where it is small."""
+    """The inputs as the database has them, if they are small."""
     leased: LeasedItem | None
-    """Its first item, where that was leased at once."""
+    """Its first item, if that was leased at once."""
 
 
 def _inserted(row: Any, item: NewItem | None) -> InsertedExecution:
@@ -68,7 +68,8 @@ async def insert_executions(
     inputs: Sequence[str | None],
     terms: LeaseTerms,
 ) -> dict[int, InsertedExecution]:
-    """Writes new executions with all that belongs to them. Each has its input, as JSON. Returns those that went in by their numbers: a key may be taken."""
+    """Writes new executions with everything that belongs to them. `inputs` has their inputs as JSON. Returns the
+    inserted ones by number: the key of another one may be taken."""
     text, arguments = named("insert_executions").fill(await _values(journal, executions, inputs, terms))
     rows = await tx.fetch(text, *arguments)
     leases = {item.execution_id: item for item in journal.new_items if item.lease is not None}
@@ -82,7 +83,7 @@ async def insert_executions(
 async def _values(
     journal: Journal, executions: Sequence[NewExecution], inputs: Sequence[str | None], terms: LeaseTerms
 ) -> dict[str, Any]:
-    """The parameters of `insert_executions`. Of a large graph they take several turns."""
+    """Returns the parameters of `insert_executions`. For a large graph this takes several time slices."""
     time_slice = TimeSlice()
     log_execution, log_events = await journal.rows(time_slice)
     items = encode(journal.new_items) if journal.new_items else None
