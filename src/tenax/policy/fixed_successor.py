@@ -1,5 +1,7 @@
-"""What a first success of a step leads to, where that is the same every time: the end of its execution, or the one step behind it.
-Found once for a plan; whatever may turn out otherwise is not here, and is decided step by step (`advance`)."""
+"""Finds the steps whose first success always has the same consequence: the end of the execution, or one following step.
+
+It is found once for a plan. Steps whose consequence may vary are not included: `advance` decides on them one by one.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ from tenax.model.definition.workflow import SERVER_TYPES, Step, Workflow
 
 class FixedSuccessor(NamedTuple):
     next: str | None
-    """The step that starts; None: the execution is complete."""
+    """The step that starts. None if the execution is complete."""
 
 
 def find_fixed_successors(
     workflow: Workflow, dependents: Mapping[str, Sequence[str]], goals: frozenset[str]
 ) -> dict[str, FixedSuccessor]:
-    """By step. One that is not here has no stride."""
+    """Returns the fixed successor by step. A step without one is left out."""
     steps = {step.name: step for step in workflow.steps}
     stand_ins = {step.on_failure.step for step in workflow.steps if step.on_failure is not None}
     found: dict[str, FixedSuccessor] = {}
@@ -33,12 +35,12 @@ def find_fixed_successors(
 
 
 def _is_undemanding(step: Step) -> bool:
-    """A success of it is one, it is all of its step, and nobody waits for its place."""
+    """Returns whether one success completes the step, it has a single item, and no item waits for its slot."""
     plain = step.for_each is None and step.until is None and step.concurrency is None
     return plain and "async" not in step.spec
 
 
 def _starts_at_once(step: Step) -> bool:
-    """It waits for nothing else, is never left out, and is one item like any other."""
+    """Returns whether the step waits for nothing else, is never skipped, and has one unrestricted item."""
     plain = step.for_each is None and step.when is None and step.concurrency is None
     return plain and len(step.needs) == 1 and step.type not in SERVER_TYPES

@@ -113,7 +113,7 @@ def _by_step(children: Sequence[RelatedExecution]) -> dict[str | None, list[Rela
 
 
 def _left_out(step: StepRow) -> dict[str, Any]:
-    """Returns markers in place of the values of a step that are too large."""
+    """Returns a marker for each value of a step that is too large."""
     where = f"the items have it: `tenax items {step.execution_id} {step.step}`, GET /v1/executions/{step.execution_id}/steps/{step.step}/items"
     return {name: left_out(size, where) for name, size in (step.left_out or {}).items()}
 

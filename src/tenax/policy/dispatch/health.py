@@ -1,4 +1,4 @@
-"""How healthy each worker is: the contract's table, and the floor that keeps enough of those able at work."""
+"""Judges the health of each worker by the contract's table. A floor keeps enough of the able workers at work."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from tenax.model.health import HEALTHS, Health, HealthTerms, WorkerState
 
 Value = float | str | None
-"""A number, a health, a truth, or nothing known."""
+"""A number, a health, a truth value, or None if unknown."""
 
 FAILURE_COLUMNS = frozenset({"consecutive_failures", "failure_rate"})
-"""The columns that speak of failed work. They are under the floor, and a probe may clear them."""
+"""The columns about failed work. They are under the floor, and a probe may clear them."""
 
 _Group = tuple[str | int, str, tuple[str, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the server knows of a worker, from its own eyes and from the worker's reports."""
+    """The data that the server has of a worker, from its own observations and from the worker's reports."""
 
     name: str
     runtimes: tuple[str, ...]
@@ -28,23 +28,23 @@ class Seen:
     slots: int
     state: WorkerState
     health: Health
-    """The verdict that stands."""
+    """The current verdict."""
     heartbeat_age: float
     consecutive_failures: int
     last_failure_age: float | None
     queue_depth: int
     runs: int
     failures: int
-    """Both in the window."""
+    """Runs and failures in the window."""
     reported_status: Health | None
     recovering: bool
     serves: int | None = None
-    """The one execution that it works for, if it does so for no other."""
+    """The only execution that it works for, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthTest:
-    """One column of the table: its value, and from where on it is bad. None: it never is that bad."""
+    """One column of the table: a value, and the thresholds from which it is bad. A threshold of None is never reached."""
 
     name: str
     value: Value
@@ -55,18 +55,18 @@ class HealthTest:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The health of a worker, and the column that decided: the first of the worst."""
+    """The health of a worker, with the column that decided: the first of the worst."""
 
     health: Health
     column: str | None = None
     value: Value = None
     threshold: Value = None
     floored: bool = False
-    """Its failures would make it unhealthy, but too few others could do its work."""
+    """Its failures would make it unhealthy, but too few other workers could do its work."""
 
 
 def health_tests(seen: Seen, terms: HealthTerms) -> tuple[HealthTest, ...]:
-    """The table for one worker. What is listed first is named first where several are as bad."""
+    """Returns the table for one worker. Of equally bad columns the first one is named."""
     return (
         _graded("heartbeat_age", seen.heartbeat_age, None, terms.unhealthy_silence),
         _streak(seen, terms),
@@ -89,25 +89,24 @@ def health_tests(seen: Seen, terms: HealthTerms) -> tuple[HealthTest, ...]:
 
 
 def streak_is_over(seen: Seen, terms: HealthTerms) -> bool:
-    """Returns whether a streak of failures that made the worker degraded ends now: its last failure is older than the window.
+    """Returns whether a streak of failures that made the worker degraded ends now, because its last failure is older
+    than the window.
 
-    The count ends together with the verdict, so that the next failure is the first of a new streak. A streak that made the
-    worker unhealthy does not end by itself: a probe, or a person, ends it.
+    The count ends together with the verdict, so that the next failure is the first of a new streak. A streak that made
+    the worker unhealthy does not end by itself: a probe or a person ends it.
     """
     degraded = terms.degraded_failures <= seen.consecutive_failures < terms.unhealthy_failures
     return degraded and seen.last_failure_age is not None and seen.last_failure_age > terms.window
 
 
 def judge(seen: Seen, terms: HealthTerms) -> Verdict:
-    """The worst column decides. The floor is not looked at here."""
+    """Judges one worker by its worst column, without the floor."""
     return _verdict(health_tests(seen, terms))
 
 
 def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]:
-    """All workers, by name. Failures make at most half of those able to do the same work unhealthy.
-
-    Where that spares some, those stay unhealthy who are so already, then the worse ones.
-    """
+    """Judges all workers, by name. Failures make at most half of the workers that are able to do the same work
+    unhealthy. If that spares some, those already unhealthy stay so, and then the worse ones."""
     verdicts: dict[str, Verdict] = {}
     able: Counter[_Group] = Counter()
     failing: list[Seen] = []
@@ -129,7 +128,7 @@ def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]
 
 
 def may_be_spared(seen: Seen, fleet: Iterable[Seen], verdicts: Mapping[str, Verdict]) -> bool:
-    """Whether someone else is there for all that it can do."""
+    """Returns whether other workers can do everything that this one can do."""
     there = {
         group
         for one in fleet
@@ -140,7 +139,7 @@ def may_be_spared(seen: Seen, fleet: Iterable[Seen], verdicts: Mapping[str, Verd
 
 
 def may_probe(health: Health, column: str | None, state: WorkerState, terms: HealthTerms) -> bool:
-    """Whether one item, after a while, shows if the worker has recovered."""
+    """Returns whether one item, after a while, can show if the worker has recovered."""
     return terms.probing and state == "active" and health == "unhealthy" and column in FAILURE_COLUMNS
 
 
@@ -174,12 +173,12 @@ def _verdict(table: Sequence[HealthTest]) -> Verdict:
 
 
 def _is_out_of_reach(table: Sequence[HealthTest]) -> bool:
-    """Whether it could do no work just now, whatever its failures say."""
+    """Returns whether the worker could do no work now, apart from its failures."""
     return any(column.health == "unhealthy" and column.name not in FAILURE_COLUMNS for column in table)
 
 
 def _groups(seen: Seen) -> Iterator[_Group]:
-    """The kinds of work that it can do, for each of which enough workers must stay."""
+    """Returns the kinds of work that the worker can do. Enough workers must stay for each of them."""
     for runtime in set(seen.runtimes):
         if seen.serves is not None:
             yield seen.serves, runtime, None

@@ -1,4 +1,4 @@
-"""What is in reach of a template or condition, by the place where it stands; and the check that it reads nothing else."""
+"""The names that a template or condition may read, by its place in the workflow, and the check that it reads no others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tenax.policy.expressions.templates import (
 from tenax.policy.graph import Ancestry
 
 STEP_FACTS = ("status", "result", "failure", "failures")
-"""What `steps.NAME` holds; `failures` only where that step has `for_each`."""
+"""The fields of `steps.NAME`. `failures` exists only if that step has `for_each`."""
 
 Say = Callable[[Path, str], None]
 _Reads = Iterable[tuple[str, ...]]
@@ -33,16 +33,16 @@ _Reads = Iterable[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class TemplatePlace:
-    """Where a template stands."""
+    """The place of a template."""
 
     name: str
     variables: frozenset[str]
     step: Step | None = None
-    """Results of the steps before this one are in reach; of all steps where it is None."""
+    """The template may read results of steps before this one, or of all steps if it is None."""
     own: bool = False
-    """And this step's own."""
+    """The template may also read the results of `step` itself."""
     of_item: bool = False
-    """It is found for each item of a fan-out."""
+    """The template is rendered for each item of a fan-out."""
 
 
 OUTPUTS = TemplatePlace("`outputs`", ONCE_VARIABLES)
@@ -76,7 +76,7 @@ def _with_items(variables: frozenset[str], step: Step) -> frozenset[str]:
 
 
 def why_not_in_reach(name: str, place: TemplatePlace) -> str:
-    """Of a variable that exists, but not in this place."""
+    """Explains why a variable that exists cannot be read in this place."""
     match name:
         case "item" | "index" if place.of_item:
             return f"`{name}` is there only in a step with `for_each`, which this one does not have"
@@ -101,7 +101,7 @@ def why_not_in_reach(name: str, place: TemplatePlace) -> str:
 
 
 class NameCheck:
-    """Looks at the expressions of one workflow."""
+    """Checks the expressions of one workflow."""
 
     def __init__(self, workflow: Workflow, inputs: Collection[str], say: Say, *, linked: bool) -> None:
         self._workflow = workflow
@@ -111,7 +111,8 @@ class NameCheck:
         self._linked = linked
 
     def check_template(self, text: str, place: TemplatePlace, path: Path, *, shell: bool = False) -> bool:
-        """Whether it can be read at all; what it should not read is reported too. `shell`: the text goes to the shell."""
+        """Checks that a template can be read, and that it reads only visible names. `shell` means that the text goes to
+        the shell."""
 
         def reads(variables: frozenset[str]) -> _Reads:
             return compile_template(text, variables=variables, shell_at=() if shell else None).reads
@@ -123,12 +124,12 @@ class NameCheck:
         return readable
 
     def check_whole(self, text: str, wanted: str, place: TemplatePlace, path: Path) -> None:
-        """A template that must give more than text."""
+        """Checks a template that must give more than text."""
         if self.check_template(text, place, path) and not keeps_type(text):
             self._say(path, f"it must give {wanted}, but with something around its {{{{ }}}} it gives text")
 
     def check_key(self, text: str, place: TemplatePlace, path: Path) -> None:
-        """A template by which items are told apart."""
+        """Checks a template that gives the key of items."""
         if (
             self.check_template(text, place, path)
             and not compile_template(text, variables=place.variables).reads
@@ -161,7 +162,7 @@ class NameCheck:
         return True
 
     def _hyphen_hint(self, text: str) -> str:
-        """`steps.fetch-data` is a subtraction."""
+        """Explains that `steps.fetch-data` is a subtraction."""
         if "-" not in text:
             return ""
         names = (("steps", name) for name in self._steps if "-" in name)
@@ -212,7 +213,7 @@ class NameCheck:
 
 
 def _misplaced(reads_with: Callable[[frozenset[str]], _Reads], place: TemplatePlace) -> list[str]:
-    """The variables that would be known in some other place, where nothing else is wrong."""
+    """Returns the variables that would be visible in another place, if nothing else is wrong."""
     try:
         reads = reads_with(TEMPLATE_VARIABLES)
     except ExpressionError:

@@ -1,6 +1,6 @@
 """Laws on the attempts of one work item: numbers, starts, ends, tokens, limits and due times.
 
-Each check is given the work item as it stood before an event, and the event.
+Each check gets the work item as it was before an event, and the event.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _DECIDES = frozenset(
 
 
 def ends_without_start(event: LoggedEvent) -> bool:
-    """Whether the event ends an attempt that never began: nobody leased it in time, or nobody has its handler."""
+    """Returns whether the event ends an attempt that never began: no worker leased it in time, or none has its handler."""
     if event.kind == "queue_expired":
         return True
     failure = event.failure or {}
@@ -23,7 +23,7 @@ def ends_without_start(event: LoggedEvent) -> bool:
 
 
 def _is_called_back(work: WorkFold, event: LoggedEvent) -> bool:
-    """Whether the event is the success of an earlier attempt that its callee reports while the item is open."""
+    """Returns whether the event is the success of an earlier attempt that its callee reports while the item is open."""
     return (
         event.data.get("via") == "callback"
         and event.kind in ("action_completed", "action_polled")
@@ -126,7 +126,7 @@ def report_names_current_token(work: WorkFold, event: LoggedEvent) -> Breach | N
         return None
     known = work.tokens.get(event.token)
     if event.type == "late_result":
-        # Of one that is not kept whole, or was not compared, nobody can say whether it is the same.
+        # A report that is stored in part, or was not compared, cannot be recognised.
         if known != reported_text(event) or "head" in event.data or "unchecked" in event.data:
             return None
         return Breach("a report that was applied is recorded as late", (event.id,))
@@ -168,7 +168,7 @@ def work_ends_once(work: WorkFold, event: LoggedEvent) -> Breach | None:
 
 
 def undecided(work: WorkFold) -> Breach | None:
-    """The same law as `outcome_decided_at_once`, once there are no more events."""
+    """Checks `outcome_decided_at_once` at the end of the events."""
     outcome = work.outcome
     if outcome is None:
         return None

@@ -1,4 +1,5 @@
-"""Checks one execution against all laws: its events one by one in the order of the log, then its rows, then the items of its fan-outs."""
+"""Checks one execution against all laws: its events one by one in the order of the log, then its rows, then the items
+of its fan-outs."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ WORK_LAWS: tuple[Law, ...] = (*ATTEMPT_LAWS, *DECISION_LAWS)
 
 
 class ExecutionCheck:
-    """The check of one execution. What it finds goes into the tally."""
+    """Checks one execution. Its findings go into the tally."""
 
     def __init__(self, execution_id: int, plan: Plan, tally: VerifyTally) -> None:
         self.fold = Fold(execution_id, plan)
@@ -46,7 +47,7 @@ class ExecutionCheck:
         folding.fold_event(self.fold, event)
 
     def compare(self, rows: Rows) -> None:
-        """Compares the rows with the fold of the events, once there are no more of them."""
+        """Compares the rows with the fold of the events, after the last event."""
         fold = self.fold
         if fold.first is None:
             self._add(begins_once, "it has no events")
@@ -61,7 +62,7 @@ class ExecutionCheck:
         self._say(unfinished_execution_goes_on, unfinished_execution_goes_on(rows.execution))
 
     def item_work(self, step: str, item: int, *, undoes: bool) -> WorkFold | None:
-        """A work item of a fan-out, before its first event. Returns None if the plan has no such action."""
+        """Returns a work item of a fan-out before its first event. Returns None if the plan has no such action."""
         planned = self.fold.plan.steps.get(step)
         if planned is None or (undoes and planned.compensation is None):
             return None
@@ -73,7 +74,7 @@ class ExecutionCheck:
         self._see(work, event)
 
     def compare_item(self, work: WorkFold, row: ItemFacts | None, result: ItemResultFacts | None) -> None:
-        """Compares the rows of a work item of a fan-out, once there are no more events of it."""
+        """Compares the rows of a work item of a fan-out, after the last event of it."""
         self._note_undecided(work)
         self._compare_row(work, row)
         if not work.undoes and not self.fold.steps[work.step].carried:
@@ -83,7 +84,7 @@ class ExecutionCheck:
     # -- how
 
     def _work_of(self, event: LoggedEvent) -> WorkFold | None:
-        """The work item of an event, where its step is one item."""
+        """Returns the work item of an event, if its step has one item."""
         if event.step not in self.fold.steps or event.item is not None:
             return None
         if self.fold.is_fan_out(event.step):

@@ -1,4 +1,4 @@
-"""Laws on decisions: each is made again from its stored inputs, goes on from the one before, and is obeyed."""
+"""Laws on decisions: each can be repeated from its stored inputs, continues the one before, and is obeyed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATUS: Mapping[str, OutcomeStatus] = {
     "action_not_completed": "not_completed",
     "action_snoozed": "snoozed",
 }
-"""What attempts came to, by the event of their end. All others failed."""
+"""The status of an attempt by the event of its end. All others failed."""
 _VERDICTS: Mapping[str, tuple[str, ...]] = {
     "step_retry": ("retry",),
     "retry_held": ("hold",),
@@ -28,7 +28,7 @@ _VERDICTS: Mapping[str, tuple[str, ...]] = {
     "action_completed": ("complete", "stop"),
 }
 _PRECISION = 0.001
-"""Seconds by which two ways to measure the age of an item may differ."""
+"""Seconds by which two measurements of an item's age may differ."""
 
 
 @law(
@@ -57,7 +57,7 @@ def decision_replays(work: WorkFold, event: LoggedEvent) -> Breach | None:
 
 
 def _plain_success(work: WorkFold, event: LoggedEvent, record: Mapping[str, Any]) -> Breach | None:
-    """Checks the short record of a first success: nothing lies behind the item, and nothing judges its success."""
+    """Checks the short record of a first success: the item has no history, and nothing judges its success."""
     plain = event.kind == "action_completed" and work.ledger is None and work.action.until is None
     same = (record.get("verdict"), record.get("rule")) == (SUCCESS_AT_ONCE.verdict, SUCCESS_AT_ONCE.rule)
     if plain and same:
@@ -66,7 +66,7 @@ def _plain_success(work: WorkFold, event: LoggedEvent, record: Mapping[str, Any]
 
 
 def _wrong_inputs(work: WorkFold, ended: LoggedEvent, record: Mapping[str, Any]) -> str | None:
-    """Says which input of the record is not that of the attempt."""
+    """Returns a message if an input of the record is not that of the attempt."""
     number = work.attempt if ended.attempt is None else ended.attempt
     for name, value in (("execution_id", work.execution_id), ("node_id", work.step), ("attempt", number)):
         if record.get(name) != value:
@@ -75,7 +75,7 @@ def _wrong_inputs(work: WorkFold, ended: LoggedEvent, record: Mapping[str, Any])
 
 
 def _reported(ended: LoggedEvent, record: Mapping[str, Any]) -> tuple[Outcome, Failure | None]:
-    """The outcome and the failure that the decision was made on."""
+    """Returns the outcome and the failure that the decision was based on."""
     data = ended.data
     judged = any(check["rule"] == "until" for check in record["checks"])
     outcome = Outcome(
@@ -105,12 +105,12 @@ def decisions_go_on(work: WorkFold, event: LoggedEvent) -> Breach | None:
     if age is None or abs(elapsed - age) <= _PRECISION:
         return None
     if elapsed < age and record.get("verdict") == "complete":
-        return None  # of a success the age is read first, and the time of the event as it is written
+        return None  # the age of a success is read first, and the time of its event as it is written
     return Breach(f"it took its item for {elapsed:g} s old, and it was {age:g} s old", (event.id,))
 
 
 def _age(work: WorkFold, event: LoggedEvent) -> float | None:
-    """Seconds since the item was queued. Returns None if the log does not say when that was."""
+    """Returns the seconds since the item was queued. Returns None if the log does not tell."""
     if work.enqueued_at is None or work.rebuilt:
         return None
     return max(0.0, (event.at - work.enqueued_at).total_seconds())
@@ -150,7 +150,7 @@ def retry_due_at_decision_time(_work: WorkFold, event: LoggedEvent) -> Breach | 
 
 
 def miscounted(work: WorkFold, event: LoggedEvent) -> Breach | None:
-    """The same law as `decisions_go_on`, on the work item after the event: the ledger counts as the attempts ended."""
+    """Checks `decisions_go_on` on the work item after the event: the ledger must count the attempts as they ended."""
     record = event.decision
     if (
         record is None
@@ -160,7 +160,7 @@ def miscounted(work: WorkFold, event: LoggedEvent) -> Breach | None:
     ):
         return None
     if "held_for" in record.get("controls", {}):
-        return None  # a hold that ends is no attempt
+        return None  # the end of a hold is no attempt
     after = record["after"]
     if (after.get("counted"), after.get("exempted")) == (work.counted, work.exempted):
         return None

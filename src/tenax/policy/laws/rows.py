@@ -1,6 +1,6 @@
-"""Laws on rows: each table says what the fold of the events says, in every column that the events determine.
+"""Laws on rows: each table matches the fold of the events, in every column that the events determine.
 
-Each check is given the fold and the row, and yields what differs.
+Each check gets the fold and the row, and yields the differences.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def _beginnings_differ(row: ExecutionFacts, data: Mapping[str, Any], fold: Fold)
 
 
 def _results_differ(fold: Fold, row: ExecutionFacts) -> Iterator[str]:
-    """The outputs, or else the results of the goals. A fan-out's result is held against its items, with its step."""
+    """Compares the outputs, or else the results of the goals. A fan-out's result is compared with its items, together
+    with its step."""
     if fold.plan.outputs is not None:
         yield from _result_differs(row.result, fold.result)
         return
@@ -132,7 +133,7 @@ def _ended_differ(fold: Fold, name: str, step: StepFold, row: StepFacts) -> Iter
     yield from _differ("attempts", row.attempts, step.attempts)
     if step.status == "unreachable":
         yield from _failures_differ(row.failure, {"cause": step.cause})
-    elif not step.carried:  # of what is carried over, the events do not have the failure
+    elif not step.carried:  # events do not have the failure of a step that was taken over
         yield from _failures_differ(row.failure, step.failure)
     if row.gathered is not None:
         if not row.gathered:
@@ -210,7 +211,7 @@ def item_row(work: WorkFold, row: ItemFacts | None, fold: Fold) -> Iterator[str]
 
 
 def _states(work: WorkFold, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
-    """The states that the row may have."""
+    """Returns the states that the row may have."""
     match work.status:
         case "new":
             return _unstarted(work, fold)
@@ -226,7 +227,8 @@ def _states(work: WorkFold, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
 
 
 def _unstarted(work: WorkFold, fold: Fold) -> tuple[str, ...]:
-    """Items of fan-outs are queued by one event of their step; compensations are made before the first one is queued."""
+    """Returns the states of a row whose item has no event yet. Items of fan-outs are queued by one event of
+    their step, and compensations are inserted before the first one is queued."""
     if work.undoes:
         return ("waiting",) if fold.compensation == "running" else ()
     found = fold.fan_outs.get(work.step)
@@ -252,7 +254,7 @@ def _ledgers_differ(work: WorkFold, row: ItemFacts) -> Iterator[str]:
 
 
 def _times_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
-    """A fan-out's item that was never tried, and one that was rebuilt, have times of their own."""
+    """Compares times. An item of a fan-out that was never tried, and an item that was rebuilt, have times of their own."""
     told = work.available_at
     if told is not None and work.status == "queued" and _is_pulled_in(row.available_at, told):
         told = None
@@ -263,7 +265,7 @@ def _times_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
 
 
 def _is_pulled_in(stored: datetime | None, told: datetime) -> bool:
-    """Whether a time lay ahead when the clock of PostgreSQL was set back, and was pulled in."""
+    """Returns whether a time was in the future when the clock of PostgreSQL was set back, and was corrected."""
     return stored is not None and (told - stored).total_seconds() > CLOCK_SET_BACK
 
 
@@ -281,7 +283,7 @@ def _leases_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
         yield from _differ("child", row.child, start.data.get("child"))
     if waiting is not None:
         until = parse_moment(waiting.get("until") or waiting.get("deadline_at"))
-        # After a gap in service all that waits has a while longer.
+        # After a gap in service all waits are extended.
         if until is not None and (row.expires_at is None or row.expires_at < until):
             yield from _differ("expires_at", row.expires_at, until)
 

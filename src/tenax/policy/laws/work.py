@@ -1,4 +1,4 @@
-"""How far one work item has come, folded from its events one by one. It keeps what later events are held against, and no more."""
+"""Folds the events of one work item into its state. It keeps only what later events are checked against."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STATUSES = {"action_completed": "succeeded", "action_polled": "succeeded", "act
 
 @dataclass(slots=True)
 class WorkFold:
-    """A step's work item, one item of its fan-out, or what undoes one of them."""
+    """A step's work item, one item of its fan-out, or the compensation of one of them."""
 
     execution_id: int
     step: str
@@ -28,7 +28,8 @@ class WorkFold:
     undoes: bool
     action: PlannedAction
     status: str = "new"
-    """`new`, one of OPEN, `succeeded`, `stopped` (its end was recorded after the execution's), `completed`, `failed`, `cancelled`."""
+    """`new`, one of OPEN, `succeeded`, `stopped` (its end was recorded after the execution's), `completed`, `failed`,
+    `cancelled`."""
     attempt: int = 0
     """The highest attempt number so far."""
     counted: int = 0
@@ -40,7 +41,7 @@ class WorkFold:
     last: int = 0
     """The id of the last event."""
     due: datetime | None = None
-    """Before this time no attempt may start."""
+    """The time before which no attempt may start."""
     available_at: datetime | None = None
     enqueued_at: datetime | None = None
     ledger: Mapping[str, Any] | None = None
@@ -50,11 +51,11 @@ class WorkFold:
     failure: Mapping[str, Any] | None = None
     waiting: Mapping[str, Any] | None = None
     tokens: dict[str, bytes] = field(default_factory=dict)
-    """The tokens of reports: what the report said that was applied, or LATE."""
+    """The tokens of reports, each with the text of the report that was applied, or LATE."""
     rebuilt: bool = False
-    """Recovery has made its row anew: times of the row may be those of the repair."""
+    """Recovery has inserted its row again: times of the row may be those of the repair."""
     old_version: bool = False
-    """The last decision was of another version."""
+    """The last decision was made by another version."""
 
     @property
     def is_open(self) -> bool:
@@ -101,7 +102,7 @@ def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
 
 
 def _enqueue(work: WorkFold, event: LoggedEvent) -> None:
-    """The first time the item is queued. Any other time its row was lost, and was made anew as it stood."""
+    """Queues the item. After the first time, its row was lost and inserted again as it was."""
     if work.status == "new":
         work.status = "queued"
         work.enqueued_at = work.available_at = event.at
@@ -144,7 +145,7 @@ def _end(work: WorkFold, event: LoggedEvent) -> None:
 
 
 def _count(work: WorkFold, event: LoggedEvent) -> None:
-    """Counts the attempt as the contract does, whatever the stored ledgers say."""
+    """Counts the attempt as the contract does, whatever the stored ledgers contain."""
     policy, failure = work.action.policy.policy, event.failure
     name = failure.get("class") if failure is not None else None
     if name in INFRASTRUCTURE and policy.max_attempts is not None and work.exempted < policy.infra_attempts:
@@ -175,7 +176,7 @@ def _note_token(work: WorkFold, event: LoggedEvent) -> None:
 
 
 def reported_text(event: LoggedEvent) -> bytes:
-    """Returns a short text that two events share if they record the same report."""
+    """Returns a short text that is the same for events of the same report."""
     failure = event.data.get("failure")
     status = event.data.get("status") if event.type == "late_result" else _STATUSES.get(event.kind)
     return fingerprint(

@@ -97,8 +97,7 @@ async def lock_server_items(tx: Connection, items: Sequence[int]) -> list[Server
 async def pause_items(
     tx: Connection, executions: Sequence[int], plans: Mapping[int, Plan], *, paused: bool
 ) -> None:
-    """Pauses the items of executions, or resumes them. `plans` are the plans of the executions, in the order of their
-    ids."""
+    """Pauses the items of executions, or resumes them. `plans` has the plans of the executions by id."""
     timed = [
         (plan_id, name, compensates, action.step.queue_ttl)
         for plan_id, plan in plans.items()
