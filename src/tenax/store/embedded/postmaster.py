@@ -26,6 +26,10 @@ LOG_FILES_KEPT = 5
 PORT = 5432
 """Used only in the socket's name: the server does not listen on a network."""
 
+_SSL_REQUEST = bytes.fromhex("0000000804d2162f")
+"""The first message of the protocol that a server answers before any login: by one byte, even while it starts."""
+_ANSWER_SECONDS = 2.0  # seconds; a server that is silent for longer is busy
+
 _FAST_SHUTDOWN_SECONDS = 60.0
 _IMMEDIATE_SHUTDOWN_SECONDS = 10.0
 _LAUNCH_SECONDS = 5.0
@@ -53,21 +57,25 @@ def read_lock_file(data: Path) -> LockFile | None:
 
 
 def answers(socket_folder: Path) -> bool:
-    """Returns whether something listens there. It may not be ready for queries yet."""
+    """Returns whether a server answers there. It may not be ready for queries yet.
+
+    A connection alone proves nothing: a child of a killed server may hold the socket for a moment, and serve nobody.
+    """
     with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(2)
+        probe.settimeout(_ANSWER_SECONDS)
         try:
             probe.connect(str(socket_folder / f".s.PGSQL.{PORT}"))
+            probe.sendall(_SSL_REQUEST)
+            return probe.recv(1) != b""
         except (BlockingIOError, TimeoutError):
             return True
         except OSError:
             return False
-    return True
 
 
 def is_ready(data: Path) -> LockFile | None:
-    """Returns the server's lock file if it accepts queries now. This is cheap: it reads one small file and opens one
-    connection."""
+    """Returns the server's lock file if it accepts queries now. This is cheap: it reads one small file, and asks one
+    question that any server answers at once."""
     server = read_lock_file(data)
     return server if server and server.status == "ready" and answers(server.socket_folder) else None
 
