@@ -9,7 +9,7 @@ from support.loop_holds import free_loop
 
 from tenax.model.json_text import decode
 from tenax.store import large_values
-from tenax.store.large_values import decode_in_turns
+from tenax.store.large_values import decode_in_slices
 
 VALUES = [
     [],
@@ -41,25 +41,25 @@ VALUES = [
 async def test_it_gives_what_the_reader_of_small_values_gives(monkeypatch, value, spaces):
     monkeypatch.setattr(large_values, "READ_AT_ONCE", 0)
     for text in (json.dumps(value, indent=spaces), json.dumps(value, ensure_ascii=False) + " "):
-        assert await decode_in_turns(text) == decode(text) == value
+        assert await decode_in_slices(text) == decode(text) == value
 
 
 async def test_nothing_is_nothing():
-    assert await decode_in_turns(None) is None
+    assert await decode_in_slices(None) is None
 
 
 async def test_a_million_small_values_leave_the_loop_free(monkeypatch):
     text = json.dumps([[n % 10, {"a": n % 7}] for n in range(500_000)])
     turns = 0
 
-    class Counted(large_values.Turns):
+    class Counted(large_values.TimeSlice):
         async def give_way(self) -> None:
             nonlocal turns
             turns += 1
             await super().give_way()
 
-    monkeypatch.setattr(large_values, "Turns", Counted)
+    monkeypatch.setattr(large_values, "TimeSlice", Counted)
     with free_loop():
-        found = await decode_in_turns(text)
+        found = await decode_in_slices(text)
     assert len(found) == 500_000
     assert turns > 10

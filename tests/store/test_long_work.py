@@ -6,19 +6,19 @@ import asyncio
 
 import pytest
 
-from tenax.store import turns
-from tenax.store.turns import Turns, urgent
+from tenax.store import time_slices
+from tenax.store.time_slices import TimeSlice, urgent
 
 
 async def slices(said: list[str], count: int = 2) -> None:
-    own = Turns()
+    own = TimeSlice()
     for _ in range(count):
         await own.give_way()
         said.append("slice")
 
 
 async def test_urgent_work_that_waits_for_answers_goes_before_the_next_slice(monkeypatch):
-    monkeypatch.setattr(turns, "LONGEST_WAIT", 60.0)
+    monkeypatch.setattr(time_slices, "LONGEST_WAIT", 60.0)
     said: list[str] = []
     with urgent():
         long = asyncio.create_task(slices(said))
@@ -38,11 +38,11 @@ async def test_urgent_work_that_goes_on_holds_no_slice_back_for_long():
 
 
 async def test_a_first_slice_is_short_where_others_wait(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(turns, "perf_counter", lambda: 0.0)
-    alone = Turns()
+    monkeypatch.setattr(time_slices, "perf_counter", lambda: 0.0)
+    alone = TimeSlice()
     long = asyncio.create_task(slices([]))
     await asyncio.sleep(0)
-    beside = Turns()
+    beside = TimeSlice()
     await long
-    monkeypatch.setattr(turns, "perf_counter", lambda: turns.SHORT_SLICE * 1.5)
-    assert (alone.over, beside.over) == (False, True)
+    monkeypatch.setattr(time_slices, "perf_counter", lambda: time_slices.SHORT_SLICE * 1.5)
+    assert (alone.is_over, beside.is_over) == (False, True)

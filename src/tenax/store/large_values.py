@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tenax.model.json_text import decode
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 READ_AT_ONCE = 250_000
 """Characters of a text that is read at once, whatever is in it: a few milliseconds."""
@@ -16,7 +16,7 @@ _read_one = json.JSONDecoder().raw_decode
 _BETWEEN = ", \n\t\r"
 
 
-async def decode_in_turns(text: str | None) -> Any:
+async def decode_in_slices(text: str | None) -> Any:
     """Returns the value of a JSON text. A long list is read value by value.
 
     The values of a fan-out's items are such a list, and may be a million. A single value is as small as what one request may bring.
@@ -24,10 +24,10 @@ async def decode_in_turns(text: str | None) -> Any:
     if text is None or len(text) <= READ_AT_ONCE or not text.startswith("["):
         return decode(text)
     found: list[Any] = []
-    turns, place, end = Turns(), 1, len(text.rstrip()) - 1
+    time_slice, place, end = TimeSlice(), 1, len(text.rstrip()) - 1
     while (place := _next_value(text, place)) < end:
-        if len(found) % _LOOKED_AT == 0 and turns.over:
-            await turns.give_way()
+        if len(found) % _LOOKED_AT == 0 and time_slice.is_over:
+            await time_slice.give_way()
         value, place = _read_one(text, place)
         found.append(value)
     return found

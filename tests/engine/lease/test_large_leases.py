@@ -11,7 +11,7 @@ from support.hand import Hand
 
 from tenax.engine.lease import large_inputs, render_inputs
 from tenax.engine.lease.full_claim import Claimed, FullClaim
-from tenax.engine.lease.render_inputs import Assigning
+from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.model.wire import LeaseRequest, Submission
 
 READS_INPUT = """
@@ -67,13 +67,13 @@ async def test_small_inputs_of_the_same_claim_do_not_wait_for_large_ones(hand, m
     """The large ones cannot be read meanwhile."""
     [small] = await hand.engine.submit([Submission(source=READS_INPUT, input={"x": "small"})])
     await submitted(hand, 2)
-    prepare, may_read = Assigning.prepare, asyncio.Event()
+    prepare, may_read = InputRenderer.prepare, asyncio.Event()
 
-    async def late(*arguments: object) -> Assigning:
+    async def late(*arguments: object) -> InputRenderer:
         await may_read.wait()
         return await prepare(*arguments)
 
-    monkeypatch.setattr(Assigning, "prepare", late)
+    monkeypatch.setattr(InputRenderer, "prepare", late)
     dispatcher = hand.engine.dispatcher
     asked = [asyncio.create_task(hand.lease(f"w{n}", slots=1)) for n in range(3)]
     done, waiting = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)

@@ -20,7 +20,7 @@ select exists (select from pg_stat_activity where datname = current_database() a
 
 async def test_a_fan_out_that_waits_for_a_lock_holds_up_no_other_submission(hand):
     """Its first item cannot be inserted while someone has the table of fan-outs for themselves."""
-    async with hand.engine.core.transaction() as tx:
+    async with hand.engine.context.transaction() as tx:
         await tx.execute("lock table tenax.fan in access exclusive mode")
         large = asyncio.create_task(hand.engine.submit([Submission(source=LARGE)]))
         async with asyncio.timeout(30):
@@ -40,7 +40,7 @@ async def test_a_large_late_report_holds_up_no_other_report(hand):
     await hand.report(late, Outcome("succeeded"))
     said = Report(late.execution_id, late.item_id, late.attempt, late.token, Outcome("succeeded", "x" * 10))
     sound = Report(other.execution_id, other.item_id, other.attempt, other.token, Outcome("succeeded"))
-    async with hand.engine.core.transaction() as tx:
+    async with hand.engine.context.transaction() as tx:
         await tx.execute("select from tenax.execution where id = $1 for update", late_id)
         large = asyncio.create_task(hand.engine.report([said], size=2_000_000))
         async with asyncio.timeout(30):

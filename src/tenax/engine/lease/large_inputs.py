@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tenax.engine.context import Core
-from tenax.engine.lease.render_inputs import Assigning
-from tenax.engine.slices import Turns
+from tenax.engine.context import EngineContext
+from tenax.engine.lease.render_inputs import InputRenderer
+from tenax.engine.slices import TimeSlice
 from tenax.model.json_text import encode
 from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.dispatch.claim_plan import MAX_CLAIM_SIZE
@@ -35,8 +35,8 @@ class Rendered:
 
 
 class LargeInputs:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._fitted: dict[str, int] = {}
         """The items that one answer has room for, of workers for which it lately had too little."""
@@ -51,15 +51,15 @@ class LargeInputs:
     async def render(self, items: Sequence[LeasedItem]) -> Rendered:
         """Renders the items of one request, as many as its answer has room for, but one at least."""
         async with self._at_once:
-            rendered, size, together, turns = Rendered(), 0, 1, Turns()
+            rendered, size, together, time_slice = Rendered(), 0, 1, TimeSlice()
             rest = list(items)
             while rest and size < MAX_ANSWER:
                 some, rest, before = rest[:together], rest[together:], size
-                async with self._core.transaction() as tx:
-                    assigning = await Assigning.prepare(tx, self._core, some)
+                async with self._context.transaction() as tx:
+                    assigning = await InputRenderer.prepare(tx, self._context, some)
                 for item in some:
-                    if turns.over:
-                        await turns.give_way()
+                    if time_slice.is_over:
+                        await time_slice.give_way()
                     made = assigning.make(item)
                     if isinstance(made, Assignment):
                         size += len(encode(made.spec))

@@ -1,4 +1,5 @@
-"""Due times are timers, not polls: the loop sleeps until the next thing falls due, or until an earlier one is made."""
+"""Handles due times by timers instead of polling: the loop sleeps until the next thing is due, or until something
+earlier is scheduled."""
 
 from __future__ import annotations
 
@@ -9,16 +10,16 @@ from datetime import datetime
 
 import structlog
 
-from tenax.engine.context import Core
-from tenax.engine.graph.fan_out import feed
+from tenax.engine.context import EngineContext
+from tenax.engine.graph.fan_out import fill_slots
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.slices import urgent
 from tenax.errors import Unreachable
 from tenax.store.tables import queue
-from tenax.store.tables.queue import Wake
+from tenax.store.tables.queue import NextWake
 
 LONGEST = 5.0
-"""Seconds after which the database is asked again, whatever was known."""
+"""Seconds after which the database is asked again in any case."""
 SHORTEST = 0.05
 """Seconds between two looks at something that is over but may not be reaped yet."""
 AWAY = 0.5
@@ -33,17 +34,17 @@ _log = structlog.get_logger("tenax.timers")
 
 
 class Timers:
-    def __init__(self, core: Core, reaper: Reaper) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, reaper: Reaper) -> None:
+        self._context = context
         self._reaper = reaper
         self._earlier = asyncio.Event()
         self._target = float("inf")
         self._beside: dict[str, asyncio.Task[None]] = {}
         """What is worked off while the timers go on, by its kind."""
-        core.hub.on_due = self.note
+        context.notifier.on_due = self.note
 
     def note(self, seconds: float) -> None:
-        """Something falls due in so many seconds. What is further off is found at the next look anyway."""
+        """Notes that something is due in so many seconds. Anything due later is found by the next look."""
         if seconds < LONGEST and asyncio.get_running_loop().time() + seconds < self._target:
             self._earlier.set()
 
@@ -71,15 +72,15 @@ class Timers:
         The next look does not wait for what has run out: that may be any number of items, and retries fall due meanwhile.
         """
         self._earlier.clear()
-        self._target = float("inf")  # until it is known when to wake, anything new may be earlier
+        self._target = float("inf")  # until the next wake-up is known, anything new may be earlier
         asked = asyncio.get_running_loop().time()
         with urgent():
-            async with self._core.statements() as tx:
+            async with self._context.statements() as tx:
                 wake = await queue.next_wake(tx, self._reaper.broken, LONGEST)
         rest = min(LONGEST_REST, REST * (asyncio.get_running_loop().time() - asked))
-        self._core.hub.wake(server_steps=wake.server_steps, messages=wake.messages)
+        self._context.notifier.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:
-            self._begin("places", lambda: feed(self._core))
+            self._begin("places", lambda: fill_slots(self._context))
         over = _earliest(wake.wait, wake.deadline, _expiry(wake))
         if over is not None and over <= wake.now:
             self._begin("reap", self._reaper.reap)
@@ -121,8 +122,8 @@ def _earliest(*times: datetime | None) -> datetime | None:
     return min(known) if known else None
 
 
-def _expiry(wake: Wake) -> datetime | None:
-    """When the next lease may be reaped: not before a full lease after an interruption of service."""
+def _expiry(wake: NextWake) -> datetime | None:
+    """Returns when the next lease may be reaped: not before a full lease has passed since an interruption of service."""
     if wake.expiry is None or wake.reap_after is None:
         return wake.expiry
     return max(wake.expiry, wake.reap_after)

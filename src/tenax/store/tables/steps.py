@@ -1,4 +1,4 @@
-"""How the steps of a graph stand."""
+"""The states and results of the steps of a graph."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
-from tenax.store.large_values import decode_in_turns
+from tenax.store.large_values import decode_in_slices
 from tenax.store.statements import sql
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 StepKey = tuple[int, str]
 READ_TOGETHER = 16
-"""Steps whose results are read at once where all of them together are limited."""
+"""Steps whose results are read together if their total size is limited."""
 
 
 async def load_steps(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, StepRow]:
-    """States and counters, without results."""
+    """Loads states and counters, without results."""
     rows = await tx.fetch(sql("load_steps"), [key[0] for key in keys], [key[1] for key in keys])
     return {(row["execution_id"], row["step"]): StepRow(*row) for row in rows}
 
 
 async def load_step_results(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, StepRow]:
-    """Returns the steps with their results. A result of more than `most` bytes is left out, which the row says."""
+    """Returns the steps with their results. A result of more than `most` bytes is left out, and the row says so."""
     return {key: row for key, (row, _) in (await _load(tx, keys, most)).items()}
 
 
@@ -33,10 +33,10 @@ async def _load(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[Step
     arguments = [key[0] for key in keys], [key[1] for key in keys], most
     found: dict[StepKey, tuple[StepRow, int]] = {}
     rows = await tx.fetch(sql("load_step_results"), *arguments)
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         size = sum(row[f"{name}_size"] or len(row[name] or "") for name in ("result", "failures"))
         found[row["execution_id"], row["step"]] = await _ended(*row), size
     return found
@@ -70,7 +70,7 @@ def _leave_out(row: StepRow, size: int) -> None:
 
 
 class ResultCache:
-    """The few large results that were read last: a fan-out may read the same one with each of its items."""
+    """Keeps the few large results that were read last: a fan-out may read the same one for each of its items."""
 
     LARGE = 100_000
     MOST = 4
@@ -79,7 +79,8 @@ class ResultCache:
         self._kept: OrderedDict[StepKey, StepRow] = OrderedDict()
 
     async def load(self, tx: Connection, keys: Mapping[StepKey, bool], most: int) -> dict[StepKey, StepRow]:
-        """True with a key: its step has ended for good, and what is read now will be the same later. `most`: see `load_step_results`."""
+        """Loads results. True with a key means that its step has ended for good, so that its result can be cached.
+        `most` is explained in `load_step_results`."""
         found = {key: self._kept[key] for key in keys if key in self._kept}
         missing = sorted(key for key in keys if key not in found)
         for key, (row, size) in (await _load(tx, missing, most) if missing else {}).items():
@@ -93,19 +94,20 @@ class ResultCache:
 
 
 async def count_attempts(tx: Connection, execution_id: int, step: str, item: int | None) -> int | None:
-    """Returns the number of the last attempt of a step, or of an item of its fan-out, that has ended. Returns None if no row says so."""
+    """Returns the number of the last ended attempt of a step, or of an item of its fan-out. Returns None if no row has
+    it."""
     number: int | None = await tx.fetchval(sql("count_attempts"), execution_id, step, item)
     return number
 
 
 async def ended_steps(tx: Connection, execution_id: int, most: int) -> list[StepRow]:
-    """Returns the ended steps of an execution. `most`: see `load_step_results`."""
+    """Returns the ended steps of an execution. `most` is explained in `load_step_results`."""
     found: list[StepRow] = []
     rows = await tx.fetch(sql("get_step_results"), execution_id, most)
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(await _ended(execution_id, *row))
     return found
 
@@ -121,7 +123,7 @@ async def _ended(
     result_size: int | None,
     failures_size: int | None,
 ) -> StepRow:
-    values = await decode_in_turns(result), decode(failure), await decode_in_turns(failures)
+    values = await decode_in_slices(result), decode(failure), await decode_in_slices(failures)
     row = StepRow(execution_id, step, state, 0, attempts, *values)
     if result_size is not None or failures_size is not None:
         sizes = {"result": result_size, "failures": failures_size}

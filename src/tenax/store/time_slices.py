@@ -1,7 +1,7 @@
-"""Turns on the event loop: whoever goes through what others have sent gives it back every few milliseconds.
+"""Time slices on the event loop: work of a length that others choose lets other work run every few milliseconds.
 
-All such work of a loop stands in one line. Between two slices of it, whoever they belong to, the loop goes round several times for
-everybody else. So short work is held up by one slice at most, however much long work there is.
+All such work of one loop waits in one line. Between two slices, whichever work they belong to, the loop makes several
+rounds for everything else. So short work is delayed by one slice at most, however much long work there is.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from time import perf_counter
 from weakref import WeakKeyDictionary
 
 FIRST_SLICE = 0.01
-"""Seconds of work after which the loop is given back for the first time. A batch of 500 failures is decided on within it."""
+"""Seconds of the first slice of each work. A batch of 500 failures is decided on within it."""
 SLICE = 0.005
-"""Seconds of each further slice, where no other long work waits for its turn."""
+"""Seconds of each further slice if no other long work waits."""
 SHORT_SLICE = 0.002
 """Of each slice, the first one too, where other long work waits."""
 ROUNDS_BETWEEN = 8
-"""Rounds of the loop between two slices: about as many as it takes from a due time to the statement that leases what is due."""
+"""Rounds of the loop between two slices. The way from a due time to the statement that leases the due items takes about
+as many."""
 REST = 0.001
 """Seconds between two slices where several wait: answers of the database arrive meanwhile."""
 LONGEST_WAIT = 0.005
@@ -28,7 +29,7 @@ LONGEST_WAIT = 0.005
 
 
 class _Line:
-    """The long work of one event loop that waits for its turn, the oldest first."""
+    """The long work of one event loop that waits for its next slice, the oldest first."""
 
     __slots__ = ("_is_moving", "_waiting", "urgent")
 
@@ -66,7 +67,7 @@ class _Line:
             return
         while self._waiting:
             turn = self._waiting.popleft()
-            if not turn.done():  # else it was cancelled meanwhile
+            if not turn.done():  # otherwise it was cancelled meanwhile
                 turn.set_result(None)
                 break
         self._is_moving = bool(self._waiting)
@@ -86,7 +87,7 @@ def _line() -> _Line:
 
 
 async def give_way() -> None:
-    """Gives the loop back to everybody else, and waits for the next turn."""
+    """Lets all other work run, and waits for the next slice."""
     await _line().wait()
 
 
@@ -101,8 +102,8 @@ def urgent() -> Iterator[None]:
         line.urgent -= 1
 
 
-class Turns:
-    """Gives the loop back where this work has held it for a slice. For loops over what others have sent."""
+class TimeSlice:
+    """Measures the time slice of one piece of work. For loops over data whose length others choose."""
 
     __slots__ = ("_until",)
 
@@ -110,7 +111,7 @@ class Turns:
         self._until = perf_counter() + _line().first_slice
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return perf_counter() > self._until
 
     async def give_way(self) -> None:

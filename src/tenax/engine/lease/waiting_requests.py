@@ -12,7 +12,7 @@ from tenax.store.rows import LeasedItem
 
 
 @dataclass(eq=False, slots=True)
-class Parked:
+class WaitingRequest:
     request: LeaseRequest
     granted: asyncio.Future[list[Assignment]]
     leaving: bool = False
@@ -26,18 +26,20 @@ class Parked:
         return self.request.execution_id is None
 
 
-def by_execution(parked: Iterable[Parked]) -> list[list[Parked]]:
+def by_execution(waiting: Iterable[WaitingRequest]) -> list[list[WaitingRequest]]:
     """Returns the requests of workers that belong to one execution, those of each execution together."""
-    parties: dict[int, list[Parked]] = defaultdict(list)
-    for one in parked:
+    parties: dict[int, list[WaitingRequest]] = defaultdict(list)
+    for one in waiting:
         if one.request.execution_id is not None:
             parties[one.request.execution_id].append(one)
     return list(parties.values())
 
 
-def share_out(served: Sequence[Parked], items: Sequence[LeasedItem]) -> list[tuple[Parked, list[LeasedItem]]]:
+def share_out(
+    served: Sequence[WaitingRequest], items: Sequence[LeasedItem]
+) -> list[tuple[WaitingRequest, list[LeasedItem]]]:
     """Returns each request with the items that were leased to it."""
     by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
     for item in items:
         by_grant[item.grant].append(item)
-    return [(parked, by_grant.get(parked.request.grant, [])) for parked in served]
+    return [(waiting, by_grant.get(waiting.request.grant, [])) for waiting in served]
