@@ -180,7 +180,7 @@ class Engine:
     ) -> list[ExecutionSummary]:
         """Lists executions, the newest first. `top` leaves out executions that others started. `compensation` keeps
         only those in that state of compensation."""
-        return await views.list_(
+        return await views.list_summaries(
             self.context,
             states=states,
             workflow=workflow,

@@ -77,14 +77,14 @@ class Notifier:
         self,
         *,
         ready: bool = False,
-        special: bool = False,
+        restricted: bool = False,
         fleet: bool = False,
         server_steps: bool = False,
         messages: bool = False,
         due_in: float | None = None,
         executions: Iterable[int] = (),
     ) -> None:
-        fresh = ServerNews(ready, special, fleet, server_steps, messages, due_in, set(executions))
+        fresh = ServerNews(ready, restricted, fleet, server_steps, messages, due_in, set(executions))
         self._apply(fresh, fresh.executions)
         self._news.add(fresh)
         if fresh.urgent:
@@ -147,7 +147,7 @@ class Notifier:
 
     def _apply(self, news: ServerNews, executions: set[int] | None) -> None:
         """Calls the functions that the news concern. `executions` None means that any execution may have changed."""
-        if news.special:
+        if news.restricted:
             self.on_restricted()
         if news.fleet:
             self.on_fleet()
@@ -186,7 +186,7 @@ def announce(notifier: Notifier, journal: Journal, delays: Iterable[float] = ())
     made_room = notifier.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
     notifier.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),
-        special=journal.has_restricted_items,
+        restricted=journal.has_restricted_items,
         server_steps=journal.server_ready,
         messages=journal.messages,
         due_in=min((*delays, *journal.queue_times), default=None),

@@ -200,7 +200,7 @@ def _decide(
         controls=controls,
         roll=roll,
         execution_id=item.execution_id,
-        node_id=item.step,
+        step=item.step,
     )
 
 

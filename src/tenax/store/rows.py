@@ -230,7 +230,7 @@ class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
     """Set if a worker waits for the item: it is leased as it is inserted."""
 
     @property
-    def common(self) -> bool:
+    def unrestricted(self) -> bool:
         """Whether the item is unrestricted: any worker that is able to run it may have it, in the order of the queue."""
         return not self.lane and self.limits is None
 

@@ -82,7 +82,7 @@ OF_STATES: dict[str, Callable[[Any], Awaitable[Any]]] = {
     "count_leased_items": lambda tx: tx.fetch(sql("count_leased_items"), ["default"]),
     "load_standings": workers.load_standings,
     "is_fleet_sound": lambda tx: workers.is_fleet_sound(tx, silence=30.0, lease=30.0, window=300.0),
-    "find_granted_items": lambda tx: tx.fetch(sql("find_granted_items"), [NOBODY], "w0"),
+    "find_leases_of_grants": lambda tx: tx.fetch(sql("find_leases_of_grants"), [NOBODY], "w0"),
     "list_leases": lambda tx: workers.list_leases(tx, "w0", 10),
     "find_releasable_items": lambda tx: tx.fetch(sql("find_releasable_items"), 3, []),
     "find_unheard_children": inbox.find_unheard_children,

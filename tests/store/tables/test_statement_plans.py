@@ -119,10 +119,10 @@ STRAIGHTLY: dict[str, Call] = {
         ],
         rows,
     ),
-    "look_at_queues": lambda tx, rows, _: claims.look_at_queues(tx, [f"q{n}" for n in range(len(rows))]),
+    "read_queues": lambda tx, rows, _: claims.read_queues(tx, [f"q{n}" for n in range(len(rows))]),
     "next_wake": next_wake,
     "lock_executions": lambda tx, rows, _: queue.lock_executions(tx, [row["execution_id"] for row in rows]),
-    "load_fans": lambda tx, rows, _: fans.load_fan_outs(tx, [(row["execution_id"], "s") for row in rows]),
+    "load_fan_outs": lambda tx, rows, _: fans.load_fan_outs(tx, [(row["execution_id"], "s") for row in rows]),
     "load_steps": lambda tx, rows, _: steps.load_steps(tx, [(row["execution_id"], "a") for row in rows]),
     "load_step_results": lambda tx, rows, _: steps.load_step_results(
         tx, [(row["execution_id"], "a") for row in rows], 16_000_000
@@ -140,7 +140,7 @@ EACH_TIME: dict[str, Call] = {
     "insert_executions": insert,
 }
 PER_ROW, AT_LEAST = 25, 120
-"""Rows that pass through all the nodes of a plan, for each of the batch; look_at_queues has ten levels to each queue."""
+"""Rows that pass through all the nodes of a plan, for each of the batch; read_queues has ten levels to each queue."""
 
 
 BELIEVED_EMPTY = """
@@ -257,5 +257,5 @@ async def test_the_result_of_a_large_fan_out_is_put_together_in_proportion_to_it
     async with connected(database_url, session=PLANNED_SESSION) as connection, connection.transaction():
         await connection.execute(_RESULTS, MANY)
         explaining = Explaining(connection)
-        await explaining.fetch(sql("close_fan"), 1, "s", "completed", MANY, None, MANY)
+        await explaining.fetch(sql("close_fan_out"), 1, "s", "completed", MANY, None, MANY)
     assert MANY <= rows_read(explaining.nodes) <= 20 * MANY

@@ -109,7 +109,7 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
         return True
     elapsed = item.age(journal.now)
     polls = read_ledger(item.ledger, elapsed).polls
-    where: dict[str, Any] = {"execution_id": item.execution_id, "node_id": item.step}
+    where: dict[str, Any] = {"execution_id": item.execution_id, "step": item.step}
     return poll(planned.until, outcome, polls=polls, attempt=attempt, elapsed=elapsed, **where).done
 
 

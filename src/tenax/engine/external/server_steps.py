@@ -111,7 +111,7 @@ async def _start_batch(
         if now is None:
             return 0, []
         items = await queue.lock_server_items(tx, [item_id for item_id, _ in found])
-        journal = Journal(now, most_read=context.settings.max_rendered)
+        journal = Journal(now, max_result_bytes=context.settings.max_rendered)
         batch = _Batch(tx, context, journal, executions, patient)
         await batch.prepare(items)
         time_slice = TimeSlice()

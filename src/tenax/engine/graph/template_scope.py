@@ -47,7 +47,7 @@ async def load_results(
     if unread:
         known |= {
             key: row
-            for key, row in (await load_step_results(tx, unread, journal.most_read)).items()
+            for key, row in (await load_step_results(tx, unread, journal.max_result_bytes)).items()
             if row.state != "pending"
         }
     for key in keys:

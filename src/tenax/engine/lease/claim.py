@@ -132,7 +132,7 @@ class Claims:
         return claimed
 
     async def _look(self, tx: Connection, claim: Claim) -> Claim:
-        levels = await claims.look_at_queues(tx, sorted(claim.queues))
+        levels = await claims.read_queues(tx, sorted(claim.queues))
         snapshot = QueueSnapshot(claim.queues, _now(), levels)
         self._state, claim = claim_plan.after_look(self._state, claim, snapshot)
         return claim

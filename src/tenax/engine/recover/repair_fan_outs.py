@@ -69,7 +69,7 @@ async def _repair(context: EngineContext, key: StepKey) -> bool:
         rows, now = await queue.lock_executions(tx, [key[0]])
         if now is None or not rows[key[0]].open or key not in await find_broken_fan_outs(tx):
             return False
-        row, journal = rows[key[0]], Journal(now, most_read=context.settings.max_rendered)
+        row, journal = rows[key[0]], Journal(now, max_result_bytes=context.settings.max_rendered)
         plan = await context.plans.one(tx, row.plan_id)
         update, fan_out = ExecutionUpdate(row, plan, context.rendering), (await load_fan_outs(tx, [key]))[key]
         await _mend(

@@ -114,7 +114,7 @@ async def _repair(context: EngineContext, execution_id: int) -> bool:
         plan = await context.plans.one(tx, row.plan_id)
         if not _is_missing_something(plan, seen):
             return False
-        journal = Journal(now, most_read=context.settings.max_rendered)
+        journal = Journal(now, max_result_bytes=context.settings.max_rendered)
         if row.failing:
             journal.failing[row.id] = row
             await write(tx, context, journal)

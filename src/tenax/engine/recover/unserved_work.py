@@ -81,7 +81,7 @@ class UnservedWork:
             unblocked, last = await fleet.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
         self._last_key = last or ""
         if unblocked:
-            self._context.notifier.announce(ready=True, special=True)
+            self._context.notifier.announce(ready=True, restricted=True)
         return unblocked
 
 

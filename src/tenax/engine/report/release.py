@@ -66,7 +66,7 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
         decisions = await settle(tx, context, journal, executions, unknown)
     for worker in {item.worker for item in items if item.worker is not None}:
         context.notifier.on_handed_back(worker, [item.id for item in items if item.worker == worker])
-    context.notifier.announce(ready=True, special=True)
+    context.notifier.announce(ready=True, restricted=True)
     _announce(context, journal, decisions)
 
 
@@ -147,7 +147,7 @@ async def give_up_unwanted(context: EngineContext) -> int:
 async def release_grants(context: EngineContext, worker: str, grants: Sequence[str]) -> None:
     """Releases the leases whose answer never reached their worker."""
     async with context.transaction() as tx:
-        found = await queue.find_granted_items(tx, grants, worker)
+        found = await queue.find_leases_of_grants(tx, grants, worker)
     if found:
         await release(
             context,

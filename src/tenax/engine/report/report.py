@@ -142,7 +142,7 @@ class ReportBatch:
             delay = decision.delay.delay if decision.delay is not None else None
             self._decided.append((r, decision.verdict, delay, made.run))
             journal.guarded.append(change)
-            journal.special |= change.next is not None and item.lane != 0
+            journal.queues_restricted_item |= change.next is not None and item.lane != 0
 
     def note_applied(self, journal: Journal, applied: set[int]) -> None:
         for r, verdict, delay, run in self._decided:

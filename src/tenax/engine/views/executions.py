@@ -277,7 +277,7 @@ def _tree(
     )
 
 
-async def list_(
+async def list_summaries(
     context: EngineContext,
     *,
     states: Sequence[str] | None = None,

@@ -45,7 +45,7 @@ async def _judged(
     rows = await workers.load_workers(tx, context.settings.health_window, lease)
     live = [row for row in rows if row.heartbeat_age < lease]
     own = any(row.serves is not None for row in live)
-    lines = {id_: await fleet.find_line(tx, id_) for id_ in {work.execution_id for work in ready} if own}
+    lines = {id_: await fleet.find_ancestors(tx, id_) for id_ in {work.execution_id for work in ready} if own}
     judged: list[tuple[ReadyWork, Standing]] = []
     for work in ready:
         line = lines.get(work.execution_id, set())

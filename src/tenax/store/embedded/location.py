@@ -2,7 +2,7 @@
 
     place/start.lock     held by whoever starts the server
     place/users.lock     held, shared, by every process that uses it
-    place/watch.lock     held by the watcher (see `postmaster.watch`)
+    place/watch.lock     held by the watcher (see `postmaster.watch_server`)
     place/18/            the data, named by PostgreSQL's major version
     place/socket/        the only way in, mode 0700
     place/log/           the server's log, bounded

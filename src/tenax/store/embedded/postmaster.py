@@ -199,7 +199,7 @@ def prune_logs(place: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-def watch(place: Path, watch_lock: int) -> None:
+def watch_server(place: Path, watch_lock: int) -> None:
     """Waits until no process uses the server, and then stops it.
 
     Every user holds a shared lock on one file, which the kernel drops at any death, kill -9 included. A process that
@@ -228,4 +228,4 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 
 if __name__ == "__main__":
-    watch(Path(sys.argv[1]), int(sys.argv[2]))
+    watch_server(Path(sys.argv[1]), int(sys.argv[2]))

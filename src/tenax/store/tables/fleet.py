@@ -65,6 +65,6 @@ async def unblock_forgotten_items(tx: Connection, after: str, most: int) -> tupl
     return row["unblocked"], row["last"]
 
 
-async def find_line(tx: Connection, execution_id: int) -> set[int]:
+async def find_ancestors(tx: Connection, execution_id: int) -> set[int]:
     """Returns an execution, its parent, and so on up to the root."""
-    return {row["id"] for row in await tx.fetch(sql("find_line"), execution_id)}
+    return {row["id"] for row in await tx.fetch(sql("find_ancestors"), execution_id)}
