@@ -19,7 +19,7 @@ from tenax.model.wire import Report, ReportAnswer
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.log import RecordedOutcome, find_outcomes, is_log_longer
 
 MAX_LATE_RESULTS = 10
@@ -55,7 +55,7 @@ async def answer_late(
     """
     known = await find_outcomes(tx, [r.execution_id for r in late], [r.token for r in late])
     executions, tokens = len({r.execution_id for r in late}), len({r.token for r in late})
-    live = {item.id: item for item in await queue.lock_items(tx, [r.item_id for r in late])}
+    live = {item.id: item for item in await live_items.lock_items(tx, [r.item_id for r in late])}
     journal = Journal(now)
     answers: dict[tuple[int, str], ReportAnswer] = {}
     for r in late:

@@ -19,7 +19,7 @@ from tenax.store.journal import Journal
 from tenax.store.planned_pool import PLANNED_SESSION
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
 from tenax.store.statements import sql
-from tenax.store.tables import claims, compensations, queue, steps
+from tenax.store.tables import claims, compensations, live_items, steps
 from tenax.store.tables import fan_outs as fans
 from tenax.store.tables.claims import LeaseTerms, WorkerGroup
 from tenax.store.tables.new_executions import insert_executions
@@ -85,13 +85,13 @@ async def insert(tx: Any, rows: list[Any], now: Any) -> None:
 
 
 async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
-    await tx.fetch(queue.sql("next_wake"), [row["id"] for row in rows], queue.SERVER_QUEUE, 5.0)
+    await tx.fetch(live_items.sql("next_wake"), [row["id"] for row in rows], live_items.SERVER_QUEUE, 5.0)
 
 
 async def accept_items(tx: Explaining, rows: list[Any], now: Any) -> None:
     ids = [row["id"] for row in rows]
     awaited = ["child"] * len(ids), [now] * len(ids)
-    await tx.execute(queue.sql("accept_items"), ids, [1] * len(ids), *awaited, now)
+    await tx.execute(live_items.sql("accept_items"), ids, [1] * len(ids), *awaited, now)
 
 
 async def lease_ready(tx: Explaining, shares: list[Share], rows: list[Any]) -> None:
@@ -121,7 +121,9 @@ STRAIGHTLY: dict[str, Call] = {
     ),
     "read_queues": lambda tx, rows, _: claims.read_queues(tx, [f"q{n}" for n in range(len(rows))]),
     "next_wake": next_wake,
-    "lock_executions": lambda tx, rows, _: queue.lock_executions(tx, [row["execution_id"] for row in rows]),
+    "lock_executions": lambda tx, rows, _: live_items.lock_executions(
+        tx, [row["execution_id"] for row in rows]
+    ),
     "load_fan_outs": lambda tx, rows, _: fans.load_fan_outs(tx, [(row["execution_id"], "s") for row in rows]),
     "load_steps": lambda tx, rows, _: steps.load_steps(tx, [(row["execution_id"], "a") for row in rows]),
     "load_step_results": lambda tx, rows, _: steps.load_step_results(
@@ -129,7 +131,7 @@ STRAIGHTLY: dict[str, Call] = {
     ),
     "accept_items": accept_items,
     "under lock": lambda tx, rows, now: ending(rows, now).write(tx),
-    "load_leased_items": lambda tx, rows, _: queue.load_leased_items(
+    "load_leased_items": lambda tx, rows, _: live_items.load_leased_items(
         tx, [row["id"] for row in rows], [row["token"] for row in rows]
     ),
 }

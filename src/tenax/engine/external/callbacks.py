@@ -26,7 +26,7 @@ from tenax.policy.retry.until import poll
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.log import find_attempt_events, is_log_longer
 from tenax.store.tables.steps import count_attempts
 
@@ -51,12 +51,12 @@ async def callback(
     check_receipt(context, execution_id, item_id, given)
     outcome = bounded_outcome(outcome, context.report_limits)
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id])
+        executions, now = await live_items.lock_executions(tx, [execution_id])
         if now is None:
             raise NotFound("there is nothing to call back under this address: its execution is gone")
         row, journal = executions[execution_id], Journal(now)
         plan = await context.plans.one(tx, row.plan_id)
-        found = await queue.lock_items(tx, [item_id])
+        found = await live_items.lock_items(tx, [item_id])
         if not _is_async(plan, found[0] if found else None, step):
             raise _nothing_here()
         if found and _counts(journal, plan, found[0], attempt, outcome):

@@ -36,7 +36,7 @@ from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ExecutionRow, ParentItem, ServerItem
-from tenax.store.tables import queue, signals
+from tenax.store.tables import live_items, signals
 
 BATCH = 200
 MOST_SLOW = 100
@@ -65,7 +65,7 @@ class ServerSteps:
     async def start(self) -> int:
         """Starts the steps that are ready now. Returns the number of items handled."""
         async with self._context.transaction() as tx:
-            found = await queue.find_server_items(tx, BATCH, [*self._broken.ids, *self._slow])
+            found = await live_items.find_server_items(tx, BATCH, [*self._broken.ids, *self._slow])
         return await self._broken.deal(found, self._start, COMPLAINT)
 
     async def finish_slow(self) -> None:
@@ -107,10 +107,10 @@ async def _start_batch(
     if not found:
         return 0, []
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+        executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0, []
-        items = await queue.lock_server_items(tx, [item_id for item_id, _ in found])
+        items = await live_items.lock_server_items(tx, [item_id for item_id, _ in found])
         journal = Journal(now, max_result_bytes=context.settings.max_rendered)
         batch = _Batch(tx, context, journal, executions, patient)
         await batch.prepare(items)

@@ -19,9 +19,9 @@ from tenax.model.changes import Loss, Run
 from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Offer
 from tenax.store.connect import Connection
+from tenax.store.fleet import workers
+from tenax.store.fleet.workers import RunTally, WorkerStanding
 from tenax.store.rows import LeasedItem
-from tenax.store.tables import workers
-from tenax.store.tables.workers import RunTally, WorkerStanding
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
 _PROBE_SLOTS = 1

@@ -33,8 +33,8 @@ from tenax.policy.dispatch.health import (
 )
 from tenax.settings import Settings
 from tenax.store.connect import Connection
-from tenax.store.tables import workers
-from tenax.store.tables.workers import NewHealth, WorkerRow
+from tenax.store.fleet import workers
+from tenax.store.fleet.workers import NewHealth, WorkerRow
 
 LABELS_KNOWN = 10
 """Looks at the fleet between two queries for the labels that work asks for."""

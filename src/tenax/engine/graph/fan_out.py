@@ -22,7 +22,7 @@ from tenax.policy.outcome_events import Item
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import FanOutRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import (
     close_fan_out,
     close_fan_out_without_result,
@@ -138,7 +138,7 @@ async def fill_slots(context: EngineContext) -> int:
         found = await find_free_slots(tx, FED_AT_ONCE)
         if not found:
             return 0
-        executions, now = await queue.lock_executions(tx, found)
+        executions, now = await live_items.lock_executions(tx, found)
         if now is None:
             return 0
         journal = Journal(now)

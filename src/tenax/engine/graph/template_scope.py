@@ -11,7 +11,7 @@ from tenax.policy.expressions.values import LeftOut
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
-from tenax.store.tables.queue import load_inputs
+from tenax.store.tables.live_items import load_inputs
 from tenax.store.tables.steps import StepKey, load_step_results
 from tenax.store.time_slices import TimeSlice
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from tenax.engine.context import EngineContext
-from tenax.store.tables.workers import find_silent_workers
+from tenax.store.fleet.workers import find_silent_workers
 
 
 class HeardWorkers:

@@ -18,7 +18,7 @@ from tenax.model.events.types import ExecutionCancelled, ExecutionPaused, Execut
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.executions import find_descendants
 
 TRIES = 5
@@ -99,7 +99,7 @@ async def _lock(
     """Locks the family. A child is started under its parent's lock, so all are locked once no new one appears."""
     rows: dict[int, ExecutionRow] = {}
     while missing := [id_ for id_ in await find_descendants(tx, execution_id) if id_ not in rows]:
-        locked, now = await queue.lock_executions(tx, missing)
+        locked, now = await live_items.lock_executions(tx, missing)
         if now is None:
             raise no_execution(execution_id)
         rows |= locked
@@ -158,4 +158,4 @@ async def _switch(family: _Family, rows: list[ExecutionRow], state: str) -> None
         family.journal.execution(row)
         family.journal.log(row.id, event(ExecutionPaused if paused else ExecutionResumed))
     plans = await family.context.plans.load(family.tx, {row.plan_id for row in rows})
-    await queue.pause_items(family.tx, [row.id for row in rows], plans, paused=paused)
+    await live_items.pause_items(family.tx, [row.id for row in rows], plans, paused=paused)

@@ -20,8 +20,8 @@ from tenax.engine.report.release import give_up_unwanted
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
 from tenax.store import service
-from tenax.store.tables import queue
-from tenax.store.tables.workers import end_lost_workers
+from tenax.store.fleet.workers import end_lost_workers
+from tenax.store.tables import live_items
 
 SWEPT_AT_ONCE = 10_000
 """Open executions that one sweep looks at. The next sweep goes on from there."""
@@ -59,7 +59,7 @@ class Maintenance:
         """Records that a server is alive. After a gap in service no lease expires for a full lease."""
         settings = self._context.settings
         async with self._context.transaction() as tx:
-            await queue.beat_service(tx, settings.lease, settings.probe_after)
+            await live_items.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
         """Synchronises the state of the workers. The leading server also judges their health and looks for stuck work."""

@@ -28,7 +28,7 @@ from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import FanOutRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import (
     FanOutCounts,
     LostItem,
@@ -66,7 +66,7 @@ async def _repair_safely(context: EngineContext, key: StepKey) -> bool:
 
 async def _repair(context: EngineContext, key: StepKey) -> bool:
     async with context.transaction() as tx:
-        rows, now = await queue.lock_executions(tx, [key[0]])
+        rows, now = await live_items.lock_executions(tx, [key[0]])
         if now is None or not rows[key[0]].open or key not in await find_broken_fan_outs(tx):
             return False
         row, journal = rows[key[0]], Journal(now, max_result_bytes=context.settings.max_rendered)

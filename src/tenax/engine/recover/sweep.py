@@ -22,7 +22,7 @@ from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.tables import inbox, queue
+from tenax.store.tables import inbox, live_items
 from tenax.store.tables.executions import OpenExecution, find_open_executions
 from tenax.store.tables.fan_outs import restore_items
 from tenax.store.tables.log import get_events
@@ -105,7 +105,7 @@ async def _repair_safely(context: EngineContext, execution_id: int) -> bool:
 
 async def _repair(context: EngineContext, execution_id: int) -> bool:
     async with context.transaction() as tx:
-        rows, now = await queue.lock_executions(tx, [execution_id])
+        rows, now = await live_items.lock_executions(tx, [execution_id])
         found = await find_open_executions(tx, execution_id - 1, 1)
         if now is None or not found or found[0].id != execution_id:
             return False

@@ -19,9 +19,10 @@ from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.store import service
 from tenax.store.connect import Connection
+from tenax.store.fleet import queues
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.tables import fleet, queue
+from tenax.store.tables import live_items
 
 SEEK_EVERY = 10.0
 """Seconds between two searches for items that no worker is able to run, at most."""
@@ -52,7 +53,7 @@ class UnservedWork:
             since = (now - self._sought_at).total_seconds() if self._sought_at is not None else -1.0
             if 0 <= since < _seek_every(wait):  # below 0: the clock was set back
                 return 0
-            found = await fleet.find_unserved_items(tx, wait, lease, self._broken.ids)
+            found = await queues.find_unserved_items(tx, wait, lease, self._broken.ids)
         if not found:
             self._sought_at = now
         return await self._broken.deal(
@@ -63,11 +64,13 @@ class UnservedWork:
         wait = self._context.settings.worker_wait
         assert wait is not None
         async with self._context.transaction() as tx:
-            executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+            executions, now = await live_items.lock_executions(
+                tx, [execution_id for _, execution_id in found]
+            )
             if now is None:
                 return 0
             journal = Journal(now)
-            items = await queue.lock_items(tx, [item_id for item_id, _ in found])
+            items = await live_items.lock_items(tx, [item_id for item_id, _ in found])
             ready = [item for item in items if item.state in ("queued", "retrying")]
             plans = await self._context.plans.load(tx, {item.plan_id for item in ready})
             ended = [_unserved(item, plans[item.plan_id], wait) for item in ready]
@@ -78,7 +81,7 @@ class UnservedWork:
     async def unblock_forgotten(self) -> int:
         """Unblocks items that wait at a limit that has room. Returns their number."""
         async with self._context.transaction() as tx:
-            unblocked, last = await fleet.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
+            unblocked, last = await queues.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
         self._last_key = last or ""
         if unblocked:
             self._context.notifier.announce(ready=True, restricted=True)
@@ -107,7 +110,7 @@ async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event])
     """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
     last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
     found: dict[str, HeldWork] = {}
-    for step, held in (await fleet.find_held_work(tx, execution_id)).items():
+    for step, held in (await queues.find_held_work(tx, execution_id)).items():
         decision = last.get(step, {})
         reason = decision.get("reason") or held.reason
         found[step] = replace(held, rule=decision.get("rule"), reason=reason)

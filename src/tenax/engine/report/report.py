@@ -32,7 +32,7 @@ from tenax.store.connect import Connection
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ItemRow, LeasedItem
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 
 EXECUTION_COMPLETED = event(ExecutionCompleted)
 
@@ -160,12 +160,14 @@ class ReportBatch:
     async def _write_under_lock(self, tx: Connection, journal: Journal) -> None:
         order = {r.token: place for place, r in enumerate(self._reports)}
         reports = sorted(self.from_rows, key=lambda r: order[r.token])
-        executions, now = await queue.lock_executions(tx, [r.execution_id for r in reports])
+        executions, now = await live_items.lock_executions(tx, [r.execution_id for r in reports])
         if (
             now is not None
         ):  # the transaction that held the locks before has written events of an earlier time
             journal.guarded_now, journal.now = journal.now, now
-        items = await queue.load_leased_items(tx, [r.item_id for r in reports], [r.token for r in reports])
+        items = await live_items.load_leased_items(
+            tx, [r.item_id for r in reports], [r.token for r in reports]
+        )
         plans = await self._context.plans.load(tx, {item.plan_id for item in items})
         leased = {item.lease_token: item for item in items if item.plan_id in plans}
         current = [r for r in reports if r.token in leased and _is_of(leased[r.token], r)]
