@@ -67,7 +67,7 @@ with given as materialized (
     select m.id, coalesce(:now::timestamptz, tenax.now()), x.events
       from unnest(:log_execution::text::bigint[], :log_events::text[]) with ordinality as x (number, events, place)
       join made m on m.number = x.number
-     order by x.place  -- a hash join would turn the rows of one execution around
+     order by x.place  -- a hash join would reverse the rows of one execution
 )
 select m.number, m.id, m.input
 --if leases
