@@ -38,7 +38,7 @@ def ask(worker: str = "w1", slots: int = 10, **more: Any) -> LeaseRequest:
 async def claim_once(engine: Engine, *requests: LeaseRequest) -> list[list[Assignment]]:
     """One claim, for all of these requests together: what each of them got."""
     dispatcher = engine.dispatcher
-    parked = [dispatcher._park(request) for request in requests]
+    parked = [dispatcher._add_waiting(request) for request in requests]
     await dispatcher.claim()
     return [await _given(dispatcher, one) for one in parked]
 
@@ -49,7 +49,7 @@ async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assign
     given: list[list[Assignment]] = [[] for _ in requests]
     for _ in range(MOST_CLAIMS):
         asking = [n for n, request in enumerate(requests) if len(given[n]) < request.slots]
-        parked = {n: dispatcher._park(_left(requests[n], len(given[n]))) for n in asking}
+        parked = {n: dispatcher._add_waiting(_left(requests[n], len(given[n]))) for n in asking}
         done = await dispatcher.claim()
         for n, one in parked.items():
             given[n] += await _given(dispatcher, one)

@@ -16,5 +16,5 @@ async def forever(loop: Callable[[], Awaitable[None]]) -> None:
         try:
             await loop()
         except Exception:  # noqa: BLE001 -- whatever it was, a server without this loop would stand still
-            _log.exception("a loop of the engine broke; it begins anew", loop=loop.__qualname__)
+            _log.exception("a loop of the engine failed; it starts again", loop=loop.__qualname__)
             await asyncio.sleep(1)

@@ -12,7 +12,7 @@ from tenax.errors import Unreachable
 
 PAUSE = 60.0
 """Seconds before an isolated item is tried again."""
-_log = structlog.get_logger("tenax.set_aside")
+_log = structlog.get_logger("tenax.isolate_failures")
 
 Found = tuple[int, int]
 """The ids of a work item and of its execution."""

@@ -26,7 +26,7 @@ PAUSE = 0.5
 """Seconds before another try while the database is away."""
 
 
-class Settled(NamedTuple):
+class WorkerEffects(NamedTuple):
     """The effects of a commit on workers."""
 
     runs: Sequence[Run]
@@ -53,7 +53,7 @@ class Notifier:
         self.on_restricted: Callable[[], None] = lambda: None
         self.on_fleet: Callable[[], None] = lambda: None
         self.on_connected: Callable[[], None] = lambda: None
-        self.on_settled: Callable[[Settled], bool] = lambda _settled: False
+        self.on_worker_effects: Callable[[WorkerEffects], bool] = lambda _settled: False
         self.on_handed_back: Callable[[str, Sequence[int]], None] = lambda _worker, _items: None
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
@@ -183,7 +183,7 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 def announce(notifier: Notifier, journal: Journal, delays: Iterable[float] = ()) -> None:
     """Announces the effects of a committed journal."""
-    made_room = notifier.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
+    made_room = notifier.on_worker_effects(WorkerEffects(journal.runs, journal.losses, journal.pardons))
     notifier.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),
         restricted=journal.has_restricted_items,

@@ -124,7 +124,7 @@ class NewsReader:
         if what not in self._complained and len(self._complained) < _MOST_COMPLAINTS:
             self._complained.add(what)
             _log.warning(
-                "another server tells something that this one does not know; it is passed over",
+                "another server has sent something that this one does not know; it is ignored",
                 what=what,
                 remedy="do all servers on this database run the same version of Tenax?",
             )

@@ -185,7 +185,7 @@ def _now() -> float:
 
 
 def _closed() -> asyncpg.InterfaceError:
-    return asyncpg.InterfaceError("the straight sessions are closed")
+    return asyncpg.InterfaceError("the planned sessions are closed")
 
 
 class _Use:

@@ -222,7 +222,7 @@ async def test_one_that_goes_away_meanwhile_has_it_handed_back(hand):
 async def test_one_whose_time_is_up_meanwhile_still_gets_it(hand):
     parked = await park(hand)
     dispatcher = hand.engine.dispatcher
-    [request] = dispatcher._parked
+    [request] = dispatcher._waiting
     async with nothing_is_written(hand):
         submitting = asyncio.create_task(hand.submit())
         await blocked(hand)
@@ -359,7 +359,7 @@ async def test_a_request_that_has_just_ended_is_not_reserved(hand):
     dispatcher = hand.engine.dispatcher
     parked = await park(hand)
     parked.cancel()  # whoever asked has not heard it yet, and its request still stands there
-    assert dispatcher._parked
+    assert dispatcher._waiting
     assert dispatcher.reserve(want) is None
     await let_go(parked)
     assert not (await park(hand)).done()

@@ -30,7 +30,7 @@ START_LIMIT = 60.0
 """Seconds within which a new process must be ready. A machine under load is slow to import modules."""
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "HOME")
 _COUNT = struct.Struct("!Q")
-_log = structlog.get_logger("tenax.aside")
+_log = structlog.get_logger("tenax.reader_processes")
 
 
 class ReaderProcessFailed(Exception):
@@ -62,7 +62,7 @@ class ReaderProcesses:
     def __init__(self, processes: int, memory: int) -> None:
         """`memory` is the number of bytes that each process may use."""
         self._memory = memory
-        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="tenax-aside")
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="tenax-reader")
         self._lock = threading.Lock()
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
@@ -98,7 +98,11 @@ class ReaderProcesses:
         try:
             answer = process.exchange(request, seconds)
         except (TimeoutError, OSError) as error:
-            _log.warning("a check was ended", seconds=seconds, error=str(error) or type(error).__name__)
+            _log.warning(
+                "a task in a reader process was ended",
+                seconds=seconds,
+                error=str(error) or type(error).__name__,
+            )
             self._end(process)
             by_time = isinstance(error, TimeoutError) or process.ended_by_time or self._closed
             raise (TookTooLong if by_time else OutOfMemory) from None

@@ -37,7 +37,7 @@ async def end_life(context: EngineContext, ended: EndedLife) -> int:
         if not decided:
             break
     if lost:
-        _log.warning("a worker has died with work in its hands", worker=ended.worker, leases=lost)
+        _log.warning("a worker has died while it held leases", worker=ended.worker, leases=lost)
     return lost
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from tenax.engine.context import EngineContext
 from tenax.engine.fleet.worker_rests import WorkerRests
 from tenax.engine.fleet.workers import is_outdated
-from tenax.engine.notifier import Settled
+from tenax.engine.notifier import WorkerEffects
 from tenax.model.changes import Loss, Run
 from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Offer
@@ -76,7 +76,7 @@ class Fleet:
             if (known := self._known.get(name)) is not None:
                 known.probe = False
 
-    def note_settled(self, settled: Settled) -> bool:
+    def note_worker_effects(self, settled: WorkerEffects) -> bool:
         """Takes in the effects of a commit on workers. Returns True if a limited queue may have room again."""
         for worker, runs in _by_worker(settled.runs).items():
             known = self._known.get(worker)
@@ -84,7 +84,7 @@ class Fleet:
                 known.depth = max(0, known.depth - len(runs))
             if worker in self._rows or any(run.outcome == "failed" for run in runs):
                 for run in runs:
-                    self._count_row(run)
+                    self._count_streak(run)
             if runs[-1].outcome != "released":
                 self._rests.end(worker)
             self._seen.add_runs(worker, runs)
@@ -92,7 +92,7 @@ class Fleet:
         self._seen.pardons += settled.pardons
         return bool(settled.runs and self.limited)
 
-    def _count_row(self, run: Run) -> None:
+    def _count_streak(self, run: Run) -> None:
         """Counts failures in a row. They are judged at once and not at the next look, because each of them costs an
         attempt."""
         if run.outcome == "sound":

@@ -25,7 +25,7 @@ class Heartbeats:
         self._together = GroupCommit[Heartbeat, HeartbeatAnswer | None](
             lambda beats: heartbeats(context, beats)
         )
-        self._crowd = Crowd(context.settings.heartbeat)
+        self._recent = RecentWorkers(context.settings.heartbeat)
         self._seconds = min(LONGEST, context.settings.heartbeat / TURNS)
         self._opening: asyncio.Event | None = None
 
@@ -38,7 +38,7 @@ class Heartbeats:
         """Waits for the batch. Waiting heartbeats are written in the order in which they came. A worker that leaves
         writes them first and then its own, since one of them may be an earlier one of its own."""
         loop = asyncio.get_running_loop()
-        workers = self._crowd.count(beat.worker, loop.time())
+        workers = self._recent.count(beat.worker, loop.time())
         if self._opening is None:
             if beat.leaving or workers <= TURNS:
                 return
@@ -54,7 +54,7 @@ class Heartbeats:
             self._opening = None
 
 
-class Crowd:
+class RecentWorkers:
     """Counts the workers heard within a number of seconds."""
 
     def __init__(self, seconds: float) -> None:

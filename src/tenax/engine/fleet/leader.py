@@ -31,7 +31,7 @@ class Leadership:
             if leads:
                 await live_items.beat_service(tx, settings.lease, settings.probe_after)
         if leads != self.leads and self._asked:
-            _log.info("this server leads now" if leads else "this server leads no more")
+            _log.info("this server leads now" if leads else "this server no longer leads")
         self.leads, self._asked = leads, True
         return leads
 

@@ -34,8 +34,8 @@ KEY_SHOWN = 200
 WORK_PER_KEY = 1_000
 """Units of work that each item of a fan-out adds to the budget of all their keys. `{{ item.customer }}` takes 16 and
 its length."""
-CROWD_ITEMS = 10
-CROWD_STEPS = 50
+TURN_TAKING_ITEMS = 10
+TURN_TAKING_STEPS = 50
 """A fan-out of more items, or a graph of more steps, takes turns with those of other executions."""
 
 
@@ -111,7 +111,7 @@ async def queued_item(
     """Returns the item of a step without `for_each`, with its lane and its limits."""
     item = new_item(update.row, planned)
     if item.queue != SERVER_QUEUE:
-        item.lane = update.row.lane or (update.row.id if len(update.plan.steps) > CROWD_STEPS else 0)
+        item.lane = update.row.lane or (update.row.id if len(update.plan.steps) > TURN_TAKING_STEPS else 0)
     if planned.step.concurrency is not None:
         keys = await concurrency_keys_of(tx, journal, update, planned)
         item.limits = limits_of(update, planned, keys[0] if keys is not None else None)
@@ -206,7 +206,7 @@ async def _start_fan_out(
 def fan_out_item(update: ExecutionUpdate, planned: PlannedStep, total: int) -> NewItem:
     """Returns an item of a fan-out, without its element and its key."""
     item = new_item(update.row, planned)
-    if item.queue != SERVER_QUEUE and total > CROWD_ITEMS:
+    if item.queue != SERVER_QUEUE and total > TURN_TAKING_ITEMS:
         item.lane = update.row.lane or update.row.id
     elif item.queue != SERVER_QUEUE:
         item.lane = update.row.lane

@@ -140,7 +140,7 @@ class Maintenance:
                 _log.warning("PostgreSQL is away; the server goes on once it is back", error=str(error))
             self._away = True
         except Unreachable as error:
-            _log.warning("something could not be done now; it is tried again", error=str(error))
+            _log.warning("periodic work could not be done now; it is tried again", error=str(error))
         else:
             if self._away:
                 _log.warning("PostgreSQL is back")

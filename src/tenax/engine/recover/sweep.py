@@ -70,7 +70,9 @@ class Recovery:
         async with self._context.transaction() as tx:
             unheard = await inbox.find_unheard_children(tx)
             if unheard:
-                _log.warning("children had ended unheard; their parents are told", children=unheard)
+                _log.warning(
+                    "the parents of ended children had not been told; they are told now", children=unheard
+                )
                 await inbox.announce_endings(tx, unheard, await service.now(tx))
         if repaired or unheard:
             self._context.notifier.announce(

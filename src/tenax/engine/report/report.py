@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import answer_late
-from tenax.engine.notifier import Settled, announce
+from tenax.engine.notifier import WorkerEffects, announce
 from tenax.engine.slices import LARGE, TimeSlice
 from tenax.model.attempt.belief import believed_reports
 from tenax.model.attempt.outcome import Facts, Outcome
@@ -68,7 +68,7 @@ def _tell_of_workers(context: EngineContext, reports: Sequence[Report], runs: li
     if any(run.outcome != "sound" for run in runs):
         order = {r.item_id: place for place, r in enumerate(reports)}
         runs.sort(key=lambda run: order[run.item_id])
-    if context.notifier.on_settled(Settled(runs)):
+    if context.notifier.on_worker_effects(WorkerEffects(runs)):
         context.notifier.announce(ready=True)
 
 
@@ -263,8 +263,8 @@ def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
 
 
 def _async_deadline(plan: Plan, item: ItemRow) -> float | None:
-    """Returns a failure in place of an acceptance, because only the callee of an async step can accept an attempt.
-    Leaves other outcomes as they are."""
+    """Returns how long a callee may take after accepting an attempt of this item. Returns None if the step is not
+    async."""
     spec = plan.action(item.step, compensates=item.compensates).step.spec
     return spec["async"]["deadline"] if "async" in spec else None
 
@@ -282,7 +282,7 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
 
 
 def believed(outcome: Outcome) -> Outcome:
-    """Returns a failure in place of an acceptance: only the callee of an async step can accept."""
+    """Returns a failure in place of an acceptance, because only the callee of an async step can accept an attempt."""
     if outcome.status == "accepted":
         message = "the worker says that a callee has accepted it, but the step is not async"
         return Outcome(

@@ -54,8 +54,8 @@ _CONFIGURATION = {
     "log_line_prefix": "%m [%p] %a ",
     "log_timezone": "UTC",
 }
-# Nothing of the caller's environment may steer the server (PGDATA, LD_LIBRARY_PATH, locales). A batch is megabytes: what a session
-# has had of memory it keeps, up to 64 MiB, rather than hand it back after each and have the kernel clear it anew.
+# The caller's environment must not affect the server (PGDATA, LD_LIBRARY_PATH, locales). A batch has megabytes: a session
+# keeps up to 64 MiB of the memory it has used, since the kernel would clear returned memory again after each batch.
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C",

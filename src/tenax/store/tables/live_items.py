@@ -171,7 +171,10 @@ async def beat_service(tx: Connection, lease: float, probe_after: float) -> None
     times that are now too far ahead are corrected."""
     set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
     if set_back is not None:
-        _log.warning("the clock of PostgreSQL was set back; what lay ahead is pulled in", seconds=set_back)
+        _log.warning(
+            "the clock of PostgreSQL was set back; times that are too far ahead are corrected",
+            seconds=set_back,
+        )
         await tx.execute(sql("correct_times"), lease, probe_after)
 
 
