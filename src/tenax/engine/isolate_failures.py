@@ -22,7 +22,7 @@ class IsolatedItems:
     def __init__(self) -> None:
         self._until: dict[int, float] = {}
 
-    def put(self, id_: int) -> None:
+    def isolate(self, id_: int) -> None:
         self._until[id_] = time.monotonic() + PAUSE
 
     @property
@@ -32,8 +32,8 @@ class IsolatedItems:
         self._until = {id_: until for id_, until in self._until.items() if until > now}
         return list(self._until)
 
-    async def deal(
-        self, found: Sequence[Found], act: Callable[[Sequence[Found]], Awaitable[int]], complaint: str
+    async def process(
+        self, found: Sequence[Found], act: Callable[[Sequence[Found]], Awaitable[int]], message: str
     ) -> int:
         """Processes all items together. If that fails, processes them one by one and isolates those that fail."""
         try:
@@ -41,16 +41,14 @@ class IsolatedItems:
         except Unreachable:
             raise
         except Exception:  # noqa: BLE001 -- whatever one of them has, it must not keep the others back
-            return sum([await self._alone(one, act, complaint) for one in found])
+            return sum([await self._alone(one, act, message) for one in found])
 
-    async def _alone(
-        self, one: Found, act: Callable[[Sequence[Found]], Awaitable[int]], complaint: str
-    ) -> int:
+    async def _alone(self, one: Found, act: Callable[[Sequence[Found]], Awaitable[int]], message: str) -> int:
         try:
             return await act([one])
         except Unreachable:
             raise
         except Exception:  # noqa: BLE001 -- as above
-            _log.exception(complaint, item_id=one[0], execution_id=one[1])
-            self.put(one[0])
+            _log.exception(message, item_id=one[0], execution_id=one[1])
+            self.isolate(one[0])
             return 0

@@ -53,7 +53,7 @@ class Notifier:
         self.on_restricted: Callable[[], None] = lambda: None
         self.on_fleet: Callable[[], None] = lambda: None
         self.on_connected: Callable[[], None] = lambda: None
-        self.on_worker_effects: Callable[[WorkerEffects], bool] = lambda _settled: False
+        self.on_worker_effects: Callable[[WorkerEffects], bool] = lambda _effects: False
         self.on_handed_back: Callable[[str, Sequence[int]], None] = lambda _worker, _items: None
         self.on_due: Callable[[float], None] = lambda _seconds: None
 

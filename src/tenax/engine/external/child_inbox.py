@@ -32,7 +32,7 @@ class InboxDelivery:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._wake = asyncio.Event()
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
         context.notifier.when_messages(self._wake.set)
 
     async def run(self) -> None:
@@ -49,13 +49,13 @@ class InboxDelivery:
             if most == 1:
                 _log.exception("a message cannot be delivered", message=seen[0] if seen else None)
                 for message in seen:
-                    self._broken.put(message.id)
+                    self._isolated.isolate(message.id)
                 return 0
             return sum([await self.deliver(1) for _ in range(max(len(seen), 1))])
 
     async def _deliver(self, most: int, seen: list[Message]) -> int:
         async with self._context.transaction() as tx:
-            seen += await inbox.take_messages(tx, most, self._broken.ids)
+            seen += await inbox.take_messages(tx, most, self._isolated.ids)
             if not seen:
                 return 0
             journal, delays = await _apply_endings(

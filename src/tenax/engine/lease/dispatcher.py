@@ -63,9 +63,9 @@ class Dispatcher:
     def wake(self) -> None:
         self._wake.set()
 
-    def _note_worker_effects(self, settled: WorkerEffects) -> bool:
+    def _note_worker_effects(self, effects: WorkerEffects) -> bool:
         self._claims.note_news()  # the end of an attempt may allow its worker to get work again
-        return self.fleet.note_worker_effects(settled)
+        return self.fleet.note_worker_effects(effects)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Waits until there is work or the request's time is over. If the caller goes away, its items are released."""

@@ -32,12 +32,12 @@ class Reaper:
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
 
     @property
-    def broken(self) -> list[int]:
+    def isolated(self) -> list[int]:
         """Ids of the items that are isolated now."""
-        return self._broken.ids
+        return self._isolated.ids
 
     async def reap(self) -> int:
         """Decides on everything that has expired by now. Returns the number of items and executions handled."""
@@ -51,8 +51,8 @@ class Reaper:
         async with self._context.transaction() as tx:
             # A gap in service is detected before any item expires.
             await live_items.beat_service(tx, settings.lease, settings.probe_after)
-            found = await live_items.find_expired_items(tx, BATCH, self.broken)
-        return await self._broken.deal(found, self._decide, "an expired work item cannot be decided on")
+            found = await live_items.find_expired_items(tx, BATCH, self.isolated)
+        return await self._isolated.process(found, self._decide, "an expired work item cannot be decided on")
 
     async def _decide(self, found: Sequence[tuple[int, int]]) -> int:
         return await _reap_batch(self._context, found)

@@ -29,15 +29,15 @@ class HeldItemReleases:
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
 
     async def release(self) -> int:
         """Releases items that the setting `poison_after` would not hold any more. Returns their number."""
         async with self._context.transaction() as tx:
             found = await queues.find_releasable_items(
-                tx, self._context.settings.poison_after, self._broken.ids
+                tx, self._context.settings.poison_after, self._isolated.ids
             )
-        return await self._broken.deal(found, self._decide, "a held work item cannot be decided on")
+        return await self._isolated.process(found, self._decide, "a held work item cannot be decided on")
 
     async def _decide(self, found: Sequence[Found]) -> int:
         context = self._context

@@ -49,7 +49,7 @@ class Timers:
         self._target = float("inf")  # until the next wake-up is known, anything new may be earlier
         asked = asyncio.get_running_loop().time()
         async with self._context.statements() as tx:
-            wake = await live_items.next_wake(tx, self._reaper.broken, LONGEST)
+            wake = await live_items.next_wake(tx, self._reaper.isolated, LONGEST)
         rest = min(SHORTEST, REST * (asyncio.get_running_loop().time() - asked))
         self._context.notifier.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:

@@ -38,7 +38,7 @@ class UnservedWork:
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
         self._sought_at: datetime | None = None
         self._last_key = ""
 
@@ -53,10 +53,10 @@ class UnservedWork:
             since = (now - self._sought_at).total_seconds() if self._sought_at is not None else -1.0
             if 0 <= since < _seek_every(wait):  # below 0: the clock was set back
                 return 0
-            found = await queues.find_unserved_items(tx, wait, lease, self._broken.ids)
+            found = await queues.find_unserved_items(tx, wait, lease, self._isolated.ids)
         if not found:
             self._sought_at = now
-        return await self._broken.deal(
+        return await self._isolated.process(
             found, self._give_up, "a work item that nobody runs cannot be decided on"
         )
 
