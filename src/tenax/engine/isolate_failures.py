@@ -40,7 +40,7 @@ class IsolatedItems:
             return await act(found)
         except Unreachable:
             raise
-        except Exception:  # noqa: BLE001 -- whatever one of them has, it must not keep the others back
+        except Exception:  # noqa: BLE001 -- a fault of one item must not stop the others
             return sum([await self._alone(one, act, message) for one in found])
 
     async def _alone(self, one: Found, act: Callable[[Sequence[Found]], Awaitable[int]], message: str) -> int:

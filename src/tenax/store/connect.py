@@ -206,7 +206,7 @@ class Database:
             async with asyncio.timeout(seconds):
                 await self.planned_pool.close()
                 await self.pool.close()
-        except Exception:  # noqa: BLE001 -- late, or over a broken link: whatever it is, nothing more is wanted of it
+        except Exception:  # noqa: BLE001 -- late, or over a broken link: the pools are not used again
             self.planned_pool.terminate()
             self.pool.terminate()
         finally:

@@ -165,7 +165,7 @@ class PlannedPool:
         afterwards."""
         try:
             await connection.close(timeout=_CLOSE_SECONDS)
-        except Exception:  # noqa: BLE001 -- it is to end, in good order or not
+        except Exception:  # noqa: BLE001 -- the connection must end in any case
             connection.terminate()
         finally:
             self._forget(connection)

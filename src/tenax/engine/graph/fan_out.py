@@ -32,7 +32,7 @@ from tenax.store.tables.fan_outs import (
 )
 from tenax.store.tables.steps import StepKey
 
-FED_AT_ONCE = 200
+FILLED_AT_ONCE = 200  # executions whose fan-outs get slots in one transaction
 
 
 def fan_out_key(item: Item) -> StepKey:
@@ -135,7 +135,7 @@ def _counts(fan_out: FanOutRow) -> ItemCounts:
 async def fill_slots(context: EngineContext) -> int:
     """Gives free slots of fan-outs to their retries that are due. Returns the number of slots given."""
     async with context.transaction() as tx:
-        found = await find_free_slots(tx, FED_AT_ONCE)
+        found = await find_free_slots(tx, FILLED_AT_ONCE)
         if not found:
             return 0
         executions, now = await live_items.lock_executions(tx, found)

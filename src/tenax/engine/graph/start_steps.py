@@ -29,8 +29,8 @@ from tenax.store.rows import ExecutionRow, ItemLimits, NewFanOut, NewItem
 
 MOST_ITEMS = 1_000_000
 """Items of one fan-out."""
-KEY_SHOWN = 200
-"""Characters of a key of `concurrency` that errors show."""
+LONGEST_PLAIN_KEY = 200
+"""Characters up to which a key of `concurrency` is stored as it is. A longer one is stored as a hash."""
 WORK_PER_KEY = 1_000
 """Units of work that each item of a fan-out adds to the budget of all their keys. `{{ item.customer }}` takes 16 and
 its length."""
@@ -162,7 +162,9 @@ async def concurrency_keys_of(
 
 def _key_text(text: str) -> str:
     """Returns a key as it is stored. A long key is replaced by its hash, because keys are in indexes."""
-    return text if len(text) <= KEY_SHOWN else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+    return (
+        text if len(text) <= LONGEST_PLAIN_KEY else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+    )
 
 
 def _skip(journal: Journal, row: ExecutionRow, name: str, why: SkippedData) -> StepRow:

@@ -30,7 +30,7 @@ KEYS_AT_ONCE = 300
 """Keys of limits that one look covers. The next look goes on from there."""
 DECIDES_HOLDS = ("retry_held", "compensation_retry")
 """The events whose decision may be to hold an item."""
-_log = structlog.get_logger("tenax.nets")
+_log = structlog.get_logger("tenax.unserved_work")
 
 
 class UnservedWork:
