@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 import structlog
 
-IDS_IN_A_MESSAGE = 50
+IDS_IN_A_MESSAGE = 50  # execution ids in a message; with more, any execution may have changed
 _log = structlog.get_logger("tenax.news")
 
 

@@ -23,9 +23,9 @@ from tenax.store.planned_pool import PLANNED_SESSION, PlannedPool
 Connection: TypeAlias = asyncpg.Connection
 Pool: TypeAlias = asyncpg.Pool
 
-OLDEST_MAJOR = 14
+OLDEST_MAJOR = 14  # oldest supported major version of PostgreSQL
 
-_CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 10.0  # limit for opening a connection
 _COMMAND_SECONDS = 90.0
 """Seconds beyond the server's own limit below, for a server that no longer answers at all."""
 _SESSION = {

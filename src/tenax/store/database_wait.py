@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 COMMAND_SECONDS = 2.0  # seconds that a command waits, unless the setting `database_wait` says otherwise
 FIRST_PAUSE = 0.1  # seconds between the first two tries; each further pause is twice as long
-LONGEST_PAUSE = 2.0
+LONGEST_PAUSE = 2.0  # seconds between two tries at most
 
 
 class DatabaseWait:

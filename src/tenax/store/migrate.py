@@ -19,7 +19,7 @@ _FILE_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _ADVISORY_LOCK = 0x74656E6178
 """`tenax` in ASCII. With this lock, servers that start at the same time migrate one after the other."""
 _LOCK_WAIT = "60s"
-_ONE_DAY = 86_400.0
+_ONE_DAY = 86_400.0  # seconds
 
 _LIST = "select version, name, checksum from tenax.schema_migration order by version"
 _RECORD = "insert into tenax.schema_migration (version, name, checksum) values ($1, $2, $3)"

@@ -25,13 +25,13 @@ PLANNED_SESSION = {
 }
 """Session settings for statements whose every join follows an index, row by row. They are planned once for a session
 and not each time. Planning is most of the cost of a small batch."""
-MOST = 4
+MOST = 4  # connections at the same time
 _PLANS_LAST = 1.0
 """Seconds after which a session drops its plans. Otherwise a plan made while a table was empty would stay when the
 table fills up."""
 _KEPT_SECONDS = 300.0
 """Seconds after which an idle connection is not used again: a firewall on the way may have dropped it."""
-_CLOSE_SECONDS = 5.0
+_CLOSE_SECONDS = 5.0  # limit for closing a connection
 
 
 class PlannedPool:

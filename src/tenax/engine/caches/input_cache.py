@@ -11,7 +11,7 @@ from tenax.store.connect import Connection
 from tenax.store.tables.live_items import load_inputs
 from tenax.store.time_slices import TimeSlice
 
-MOST_REMEMBERED = 10_000
+MOST_REMEMBERED = 10_000  # executions whose inputs are kept
 
 
 class InputCache:

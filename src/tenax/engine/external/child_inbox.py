@@ -24,7 +24,7 @@ from tenax.store.rows import ItemRow
 from tenax.store.tables import inbox, live_items
 from tenax.store.tables.inbox import EndedChild, Message
 
-BATCH = 200
+BATCH = 200  # messages that one transaction handles
 _log = structlog.get_logger("tenax.inbox")
 
 

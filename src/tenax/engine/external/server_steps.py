@@ -38,7 +38,7 @@ from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ExecutionRow, ParentItem, ServerItem
 from tenax.store.tables import live_items, signals
 
-BATCH = 200
+BATCH = 200  # items that one transaction starts
 MOST_SLOW = 100
 """Children that wait for the check of their inputs at the same time. More are left for later."""
 FAILURE_MESSAGE = "a step of the server cannot be started"

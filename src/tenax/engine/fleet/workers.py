@@ -32,8 +32,8 @@ from tenax.store.fleet import workers
 from tenax.store.fleet.workers import BeatAnswer, LockedWorker, WorkerRow
 from tenax.store.tables import live_items
 
-LEASES_SHOWN = 100
-EVENTS_SHOWN = 20
+LEASES_SHOWN = 100  # leases in the view of a worker
+EVENTS_SHOWN = 20  # events in the view of a worker
 _ACTIONS: Final = {"paused": "worker_pause", "draining": "worker_drain", "active": "worker_resume"}
 
 

@@ -14,7 +14,7 @@ from tenax.model.wire import LeaseRequest
 FAST_SECONDS = 0.1
 """A worker that finishes its items within this many seconds may have its whole request filled: the others are served
 soon after."""
-MOST_WORKERS = 10_000
+MOST_WORKERS = 10_000  # workers that are remembered
 
 
 class WorkerSpeed:

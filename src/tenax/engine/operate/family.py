@@ -21,7 +21,7 @@ from tenax.store.rows import ExecutionRow
 from tenax.store.tables import live_items
 from tenax.store.tables.executions import find_descendants
 
-TRIES = 5
+TRIES = 5  # transactions that may fail by a deadlock before the error is raised
 
 
 @dataclass(frozen=True, slots=True)

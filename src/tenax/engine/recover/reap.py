@@ -23,7 +23,7 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem, ItemRow
 from tenax.store.tables import live_items
 
-BATCH = 500
+BATCH = 500  # expired items that one transaction handles
 _log = structlog.get_logger("tenax.reap")
 
 

@@ -28,7 +28,7 @@ from tenax.store.tables.fan_outs import restore_items
 from tenax.store.tables.log import get_events
 from tenax.store.tables.steps import ended_steps
 
-BATCH = 200
+BATCH = 200  # executions that one transaction looks at
 _OVER = ("completed", "failed", "skipped", "unreachable")
 _LIVE = ("queued", "running", "retrying", "held")
 _log = structlog.get_logger("tenax.recover")

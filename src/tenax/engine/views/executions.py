@@ -37,8 +37,8 @@ ITEMS_FOLDED = 1000
 SMALL = 1000
 """Bytes of a result that is always shown."""
 IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
-CHILDREN_SHOWN = 100
-NODES_SHOWN = 500
+CHILDREN_SHOWN = 100  # children of one execution in a tree
+NODES_SHOWN = 500  # executions in a tree
 
 
 async def get(context: EngineContext, execution_id: int) -> Execution:

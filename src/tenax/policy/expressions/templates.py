@@ -44,7 +44,7 @@ UNTIL_VARIABLES = frozenset(
     {"result", "data", "status_code", "attempt", "polls", "elapsed", "execution_id", "node_id"}
 )
 """Variables of the condition of `until`. It is no template: in it a missing value is None."""
-TEMPLATE_DEPTH = 100
+TEMPLATE_DEPTH = 100  # lists and mappings within each other in a template
 SHELL_TEXT: Mapping[str, tuple[str]] = {"process": ("command",)}
 """The keys of each type of step that go to the shell if they are texts."""
 

@@ -34,8 +34,8 @@ ROLE = DATABASE = "tenax"
 _UNFINISHED = "unfinished-"
 _SLOW_START_SECONDS = 120.0
 """Seconds after which a start is reported as slow. It is not stopped: a recovery that is stopped begins again."""
-_START_POLL_SECONDS = 0.01
-_PROGRAM_SECONDS = 300.0
+_START_POLL_SECONDS = 0.01  # between two looks at a server that starts
+_PROGRAM_SECONDS = 300.0  # limit for one of PostgreSQL's programs
 _OWN_CONFIGURATION = """\
 # Tenax writes tenax.conf anew at every start. Settings of your own go below this line: the last one counts.
 include 'tenax.conf'

@@ -33,7 +33,7 @@ SYSTEM_HOME = Path("/var/lib/tenax")
 POINTER = "postgres.place"
 
 _ACCOUNTS = ("tenax", "postgres", "nobody")
-_LONGEST_SOCKET_PATH = 107
+_LONGEST_SOCKET_PATH = 107  # bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ LOOK_ROWS = 50_000
 """Rows of an execution's log that a late report is compared with, the newest first."""
 LOOK_BYTES = 16_000_000
 """Bytes of these rows. A batch that names many tokens looks at fewer."""
-PAGE_ROWS = 1_000
+PAGE_ROWS = 1_000  # rows of a page of the log
 PAGE_BYTES = 4_000_000
 """Bytes of a page of the log, unless a single row is larger."""
 
