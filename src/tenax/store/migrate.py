@@ -1,4 +1,5 @@
-"""Migrates a database's schema: numbered files, in order, each in its own transaction. A released file is never edited."""
+"""Migrates a database's schema: numbered files, in order, each in its own transaction. A released file
+is never edited."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ async def migrate(connection: asyncpg.Connection, folder: Traversable | None = N
 
 
 async def _wait_for_others(connection: asyncpg.Connection) -> None:
-    """Takes the lock. The session's own statement limit is as long as this wait, and would end it with another error."""
+    """Takes the lock. The session's own statement limit is as long as this wait, and would end it with
+    another error."""
     await connection.execute(
         "select set_config('lock_timeout', $1, false), set_config('statement_timeout', '0', false)",
         _LOCK_WAIT,

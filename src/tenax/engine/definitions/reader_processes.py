@@ -156,7 +156,8 @@ class _Process:
         self._ready = False
 
     def exchange(self, request: bytes, seconds: float) -> list[bytes]:
-        """Sends a request and reads its answer. After a TimeoutError or an OSError the process cannot be used any more."""
+        """Sends a request and reads its answer. After a TimeoutError or an OSError the process cannot
+        be used any more."""
         if not self._ready:
             self._read(1, time.monotonic() + START_LIMIT)
             self._ready = True

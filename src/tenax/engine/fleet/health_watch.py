@@ -147,7 +147,8 @@ class HealthWatch:
         }
 
     async def _end_streaks(self, tx: Connection, rows: Sequence[WorkerRow]) -> list[WorkerRow]:
-        """Clears streaks that are over, so that the counts end together with their verdicts. Returns the updated rows."""
+        """Clears streaks that are over, so that the counts end together with their verdicts. Returns
+        the updated rows."""
         terms = terms_of(self._context.settings)
         over = [row.name for row in rows if streak_is_over(seen_of(row, terms), terms)]
         if over:

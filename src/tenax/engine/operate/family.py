@@ -37,7 +37,8 @@ class _Family:
     reason: str | None
 
     def log(self, row: ExecutionRow, action: str) -> None:
-        """Logs the operator's action with the execution it was asked for. The descendants' events name that execution."""
+        """Logs the operator's action with the execution it was asked for. The descendants' events name
+        that execution."""
         because_of = self.head.id if row.id != self.head.id else UNSET
         data = OperatorData(action=action, actor=self.actor, reason=self.reason, because_of=because_of)
         self.journal.log(row.id, event(OperatorAction, data=data))

@@ -62,7 +62,8 @@ class Maintenance:
             await live_items.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
-        """Synchronises the state of the workers. The leading server also judges their health and looks for stuck work."""
+        """Synchronises the state of the workers. The leading server also judges their health and looks
+        for stuck work."""
         fleet = self._dispatcher.fleet
         news = await fleet.catch_up()
         if await self.leadership.renew():  # this detects a gap in service before any worker is judged by it

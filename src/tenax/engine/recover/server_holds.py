@@ -25,7 +25,8 @@ from tenax.store.tables.log import get_events
 
 
 class HeldItemReleases:
-    """Finds holds that no longer have a reason. An item that cannot be decided on is logged and isolated for a while."""
+    """Finds holds that no longer have a reason. An item that cannot be decided on is logged and
+    isolated for a while."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context

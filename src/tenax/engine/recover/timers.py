@@ -75,7 +75,8 @@ def _earliest(*times: datetime | None) -> datetime | None:
 
 
 def _expiry(wake: NextWake) -> datetime | None:
-    """Returns when the next lease may be reaped: not before a full lease has passed since an interruption of service."""
+    """Returns when the next lease may be reaped: not before a full lease has passed since an
+    interruption of service."""
     if wake.expiry is None or wake.reap_after is None:
         return wake.expiry
     return max(wake.expiry, wake.reap_after)

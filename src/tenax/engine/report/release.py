@@ -1,4 +1,5 @@
-"""Releases leases that workers hand back, without counting an attempt, and fails items that no worker is left to run."""
+"""Releases leases that workers hand back, without counting an attempt, and fails items that no worker
+is left to run."""
 
 from __future__ import annotations
 

@@ -187,7 +187,8 @@ class ReportBatch:
                 self._delays.append(decision.delay.delay)
 
     def _accept(self, journal: Journal, plans: Mapping[int, Plan], item: ItemRow, r: Report) -> bool:
-        """Applies an acceptance if the step is async and its callee has accepted the attempt. Returns whether it did."""
+        """Applies an acceptance if the step is async and its callee has accepted the attempt. Returns
+        whether it did."""
         if r.outcome.status != "accepted":
             return False
         deadline = _async_deadline(plans[item.plan_id], item)

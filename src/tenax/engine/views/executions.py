@@ -136,7 +136,8 @@ class _Folded:
     """The last event of each step that decided to hold an item."""
 
     async def add(self, events: Iterable[Event], room: int | None = None) -> None:
-        """Adds events. `room` limits the bytes of their large results together. None means no limit, for a few events."""
+        """Adds events. `room` limits the bytes of their large results together. None means no limit,
+        for a few events."""
         time_slice = TimeSlice()
         for event in events:
             if time_slice.is_over:

@@ -90,7 +90,8 @@ class Template:
         self._always = _shareable(self.render({})) if is_static else None
 
     def render(self, scope: Mapping[str, Any], meter: Meter | None = None) -> Rendered:
-        """Renders the template in a scope. `meter` is the budget of all its expressions together, and of their output."""
+        """Renders the template in a scope. `meter` is the budget of all its expressions together, and
+        of their output."""
         if self._always is not None:
             return self._always
         slots: Slots = []

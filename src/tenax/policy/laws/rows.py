@@ -254,7 +254,8 @@ def _ledgers_differ(work: WorkFold, row: ItemFacts) -> Iterator[str]:
 
 
 def _times_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
-    """Compares times. An item of a fan-out that was never tried, and an item that was rebuilt, have times of their own."""
+    """Compares times. An item of a fan-out that was never tried, and an item that was rebuilt, have
+    times of their own."""
     told = work.available_at
     if told is not None and work.status == "queued" and _is_pulled_in(row.available_at, told):
         told = None

@@ -95,7 +95,8 @@ def decide_outcome(
     execution_id: int,
     step: str,
 ) -> Decided:
-    """Reads an outcome and decides on it. The engine and `tenax decide` both call this. `ledger` has the elapsed time."""
+    """Reads an outcome and decides on it. The engine and `tenax decide` both call this. `ledger` has
+    the elapsed time."""
     elapsed, polled = ledger.elapsed, None
     if until is not None and outcome.status == "succeeded":
         polled = poll(

@@ -98,7 +98,8 @@ def _belongs_to(pid: int, data: Path) -> bool:
 
 
 def _is_about_to_serve(pid: int, data: Path) -> bool:
-    """Returns whether a server, or the shell that starts it, was launched and has not yet entered its data directory."""
+    """Returns whether a server, or the shell that starts it, was launched and has not yet entered its
+    data directory."""
     try:
         if not _name(pid).startswith(("postgres", "sh\n")):
             return False

@@ -60,7 +60,8 @@ class EmbeddedPostgres:
         options: Mapping[str, str] | None = None,
         system_home: Path = SYSTEM_HOME,
     ) -> None:
-        """`installations` replaces the wheel's programs. `options` are settings of PostgreSQL, applied when it starts."""
+        """`installations` replaces the wheel's programs. `options` are settings of PostgreSQL, applied
+        when it starts."""
         self.home = home
         self._installations = installations
         self._options = dict(options or {})

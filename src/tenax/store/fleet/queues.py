@@ -28,7 +28,8 @@ async def limit_queue(
 
 
 async def find_held_work(tx: Connection, execution_id: int) -> dict[str, HeldWork]:
-    """Returns the held work of an execution by step, with the last error as the reason. The rule is not stored with it."""
+    """Returns the held work of an execution by step, with the last error as the reason. The rule is not
+    stored with it."""
     return {
         row["step"]: HeldWork(
             rule=None,
