@@ -54,8 +54,9 @@ _CONFIGURATION = {
     "log_line_prefix": "%m [%p] %a ",
     "log_timezone": "UTC",
 }
-# The caller's environment must not affect the server (PGDATA, LD_LIBRARY_PATH, locales). A batch has megabytes: a session
-# keeps up to 64 MiB of the memory it has used, since the kernel would clear returned memory again after each batch.
+# The caller's environment must not affect the server (PGDATA, LD_LIBRARY_PATH, locales). A batch has
+# megabytes: a session keeps up to 64 MiB of the memory it has used, since the kernel would clear returned memory again
+# after each batch.
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C",
@@ -167,7 +168,8 @@ def _command(place: ClusterPlace, installation: Installation, data: Path) -> lis
 
 
 def _launch(place: ClusterPlace, command: Sequence[str], log: Path) -> int:
-    """Starts a command in the background without a parent: it outlives this process, and leaves no zombie when it ends."""
+    """Starts a command in the background without a parent: it outlives this process, and leaves no zombie
+    when it ends."""
     with log.open("ab") as output:
         shell = subprocess.run(
             ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *command],
