@@ -88,7 +88,7 @@ class Journal:
     """Failed executions with compensations. What they do next depends on the state that this journal writes."""
     read_results: dict[tuple[int, str], StepRow] = field(default_factory=dict)
     """Results that were read in this transaction. Results of ended steps do not change."""
-    placed: int = 0
+    slots_filled: int = 0
     """Number of items that got a slot of their fan-out by this journal."""
     runs: list[Run] = field(default_factory=list)
     """The results of attempts, for the health of their workers."""
@@ -125,7 +125,9 @@ class Journal:
     @property
     def ready(self) -> bool:
         """Whether something can be leased now."""
-        return bool(self.new_items or self.new_fan_outs or self.placed) or any(c.next for c in self.guarded)
+        return bool(self.new_items or self.new_fan_outs or self.slots_filled) or any(
+            c.next for c in self.guarded
+        )
 
     @property
     def has_restricted_items(self) -> bool:
@@ -141,7 +143,7 @@ class Journal:
     def server_ready(self) -> bool:
         """Whether a step of the server's own may be ready."""
         fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
-        return bool(self.placed) or any(item.queue == SERVER_QUEUE for item in fresh)
+        return bool(self.slots_filled) or any(item.queue == SERVER_QUEUE for item in fresh)
 
     @property
     def queue_times(self) -> list[float]:
@@ -275,7 +277,7 @@ class Journal:
         for execution_id, steps in self.gathered.items():
             await _gather(tx, execution_id, steps)
         if self.fan_outs:
-            self.placed += await _place(tx, list(self.fan_outs.values()))
+            self.slots_filled += await _fill_slots(tx, list(self.fan_outs.values()))
         if self.ended_fan_outs:
             await tx.execute(sql("end_fan_outs"), self.ended_fan_outs)
         if children:
@@ -349,8 +351,8 @@ async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> No
         await tx.execute(sql("replace_result"), execution_id, encode({LEFT_OUT: TOO_LARGE_TO_GATHER}))
 
 
-async def _place(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
-    placed: int = await tx.fetchval(
+async def _fill_slots(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
+    filled: int = await tx.fetchval(
         sql("fill_slots"),
         [fan_out.execution_id for fan_out in fan_outs],
         [fan_out.step for fan_out in fan_outs],
@@ -360,4 +362,4 @@ async def _place(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
         [fan_out.placed for fan_out in fan_outs],
         [fan_out.closed for fan_out in fan_outs],
     )
-    return placed
+    return filled

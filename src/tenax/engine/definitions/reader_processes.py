@@ -24,7 +24,7 @@ import structlog
 
 from tenax.errors import InvalidDefinition, TenaxError
 
-PATIENCE = 10.0
+WAIT_FACTOR = 10.0
 """The server waits this many times the processor time that a task may take, since the machine may be busy."""
 START_LIMIT = 60.0
 """Seconds within which a new process must be ready. A machine under load is slow to import modules."""
@@ -129,14 +129,14 @@ class ReaderProcesses:
             return process
 
 
-def _error(how: bytes, told: Any) -> Exception:
+def _error(how: bytes, answer: Any) -> Exception:
     if how == b"invalid definition":
-        return InvalidDefinition(told)
+        return InvalidDefinition(answer)
     if how == b"error":
-        kind, message, remedy = told
+        kind, message, remedy = answer
         error: TenaxError = kind(message, remedy=remedy)
         return error
-    return ReaderProcessFailed(told)
+    return ReaderProcessFailed(answer)
 
 
 class _Process:
@@ -161,7 +161,7 @@ class _Process:
         if not self._ready:
             self._read(1, time.monotonic() + START_LIMIT)
             self._ready = True
-        until = time.monotonic() + seconds * PATIENCE
+        until = time.monotonic() + seconds * WAIT_FACTOR
         self._requests.write(_COUNT.pack(len(request)) + request)
         self._requests.flush()
         [parts] = _COUNT.unpack(self._read(_COUNT.size, until))

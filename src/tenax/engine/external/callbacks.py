@@ -149,10 +149,10 @@ async def _late_result(
     if not await _was_there(tx, plan, item, at, earlier):
         raise _nothing_here()
     said = await said_by(outcome)
-    told = [e for e in earlier if e["type"] in _ENDS or e["type"] == LATE]
-    if any(is_same(e, said) for e in told):
+    known = [e for e in earlier if e["type"] in _ENDS or e["type"] == LATE]
+    if any(is_same(e, said) for e in known):
         return None
-    if sum(e["type"] == LATE and "token" not in e for e in told) >= MAX_LATE_RESULTS:
+    if sum(e["type"] == LATE and "token" not in e for e in known) >= MAX_LATE_RESULTS:
         return None
     kept = late_data(said, context.settings.max_late_result)
     return event(LateResult, at.step, item=at.item, attempt=at.attempt, data={"via": "callback", **kept})

@@ -132,10 +132,10 @@ class _Observed:
     pardons: list[int] = field(default_factory=list)
 
     def add_runs(self, worker: str, runs: Sequence[Run]) -> None:
-        told = [run for run in runs if run.outcome != "lost"]
-        if told:
-            self.ended.setdefault(worker, []).extend(told)
-        for run in told:
+        not_lost = [run for run in runs if run.outcome != "lost"]
+        if not_lost:
+            self.ended.setdefault(worker, []).extend(not_lost)
+        for run in not_lost:
             if run.outcome != "released":
                 self.tallies.setdefault(worker, RunTally()).add(failed=run.outcome == "failed")
 

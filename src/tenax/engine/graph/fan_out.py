@@ -147,4 +147,4 @@ async def fill_slots(context: EngineContext) -> int:
             journal.fan_outs[fan_out.execution_id, fan_out.step] = fan_out
         await journal.write(tx)
     announce(context.notifier, journal)
-    return journal.placed
+    return journal.slots_filled

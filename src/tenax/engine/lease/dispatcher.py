@@ -25,7 +25,7 @@ from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.rows import LeasedItem
 
-_TURNS_TO_ANSWER = 5
+_LOOP_ROUNDS_TO_ANSWER = 5
 """Iterations of the event loop until an answer is sent to its worker. After a claim that left slots empty the next
 claim waits this long, because it would mostly find nothing."""
 
@@ -177,7 +177,7 @@ class Dispatcher:
         asked = sum(waiting.request.slots for waiting in self._waiting)
         progress = await self.claim()
         if 0 < progress < asked:
-            for _ in range(_TURNS_TO_ANSWER):
+            for _ in range(_LOOP_ROUNDS_TO_ANSWER):
                 await asyncio.sleep(0)
         return progress
 

@@ -83,14 +83,14 @@ async def _repair(context: EngineContext, key: StepKey) -> bool:
 
 
 async def rebuild_fan_out(
-    tx: Connection, journal: Journal, update: ExecutionUpdate, name: str, told: FanOut, settings: Settings
+    tx: Connection, journal: Journal, update: ExecutionUpdate, name: str, recorded: FanOut, settings: Settings
 ) -> FanOutRow:
     """Writes the rows of a fan-out that has lost its own: its items and results, as its events record them. Returns the
     fan-out's row."""
     step, key = update.plan.steps[name].step, (update.row.id, name)
-    at_once = None if told.parallelism >= told.total else told.parallelism
-    tolerated = step.tolerate.allowed(told.total) if step.tolerate is not None else 0
-    fan_out = FanOutRow(*key, told.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
+    at_once = None if recorded.parallelism >= recorded.total else recorded.parallelism
+    tolerated = step.tolerate.allowed(recorded.total) if step.tolerate is not None else 0
+    fan_out = FanOutRow(*key, recorded.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
     await restore_fan_out(tx, fan_out, step.queue_ttl)
     fan_out = (await load_fan_outs(tx, [key]))[key]
     await _mend(tx, journal, update, fan_out, settings, "a fan-out had lost its row")

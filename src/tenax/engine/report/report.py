@@ -66,7 +66,7 @@ def _tell_of_workers(context: EngineContext, reports: Sequence[Report], runs: li
     if not runs:
         return
     if any(run.outcome != "sound" for run in runs):
-        order = {r.item_id: place for place, r in enumerate(reports)}
+        order = {r.item_id: n for n, r in enumerate(reports)}
         runs.sort(key=lambda run: order[run.item_id])
     if context.notifier.on_worker_effects(WorkerEffects(runs)):
         context.notifier.announce(ready=True)
@@ -158,7 +158,7 @@ class ReportBatch:
     # -- from the rows
 
     async def _write_under_lock(self, tx: Connection, journal: Journal) -> None:
-        order = {r.token: place for place, r in enumerate(self._reports)}
+        order = {r.token: n for n, r in enumerate(self._reports)}
         reports = sorted(self.from_rows, key=lambda r: order[r.token])
         executions, now = await live_items.lock_executions(tx, [r.execution_id for r in reports])
         if (
@@ -243,13 +243,15 @@ def _retried(made: Transition, again: ItemAgain) -> Change:
 def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
     """Makes the change for a completed step: its one successor is queued, or the execution is complete."""
     item, follower, result = made.item, plan.fixed_successors[step.step].next, step.result
-    told = None if result is None else encode(result)
-    if told is not None and len(told) > LARGE:  # encoding it again for its event would take as long
-        made.events[0]["data"] = replace(made.events[0]["data"], result=Raw(told.encode()))
+    result_text = None if result is None else encode(result)
+    if (
+        result_text is not None and len(result_text) > LARGE
+    ):  # encoding it again for its event would take as long
+        made.events[0]["data"] = replace(made.events[0]["data"], result=Raw(result_text.encode()))
     if follower is None:
         check("execution", "running", "completed")
         expects: Expects = "last_step"
-        whole, then, queued = f"{{{encode(step.step)}:{told or 'null'}}}", EXECUTION_COMPLETED, None
+        whole, then, queued = f"{{{encode(step.step)}:{result_text or 'null'}}}", EXECUTION_COMPLETED, None
     else:
         expects, whole, then, queued = (
             "more_steps",
@@ -259,7 +261,7 @@ def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
         )
     return Change(
         item.id, item.lease_token, item.execution_id, expects, None, None, None, None, None, None, None, None, None,
-        None, None if plan.single else True, None if plan.single else told, whole, encode([*made.events, then]), queued,
+        None, None if plan.single else True, None if plan.single else result_text, whole, encode([*made.events, then]), queued,
     )  # fmt: skip
 
 

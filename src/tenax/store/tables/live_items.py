@@ -138,8 +138,8 @@ async def extend_leases(
 ) -> set[tuple[int, str]]:
     """Extends the leases that the worker still holds. Returns their items and tokens."""
     rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
-    places = [row["place"] - 1 for row in rows]
-    return {(items[place], tokens[place]) for place in places}
+    positions = [row["place"] - 1 for row in rows]
+    return {(items[n], tokens[n]) for n in positions}
 
 
 @dataclass(frozen=True, slots=True)
