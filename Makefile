@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
-PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal --durations=10
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal --durations=$(or $(DURATIONS),10)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help install demo up test test-full chaos siege check format docs bench fuzz differential lock clean
