@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.workflow import STEP_TYPES, Workflow
 from tenax.model.parse.parse import parse_workflow
-from tenax.model.parse.step_keys import LATER_STEP_KEYS, STEP_KEYS
 from tenax.model.parse.step_types import SPEC_KEYS
+from tenax.model.parse.workflow_file import LATER_STEP_KEYS, STEP_KEYS
 
 GENEROUS = 20.0
 """Seconds. A guard against hanging and no measure: each is a matter of milliseconds."""

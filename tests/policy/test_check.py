@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tenax.errors import InvalidDefinition
 from tenax.model.definition.workflow import STEP_TYPES
-from tenax.model.parse.step_keys import STEP_KEYS
 from tenax.model.parse.step_types import SPEC_KEYS
+from tenax.model.parse.workflow_file import STEP_KEYS
 from tenax.policy.expressions.check import MOST_EXPRESSIONS, load_workflow
 
 GOOD = """

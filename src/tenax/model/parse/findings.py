@@ -95,6 +95,16 @@ def name_kind(value: Any) -> str:
             return "a mapping"
 
 
+def describe_mismatch(wanted: str, found: Any, written: str | None) -> str:
+    """Says what was wanted and what was found. Where text was wanted and YAML read something else, also how to write it."""
+    if isinstance(found, list | dict) or not written:
+        return f"expected {wanted}, found {name_kind(found)}"
+    message = f"expected {wanted}, found {name_kind(found)} ({shorten(written)})"
+    if wanted.startswith("text"):
+        message += f': quote it: "{shorten(written)}"'
+    return message
+
+
 def more_to_come(file: str | None) -> Finding:
     return Finding(f"these are the first {MOST_FINDINGS} errors; there may be more", file=file)
 
@@ -126,6 +136,10 @@ class Findings:
         )
         if len(self._found) >= MOST_FINDINGS:
             self.refuse()
+
+    def mismatch(self, wanted: str, found: Any, path: Path) -> None:
+        """Report a value of the wrong type."""
+        self.add(path, describe_mismatch(wanted, found, self.source.written(path)))
 
     def refuse(self) -> None:
         """Raise what was found, in the order of the file; return quietly where there is nothing."""

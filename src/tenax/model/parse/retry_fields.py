@@ -1,4 +1,4 @@
-"""One level's `retry:` value, from a file or from JSON, checked field by field.
+"""The fields of a retry policy, declared; and one level's `retry:` value, from a file or from JSON, read field by field.
 
 Findings carry a key path and no line: whoever read the file knows the lines, and JSON has none.
 """
@@ -6,177 +6,62 @@ Findings carry a key path and no line: whoever read the file knows the lines, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Annotated, Any, ClassVar, get_args
+
+from pydantic import Field
 
 from tenax.errors import UsageError
 from tenax.model.attempt.outcome import FAILURE_CLASSES, NEVER_RETRIED
 from tenax.model.attempt.reasons import REASONS, is_known_reason, known_names
 from tenax.model.definition.vary import override_text
 from tenax.model.durations import parse_duration
-from tenax.model.parse.findings import NOT_YET, format_path, nearest, suggest_or_list
-from tenax.model.policy import DELAY_FIELDS, Backoff, Patch, Policy
+from tenax.model.parse.field_types import DURATION_PATTERN, TEXT_SCHEMA, is_number, is_whole
+from tenax.model.parse.findings import NOT_YET, Path, format_path, nearest, suggest_or_list
+from tenax.model.parse.shape import (
+    JsonSchema,
+    Mismatch,
+    Read,
+    Shape,
+    Short,
+    Together,
+    any_of,
+    faults,
+    read_shape,
+)
+from tenax.model.policy import Backoff, Patch, Policy
 
 __all__ = ["REASONS", "RETRY_FIELDS", "RULE_FIELDS", "is_known_reason", "parse_retry", "retry_of_settings"]
 
-Path = tuple[str | int, ...]
 RetryFinding = tuple[Path, str]
 
-RETRY_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Policy))
 LATER_RETRY_FIELDS: Mapping[str, str] = {
     "attempt_cost": "it is charged against a budget, and a step cannot have one yet"
 }
 """Fields of a policy that do nothing in a workflow yet, and why. Stored policies may have them."""
-RULE_FIELDS: tuple[str, ...] = ("on", "when", "retry", "max_attempts", *DELAY_FIELDS)
+_ORDER = ("on", "when", "retry", *(field.name for field in fields(Policy)))
 _BACKOFFS: tuple[str, ...] = get_args(Backoff)
+_REASON = (
+    r"^(http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}|exception_[A-Za-z_][A-Za-z0-9_.]{0,199})$"
+)
 _LARGEST_COUNT = 1_000_000_000
 
 
-class _FieldError(ValueError):
-    """A value that cannot be accepted, and where within the field (for lists)."""
-
-    def __init__(self, message: str, *within: str | int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.within = within
-
-
-def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch | None, list[RetryFinding]]:
-    """Returns the patch of one level, or None and everything that is wrong with it.
-
-    `later` also accepts the fields that have no effect in a workflow yet.
-    """
-    if isinstance(value, bool):
-        return value, []
-    findings: list[RetryFinding] = []
-    if isinstance(value, int):
-        patch = _parse_fields({"max_attempts": value}, _FIELDS, path, findings, keyed=False)
-    elif isinstance(value, Mapping):
-        known = {key: one for key, one in value.items() if later or key not in LATER_RETRY_FIELDS}
-        findings += [
-            ((*path, key), f"`{key}` {NOT_YET}: {LATER_RETRY_FIELDS[key]}")
-            for key in value
-            if key not in known
-        ]
-        patch = _parse_fields(known, _FIELDS, path, findings)
-        _parse_rules(value, patch, path, findings)
-        _parse_vary(value, patch, path, findings)
-    else:
-        message = (
-            f"retry must be true, false, a number of attempts or a mapping of fields, not {_found(value)}"
-        )
-        if value == "unlimited":
-            message += "; write {max_attempts: unlimited}"
-        findings.append((path, message))
-        return None, findings
-    return (None, findings) if findings else (patch, findings)
-
-
-def retry_of_settings(value: Any, source: str) -> Patch | None:
-    """The server's own level, where the setting `retry` gives one. `source` names the setting in a message."""
-    if value is None:
-        return None
-    patch, findings = parse_retry(value, ("retry",))
-    if findings:
-        raise UsageError(
-            f"{source}: {'; '.join(f'{format_path(path)}: {message}' for path, message in findings)}"
-        )
-    return patch
-
-
-_Parser = Callable[[Any], Any]
-
-
-def _parse_fields(
-    body: Mapping[Any, Any],
-    parsers: Mapping[str, _Parser],
-    path: Path,
-    findings: list[RetryFinding],
-    *,
-    keyed: bool = True,
-) -> dict[str, Any]:
-    patch: dict[str, Any] = {}
-    for key, value in body.items():
-        place = (*path, key if isinstance(key, str | int) else str(key)) if keyed else path
-        if isinstance(key, str) and key in parsers:
-            try:
-                patch[key] = parsers[key](value)
-            except _FieldError as wrong:
-                findings.append(((*place, *wrong.within), wrong.message))
-        elif key not in _READ_APART:
-            findings.append((place, f"unknown key {key!r}{suggest_or_list(str(key), _suggested(parsers))}"))
-    return patch
-
-
-def _suggested(parsers: Mapping[str, _Parser]) -> tuple[str, ...]:
-    return tuple(name for name in (*parsers, *_READ_APART) if name not in LATER_RETRY_FIELDS)
-
-
-def _parse_rules(
-    body: Mapping[Any, Any], patch: dict[str, Any], path: Path, findings: list[RetryFinding]
-) -> None:
-    """`rules` is read apart from the other fields, for one rule can have several findings."""
-    if "rules" not in body:
-        return
-    rules, place = body["rules"], (*path, "rules")
-    if not isinstance(rules, list | tuple):
-        findings.append((place, f"rules must be a list of mappings, not {_found(rules)}"))
-        return
-    patch["rules"] = [_parse_rule(rule, (*place, index), findings) for index, rule in enumerate(rules)]
-
-
-def _parse_rule(rule: Any, path: Path, findings: list[RetryFinding]) -> dict[str, Any]:
-    if not isinstance(rule, Mapping):
-        findings.append(
-            (path, f"a rule must be a mapping such as {{on: [timeout], retry: false}}, not {_found(rule)}")
-        )
-        return {}
-    known = {key: value for key, value in rule.items() if key not in _READ_APART}
-    findings += [((*path, key), f"a rule cannot have {key} of its own") for key in _READ_APART if key in rule]
-    parsed = _parse_fields(known, _RULE_PARSERS, path, findings)
-    match ("on" in rule, "when" in rule):
-        case (False, False):
-            findings.append((path, "a rule needs `on` (classes or reasons) or `when` (a condition)"))
-        case (True, True):
-            findings.append(
-                (path, "a rule takes `on` or `when`, not both; test failure.class within the condition")
-            )
-    if not any(key not in ("on", "when") for key in rule):
-        findings.append((path, f"the rule changes nothing; give it any of {', '.join(RULE_FIELDS[2:])}"))
-    return parsed
-
-
-def _parse_vary(
-    body: Mapping[Any, Any], patch: dict[str, Any], path: Path, findings: list[RetryFinding]
-) -> None:
-    """Entries as canonical JSON. Whether their keys are a step's, only who knows the step can say."""
-    if "vary" not in body:
-        return
-    entries, place = body["vary"], (*path, "vary")
-    if not isinstance(entries, list | tuple):
-        findings.append(
-            (place, f"vary must be a list of mappings, one for each attempt, not {_found(entries)}")
-        )
-        return
-    patch["vary"] = []
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
-            wanted = "an entry of vary must be a mapping of the step's own keys ({} changes none)"
-            findings.append(((*place, index), f"{wanted}, not {_found(entry)}"))
-            continue
-        try:
-            patch["vary"].append(override_text(entry))
-        except (TypeError, ValueError, RecursionError):
-            findings.append(((*place, index), "an entry of vary must be plain JSON of finite numbers"))
+def _count(value: Any, wanted: str) -> int:
+    if not is_whole(value):
+        raise Mismatch(wanted)
+    if value > _LARGEST_COUNT:
+        raise ValueError(f"a count is at most {_LARGEST_COUNT:,}; write unlimited if that is meant")
+    return max(value, -_LARGEST_COUNT)
 
 
 def _max_attempts(value: Any) -> int | None:
     if value == "unlimited":
         return None
-    count = _count(value, "max_attempts", "a whole number from 1, or unlimited")
+    count = _count(value, "a whole number from 1, or unlimited")
     if count < 1:
-        raise _FieldError(
+        raise ValueError(
             f"max_attempts counts the first attempt too, so {count} can never run; "
             "write 1 (or retry: false) for one attempt without retries, or unlimited"
         )
@@ -185,61 +70,34 @@ def _max_attempts(value: Any) -> int | None:
 
 def _rule_attempts(value: Any) -> int:
     if value == "unlimited":
-        raise _FieldError("leave max_attempts out of the rule: then only the policy's own limit binds")
-    count = _count(value, "max_attempts", "a whole number from 1")
+        raise ValueError("leave max_attempts out of the rule: then only the policy's own limit binds")
+    count = _count(value, "a whole number from 1")
     if count < 1:
-        raise _FieldError(
+        raise ValueError(
             f"max_attempts {count} can never be reached; write retry: false in the rule for no retry"
         )
     return count
 
 
-def _count(value: Any, name: str, wanted: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _FieldError(f"{name} must be {wanted}, not {_found(value)}")
-    if value > _LARGEST_COUNT:
-        raise _FieldError(f"{name} is larger than {_LARGEST_COUNT:,}; write unlimited if that is meant")
-    return max(value, -_LARGEST_COUNT)
+def _from_zero(value: Any) -> int:
+    count = _count(value, "a whole number from 0")
+    if count < 0:
+        raise ValueError("it cannot be negative; write 0 for none")
+    return count
 
 
-def _from_zero(name: str) -> _Parser:
-    def parse(value: Any) -> int:
-        count = _count(value, name, "a whole number from 0")
-        if count < 0:
-            raise _FieldError(f"{name} cannot be negative; write 0 for none")
-        return count
-
-    return parse
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Mismatch("true or false")
+    return value
 
 
-def _flag(name: str) -> _Parser:
-    def parse(value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise _FieldError(f"{name} must be true or false, not {_found(value)}")
-        return value
-
-    return parse
-
-
-def _duration(name: str) -> _Parser:
-    def parse(value: Any) -> float:
-        try:
-            return parse_duration(value)
-        except ValueError as wrong:
-            raise _FieldError(f"{name}: {wrong}") from None
-
-    return parse
-
-
-def _condition(name: str) -> _Parser:
-    def parse(value: Any) -> str:
-        if not isinstance(value, str):
-            raise _FieldError(f"{name} must be a condition in quotes, not {_found(value)}")
-        if not value.strip():
-            raise _FieldError(f"{name} is empty; write a condition, or leave the key out")
-        return value
-
-    return parse
+def _condition(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Mismatch("a condition in quotes")
+    if not value.strip():
+        raise ValueError("it is empty; write a condition, or leave the key out")
+    return value
 
 
 def _backoff(value: Any) -> str:
@@ -249,14 +107,14 @@ def _backoff(value: Any) -> str:
             if isinstance(value, str)
             else f"; known are {', '.join(_BACKOFFS)}"
         )
-        raise _FieldError(f"unknown backoff {_found(value)}{hint}")
+        raise ValueError(f"unknown backoff {_found(value)}{hint}")
     return value
 
 
 def _multiplier(value: Any) -> float:
-    number = _number(value, "backoff_multiplier")
+    number = _number(value)
     if number < 1:
-        raise _FieldError(f"backoff_multiplier must be at least 1 (delays do not shrink), not {number:g}")
+        raise ValueError(f"backoff_multiplier must be at least 1 (delays do not shrink), not {number:g}")
     return number
 
 
@@ -266,61 +124,67 @@ def _jitter(value: Any) -> float | str:
     if value in ("full", "equal"):
         return str(value)
     if isinstance(value, str):
-        raise _FieldError(
+        raise ValueError(
             f"unknown jitter {_found(value)}; write false, true, a factor from 0 to 1, full or equal"
         )
-    number = _number(value, "jitter")
+    number = _number(value)
     if not 0 <= number <= 1:
-        raise _FieldError(f"jitter must be from 0 to 1 (a share of the delay), not {number:g}")
+        raise ValueError(f"jitter must be from 0 to 1 (a share of the delay), not {number:g}")
     return number
 
 
 def _cost(value: Any) -> float:
-    number = _number(value, "attempt_cost")
+    number = _number(value)
     if number < 0:
-        raise _FieldError("attempt_cost cannot be negative")
+        raise ValueError("attempt_cost cannot be negative")
     return number
 
 
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _FieldError(f"{name} must be a number, not {_found(value)}")
+def _number(value: Any) -> float:
+    if not is_number(value):
+        raise Mismatch("a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise _FieldError(f"{name} must be a finite number")
+        raise Mismatch("a finite number")
     return number
 
 
-def _names(field: str, *, retried: bool) -> _Parser:
-    """A list of classes and reasons; `retried` where naming them would make them be retried."""
+def _name(item: Any, *, retried: bool) -> str:
+    """A class or reason; `retried` where naming it would make it be retried."""
+    if not isinstance(item, str):
+        raise ValueError(f"this takes names of failure classes or reasons, not {_found(item)}")
+    if retried and item in NEVER_RETRIED:
+        raise ValueError(f"`{item}` is never retried by itself, so it cannot stand here; remove it")
+    if item not in FAILURE_CLASSES and not is_known_reason(item):
+        raise ValueError(f"unknown failure class or reason {_found(item)}{_nearest_reason(item)}")
+    return item
 
-    def parse(value: Any) -> list[str]:
+
+def _names(*, retried: bool = False, least: int = 0) -> Read:
+    known = [name for name in known_names() if not retried or name not in NEVER_RETRIED]
+    item: JsonSchema = {"anyOf": [{"enum": known}, {"type": "string", "pattern": _REASON}]}
+
+    def read(value: Any) -> list[str]:
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple):
-            raise _FieldError(f"{field} must be a list of failure classes or reasons, not {_found(value)}")
-        if field == "on" and not listed:
-            raise _FieldError("`on` is empty, so the rule can never match")
-        return [name(item, *(() if isinstance(value, str) else (i,))) for i, item in enumerate(listed)]
+            raise Mismatch("a list of failure classes or reasons")
+        if len(listed) < least:
+            raise ValueError("`on` is empty, so the rule can never match")
+        names: list[str] = []
+        wrong: list[tuple[Path, ValueError, Any]] = []
+        for index, one in enumerate(listed):
+            try:
+                names.append(_name(one, retried=retried))
+            except ValueError as error:
+                wrong.append(((index,), error, one))
+        if wrong:
+            raise faults(wrong)
+        return names
 
-    def name(item: Any, *within: int) -> str:
-        if not isinstance(item, str):
-            raise _FieldError(
-                f"{field} takes names of failure classes or reasons, not {_found(item)}", *within
-            )
-        if retried and item in NEVER_RETRIED:
-            raise _FieldError(
-                f"`{item}` is never retried by itself, so it cannot stand in {field}; remove it", *within
-            )
-        if item not in FAILURE_CLASSES and not is_known_reason(item):
-            raise _FieldError(
-                f"unknown failure class or reason {_found(item)}{_nearest_reason(item)}", *within
-            )
-        return item
-
-    return parse
+    return Read(read, {"anyOf": [*item["anyOf"], {"type": "array", "items": item, "minItems": least}]})
 
 
 def _nearest_reason(name: str) -> str:
@@ -329,6 +193,34 @@ def _nearest_reason(name: str) -> str:
         return f"; did you mean `{meant}`?"
     patterns = "http_503, exit_code_7, signal_9, exception_OSError"
     return f"; classes are {', '.join(FAILURE_CLASSES)}; reasons are such as connection_refused, {patterns}"
+
+
+def _entry(value: Any) -> str:
+    """An entry of `vary` as canonical JSON. Whether its keys are a step's, only who knows the step can say."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        wanted = "an entry of vary must be a mapping of the step's own keys ({} changes none)"
+        raise ValueError(f"{wanted}, not {_found(value)}")
+    try:
+        return override_text(value)
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("an entry of vary must be plain JSON of finite numbers") from None
+
+
+def _listed(wanted: str) -> Short:
+    def expand(value: Any) -> list[Any]:
+        if not isinstance(value, list | tuple):
+            raise Mismatch(wanted)
+        return list(value)
+
+    return Short(expand)
+
+
+def _rule(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise ValueError(
+            f"a rule must be a mapping such as {{on: [timeout], retry: false}}, not {_found(value)}"
+        )
+    return value
 
 
 def _found(value: Any) -> str:
@@ -350,36 +242,201 @@ def _found(value: Any) -> str:
             return f"a value of type {type(value).__name__}"
 
 
-_DELAY_PARSERS: dict[str, _Parser] = {
-    "backoff": _backoff,
-    "initial_delay": _duration("initial_delay"),
-    "backoff_multiplier": _multiplier,
-    "max_delay": _duration("max_delay"),
-    "jitter": _jitter,
-    "honor_retry_after": _flag("honor_retry_after"),
-    "max_retry_after": _duration("max_retry_after"),
+_CONDITION = Read(_condition, TEXT_SCHEMA)
+_FLAG = Read(_flag, {"type": "boolean"})
+_COUNT_SCHEMA: JsonSchema = {"type": "integer", "minimum": 1, "maximum": _LARGEST_COUNT}
+_FROM_ZERO = Read(_from_zero, {**_COUNT_SCHEMA, "minimum": 0})
+_DURATION = Read(
+    parse_duration,
+    {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": DURATION_PATTERN}]},
+)
+_JITTER: JsonSchema = {
+    "anyOf": [
+        {"type": "boolean"},
+        {"type": "number", "minimum": 0, "maximum": 1},
+        {"enum": ["full", "equal"]},
+    ]
 }
 
-_READ_APART = ("rules", "vary")
 
-_FIELDS: dict[str, _Parser] = {
-    "max_attempts": _max_attempts,
-    "retryable": _flag("retryable"),
-    **_DELAY_PARSERS,
-    "retry_when": _condition("retry_when"),
-    "stop_when": _condition("stop_when"),
-    "retry_on": _names("retry_on", retried=True),
-    "never_on": _names("never_on", retried=False),
-    "infra_attempts": _from_zero("infra_attempts"),
-    "give_up_after": _duration("give_up_after"),
-    "attempt_cost": _cost,
-    "max_snoozes": _from_zero("max_snoozes"),
-}
+class DelayFields(Shape):
+    """The fields that a policy and each of its rules may have. The defaults are those of `Policy`."""
 
-_RULE_PARSERS: dict[str, _Parser] = {
-    "on": _names("on", retried=False),
-    "when": _condition("when"),
-    "retry": _flag("retry"),
-    "max_attempts": _rule_attempts,
-    **_DELAY_PARSERS,
-}
+    backoff: Annotated[Any, Read(_backoff, {"enum": list(_BACKOFFS)})] = Field(
+        None, description=f"the curve: {', '.join(f'`{name}`' for name in _BACKOFFS)}"
+    )
+    initial_delay: Annotated[Any, _DURATION] = Field(None, description="the delay before the second attempt")
+    backoff_multiplier: Annotated[Any, Read(_multiplier, {"type": "number", "minimum": 1})] = Field(
+        None, description="growth of `exponential`; at least 1"
+    )
+    max_delay: Annotated[Any, _DURATION] = Field(
+        None,
+        description="the cap of the curve, after jitter too. "
+        "Where it is not set and `initial_delay` is longer: `initial_delay`",
+    )
+    jitter: Annotated[Any, Read(_jitter, _JITTER)] = Field(
+        None, description="`false` or 0: none; a factor from 0 to 1; `full`; `equal`; `true` is 0.5"
+    )
+    honor_retry_after: Annotated[Any, _FLAG] = Field(
+        None, description="the callee's `Retry-After` is a floor for the delay"
+    )
+    max_retry_after: Annotated[Any, _DURATION] = Field(
+        None,
+        description="the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured",
+    )
+
+    @classmethod
+    def refuse(cls, key: str) -> str:
+        known = [name for name in _ORDER if name in cls.model_fields and name not in LATER_RETRY_FIELDS]
+        return f"unknown key {key!r}{suggest_or_list(str(key), known)}"
+
+
+class RuleFields(DelayFields):
+    """A rule: what certain failures get instead."""
+
+    together: ClassVar[tuple[Together, ...]] = (
+        any_of("on", "when", "a rule needs `on` (classes or reasons) or `when` (a condition)"),
+        Together(
+            lambda data: "on" in data and "when" in data,
+            "a rule takes `on` or `when`, not both; test failure.class within the condition",
+            {"not": {"required": ["on", "when"]}},
+        ),
+        Together(
+            lambda data: not any(key not in ("on", "when") for key in data),
+            f"the rule changes nothing; give it any of retry, max_attempts, {', '.join(DelayFields.key_names())}",
+            {"minProperties": 2},
+        ),
+    )
+
+    on: Annotated[Any, _names(least=1)] = Field(None, description="the classes or reasons that it is for")
+    when: Annotated[Any, _CONDITION] = Field(None, description="the condition by which it is chosen")
+    retry: Annotated[Any, _FLAG] = Field(None, description="whether there is a retry at all")
+    max_attempts: Annotated[Any, Read(_rule_attempts, _COUNT_SCHEMA)] = Field(
+        None, description="counts only the attempts that ended in this rule"
+    )
+
+    @classmethod
+    def refuse(cls, key: str) -> str:
+        return f"a rule cannot have {key} of its own" if key in ("rules", "vary") else super().refuse(key)
+
+
+class RetryFields(DelayFields):
+    """The fields of a policy, as a file may give them."""
+
+    max_attempts: Annotated[Any, Read(_max_attempts, {"anyOf": [_COUNT_SCHEMA, {"const": "unlimited"}]})] = (
+        Field(
+            None,
+            description="**total** counted attempts, the first included; `unlimited` is allowed, 0 is refused. "
+            "Where no level gives a policy: 1",
+        )
+    )
+    retryable: Annotated[Any, _FLAG] = Field(
+        None, description="`false`: the first attempt runs, nothing after it, whatever `max_attempts` says"
+    )
+    retry_when: Annotated[Any, _CONDITION] = Field(
+        None, description="a [condition](conditions.md): decides instead of the failure's class"
+    )
+    stop_when: Annotated[Any, _CONDITION] = Field(
+        None, description="a condition: where it is true, there is no retry"
+    )
+    retry_on: Annotated[Any, _names(retried=True)] = Field(
+        None,
+        description="classes or reasons that are retried besides the defaults; "
+        "`budget` and `cancelled` are refused here",
+    )
+    never_on: Annotated[Any, _names()] = Field(
+        None,
+        description="classes or reasons that are not retried. Beats `retry_on`; a reason beats a class",
+    )
+    rules: Annotated[list[Annotated[RuleFields, Short(_rule)]], _listed("a list of mappings")] = Field(
+        None, description="what certain failures get instead: see [rules](#rules)"
+    )
+    infra_attempts: Annotated[Any, _FROM_ZERO] = Field(
+        None,
+        description="this many attempts lost to infrastructure are not counted: see [lost workers](#lost-workers)",
+    )
+    give_up_after: Annotated[Any, _DURATION] = Field(
+        None, description="total time since the first enqueue; a retry that would start later is not made"
+    )
+    max_snoozes: Annotated[Any, _FROM_ZERO] = Field(
+        None,
+        description="how often a handler may snooze; beyond it a snooze counts as a transient failure",
+    )
+    vary: Annotated[
+        list[Annotated[str, Read(_entry, {"type": "object"})]],
+        _listed("a list of mappings, one for each attempt"),
+    ] = Field(None, description="other values for the step's own keys, by counted attempt: see [vary](#vary)")
+
+    @classmethod
+    def refuse(cls, key: str) -> str:
+        if key in LATER_RETRY_FIELDS:
+            return f"`{key}` {NOT_YET}: {LATER_RETRY_FIELDS[key]}"
+        return super().refuse(key)
+
+
+class DecidedFields(RetryFields):
+    """The fields of a policy that is decided by hand: with those that have no effect in a workflow yet."""
+
+    attempt_cost: Annotated[Any, Read(_cost, {"type": "number", "minimum": 0})] = Field(
+        None,
+        description="what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, "
+        "so workflow files and settings with this field are refused; `tenax decide` takes it",
+    )
+
+
+RETRY_FIELDS = tuple(name for name in _ORDER if name in DecidedFields.model_fields)
+RULE_FIELDS = tuple(name for name in _ORDER if name in RuleFields.model_fields)
+
+
+def _expand(value: Any) -> Any:
+    """`true` and `false` stay what they are; a number is that of attempts."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"max_attempts": value}
+    if isinstance(value, bool | Mapping):
+        return value
+    message = f"retry must be true, false, a number of attempts or a mapping of fields, not {_found(value)}"
+    raise ValueError(message + ("; write {max_attempts: unlimited}" if value == "unlimited" else ""))
+
+
+Retry = Annotated[RetryFields | None, Short(_expand, {"type": "boolean"}, _COUNT_SCHEMA)]
+"""`retry` in the schema of the file."""
+
+
+def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch | None, list[RetryFinding]]:
+    """Returns the patch of one level, or None and everything that is wrong with it.
+
+    `later` also accepts the fields that have no effect in a workflow yet.
+    """
+    try:
+        expanded = _expand(value)
+    except ValueError as error:
+        return None, [(path, str(error))]
+    if isinstance(expanded, bool):
+        return expanded, []
+    found, wrong = read_shape(DecidedFields if later else RetryFields, expanded, lambda _: None)
+    if wrong:
+        keyed = isinstance(value, Mapping)
+        return None, [((*path, *(fault.path if keyed else ())), _words(fault)) for fault in wrong]
+    patch = found.given()
+    if "rules" in patch:
+        patch["rules"] = [rule.given() for rule in patch["rules"]]
+    return patch, []
+
+
+def _words(fault: Any) -> str:
+    key = next((one for one in reversed(fault.path) if isinstance(one, str)), "max_attempts")
+    if isinstance(fault.message, Mismatch):
+        return f"{key} must be {fault.message.wanted}, not {_found(fault.value)}"
+    return str(fault.message)
+
+
+def retry_of_settings(value: Any, source: str) -> Patch | None:
+    """The server's own level, where the setting `retry` gives one. `source` names the setting in a message."""
+    if value is None:
+        return None
+    patch, findings = parse_retry(value, ("retry",))
+    if findings:
+        raise UsageError(
+            f"{source}: {'; '.join(f'{format_path(path)}: {message}' for path, message in findings)}"
+        )
+    return patch

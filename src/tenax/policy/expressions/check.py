@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tenax.model.definition.vary import read_override
 from tenax.model.definition.workflow import Step, Workflow
 from tenax.model.parse.findings import Findings, Path
+from tenax.model.parse.overrides import read_override
 from tenax.model.parse.parse import Draft, Limits, draft_workflow
 from tenax.model.policy import Patch, Policy
 from tenax.policy.expressions.compiler import ExpressionError, compile_expression
