@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import Field
-
 from tenax.errors import UsageError
 from tenax.model.attempt.outcome import FAILURE_CLASSES, NEVER_RETRIED
 from tenax.model.attempt.reasons import REASONS, is_known_reason, known_names
@@ -27,6 +25,7 @@ from tenax.model.parse.shape import (
     Short,
     Together,
     any_of,
+    declare,
     faults,
     read_shape,
 )
@@ -51,9 +50,10 @@ _LARGEST_COUNT = 1_000_000_000
 def _count(value: Any, wanted: str) -> int:
     if not is_whole(value):
         raise Mismatch(wanted)
-    if value > _LARGEST_COUNT:
+    count = int(value)
+    if count > _LARGEST_COUNT:
         raise ValueError(f"a count is at most {_LARGEST_COUNT:,}; write unlimited if that is meant")
-    return max(value, -_LARGEST_COUNT)
+    return max(count, -_LARGEST_COUNT)
 
 
 def _max_attempts(value: Any) -> int | None:
@@ -262,27 +262,24 @@ _JITTER: JsonSchema = {
 class DelayFields(Shape):
     """The fields that a policy and each of its rules may have. The defaults are those of `Policy`."""
 
-    backoff: Annotated[Any, Read(_backoff, {"enum": list(_BACKOFFS)})] = Field(
-        None, description=f"the curve: {', '.join(f'`{name}`' for name in _BACKOFFS)}"
+    backoff: Any = declare(
+        f"the curve: {', '.join(f'`{name}`' for name in _BACKOFFS)}",
+        Read(_backoff, {"enum": list(_BACKOFFS)}),
     )
-    initial_delay: Annotated[Any, _DURATION] = Field(None, description="the delay before the second attempt")
-    backoff_multiplier: Annotated[Any, Read(_multiplier, {"type": "number", "minimum": 1})] = Field(
-        None, description="growth of `exponential`; at least 1"
+    initial_delay: Any = declare("the delay before the second attempt", _DURATION)
+    backoff_multiplier: Any = declare(
+        "growth of `exponential`; at least 1", Read(_multiplier, {"type": "number", "minimum": 1})
     )
-    max_delay: Annotated[Any, _DURATION] = Field(
-        None,
-        description="the cap of the curve, after jitter too. "
-        "Where it is not set and `initial_delay` is longer: `initial_delay`",
+    max_delay: Any = declare(
+        "the cap of the curve, after jitter too. Where it is not set and `initial_delay` is longer: `initial_delay`",
+        _DURATION,
     )
-    jitter: Annotated[Any, Read(_jitter, _JITTER)] = Field(
-        None, description="`false` or 0: none; a factor from 0 to 1; `full`; `equal`; `true` is 0.5"
+    jitter: Any = declare(
+        "`false` or 0: none; a factor from 0 to 1; `full`; `equal`; `true` is 0.5", Read(_jitter, _JITTER)
     )
-    honor_retry_after: Annotated[Any, _FLAG] = Field(
-        None, description="the callee's `Retry-After` is a floor for the delay"
-    )
-    max_retry_after: Annotated[Any, _DURATION] = Field(
-        None,
-        description="the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured",
+    honor_retry_after: Any = declare("the callee's `Retry-After` is a floor for the delay", _FLAG)
+    max_retry_after: Any = declare(
+        "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured", _DURATION
     )
 
     @classmethod
@@ -308,11 +305,11 @@ class RuleFields(DelayFields):
         ),
     )
 
-    on: Annotated[Any, _names(least=1)] = Field(None, description="the classes or reasons that it is for")
-    when: Annotated[Any, _CONDITION] = Field(None, description="the condition by which it is chosen")
-    retry: Annotated[Any, _FLAG] = Field(None, description="whether there is a retry at all")
-    max_attempts: Annotated[Any, Read(_rule_attempts, _COUNT_SCHEMA)] = Field(
-        None, description="counts only the attempts that ended in this rule"
+    on: Any = declare("the classes or reasons that it is for", _names(least=1))
+    when: Any = declare("the condition by which it is chosen", _CONDITION)
+    retry: Any = declare("whether there is a retry at all", _FLAG)
+    max_attempts: Any = declare(
+        "counts only the attempts that ended in this rule", Read(_rule_attempts, _COUNT_SCHEMA)
     )
 
     @classmethod
@@ -323,49 +320,41 @@ class RuleFields(DelayFields):
 class RetryFields(DelayFields):
     """The fields of a policy, as a file may give them."""
 
-    max_attempts: Annotated[Any, Read(_max_attempts, {"anyOf": [_COUNT_SCHEMA, {"const": "unlimited"}]})] = (
-        Field(
-            None,
-            description="**total** counted attempts, the first included; `unlimited` is allowed, 0 is refused. "
-            "Where no level gives a policy: 1",
-        )
+    max_attempts: Any = declare(
+        "**total** counted attempts, the first included; `unlimited` is allowed, 0 is refused. Where no level gives a policy: 1",
+        Read(_max_attempts, {"anyOf": [_COUNT_SCHEMA, {"const": "unlimited"}]}),
     )
-    retryable: Annotated[Any, _FLAG] = Field(
-        None, description="`false`: the first attempt runs, nothing after it, whatever `max_attempts` says"
+    retryable: Any = declare(
+        "`false`: the first attempt runs, nothing after it, whatever `max_attempts` says", _FLAG
     )
-    retry_when: Annotated[Any, _CONDITION] = Field(
-        None, description="a [condition](conditions.md): decides instead of the failure's class"
+    retry_when: Any = declare(
+        "a [condition](conditions.md): decides instead of the failure's class", _CONDITION
     )
-    stop_when: Annotated[Any, _CONDITION] = Field(
-        None, description="a condition: where it is true, there is no retry"
+    stop_when: Any = declare("a condition: where it is true, there is no retry", _CONDITION)
+    retry_on: Any = declare(
+        "classes or reasons that are retried besides the defaults; `budget` and `cancelled` are refused here",
+        _names(retried=True),
     )
-    retry_on: Annotated[Any, _names(retried=True)] = Field(
-        None,
-        description="classes or reasons that are retried besides the defaults; "
-        "`budget` and `cancelled` are refused here",
+    never_on: Any = declare(
+        "classes or reasons that are not retried. Beats `retry_on`; a reason beats a class", _names()
     )
-    never_on: Annotated[Any, _names()] = Field(
-        None,
-        description="classes or reasons that are not retried. Beats `retry_on`; a reason beats a class",
+    rules: list[Annotated[RuleFields, Short(_rule)]] = declare(
+        "what certain failures get instead: see [rules](#rules)", _listed("a list of mappings")
     )
-    rules: Annotated[list[Annotated[RuleFields, Short(_rule)]], _listed("a list of mappings")] = Field(
-        None, description="what certain failures get instead: see [rules](#rules)"
+    infra_attempts: Any = declare(
+        "this many attempts lost to infrastructure are not counted: see [lost workers](#lost-workers)",
+        _FROM_ZERO,
     )
-    infra_attempts: Annotated[Any, _FROM_ZERO] = Field(
-        None,
-        description="this many attempts lost to infrastructure are not counted: see [lost workers](#lost-workers)",
+    give_up_after: Any = declare(
+        "total time since the first enqueue; a retry that would start later is not made", _DURATION
     )
-    give_up_after: Annotated[Any, _DURATION] = Field(
-        None, description="total time since the first enqueue; a retry that would start later is not made"
+    max_snoozes: Any = declare(
+        "how often a handler may snooze; beyond it a snooze counts as a transient failure", _FROM_ZERO
     )
-    max_snoozes: Annotated[Any, _FROM_ZERO] = Field(
-        None,
-        description="how often a handler may snooze; beyond it a snooze counts as a transient failure",
-    )
-    vary: Annotated[
-        list[Annotated[str, Read(_entry, {"type": "object"})]],
+    vary: list[Annotated[str, Read(_entry, {"type": "object"})]] = declare(
+        "other values for the step's own keys, by counted attempt: see [vary](#vary)",
         _listed("a list of mappings, one for each attempt"),
-    ] = Field(None, description="other values for the step's own keys, by counted attempt: see [vary](#vary)")
+    )
 
     @classmethod
     def refuse(cls, key: str) -> str:
@@ -377,10 +366,9 @@ class RetryFields(DelayFields):
 class DecidedFields(RetryFields):
     """The fields of a policy that is decided by hand: with those that have no effect in a workflow yet."""
 
-    attempt_cost: Annotated[Any, Read(_cost, {"type": "number", "minimum": 0})] = Field(
-        None,
-        description="what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, "
-        "so workflow files and settings with this field are refused; `tenax decide` takes it",
+    attempt_cost: Any = declare(
+        "what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused; `tenax decide` takes it",
+        Read(_cost, {"type": "number", "minimum": 0}),
     )
 
 

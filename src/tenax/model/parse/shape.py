@@ -6,13 +6,14 @@ pydantic checks the mapping and gives the JSON Schema. Its errors become finding
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
@@ -38,18 +39,33 @@ class Mismatch(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
-    """Says why a key must be there. `stand_in` takes its place, so that the rest can be looked at."""
+class _Instead:
+    """Why a key must be there, and the value that takes the place of a wrong one, so that the rest can be looked at."""
 
-    why: str
+    needed: str | None
     stand_in: Any
 
 
-@dataclass(frozen=True, slots=True)
-class StandIn:
-    """The value that takes the place of one that cannot be read, so that the rest can be looked at."""
+_REQUIRED: Any = ...
 
-    stand_in: Any
+
+def declare(
+    says: str,
+    *types: Any,
+    default: Any = None,
+    needed: str | None = None,
+    stand_in: Any = _REQUIRED,
+    alias: str | None = None,
+    extra: JsonSchema | None = None,
+) -> Any:
+    """Declares a key: its description, its types, and its default; or why it is needed, in words that follow "missing".
+
+    `stand_in` takes the place of a value that is wrong or missing, so that the rest can be looked at.
+    """
+    default = default if needed is None else _REQUIRED
+    info: FieldInfo = Field(default, description=says, alias=alias, json_schema_extra=extra)
+    info.metadata = [*types, *([_Instead(needed, stand_in)] if stand_in is not _REQUIRED else [])]
+    return info
 
 
 class Read:
@@ -75,8 +91,8 @@ class ReadWritten(Read):
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         def read(value: Any, info: ValidationInfo) -> Any:
-            written: Callable[[Path], str | None] = info.context.written
-            return self.read_written(value, lambda *below: written((str(info.field_name), *below)))
+            context: Any = info.context
+            return self.read_written(value, lambda *below: context.written((str(info.field_name), *below)))
 
         return core_schema.with_info_plain_validator_function(read)
 
@@ -187,7 +203,8 @@ class Shape(BaseModel):
     def _look_at_keys_together(
         cls, data: Any, handler: ModelWrapValidatorHandler[ShapeType], info: ValidationInfo
     ) -> ShapeType:
-        rules = () if info.context.lenient or not isinstance(data, dict) else cls.key_rules()
+        context: Any = info.context
+        rules = () if context.lenient or not isinstance(data, dict) else cls.key_rules()
         # A key that should not be here at all is one mistake, whatever its value.
         broken = [(rule.at, _TogetherFault(rule.message), data) for rule in rules if rule.is_broken(data)]
         if not broken:
@@ -259,7 +276,7 @@ def _fault(shape: type[Shape], line: Any, data: Any) -> Fault:
     message: str | Mismatch
     if kind == "missing":
         field = _owner(shape, path).field(path[-1])
-        why = next(extra.why for extra in (field.metadata if field else ()) if isinstance(extra, Needed))
+        why = next(extra.needed for extra in _instead(field))
         message = f"`{path[-1]}` is missing: {why}"
     elif kind in ("extra_forbidden", "invalid_key"):
         message = _owner(shape, path).refuse(path[-1])
@@ -286,6 +303,10 @@ def read_mapping(
     return found, {fault.key for fault in wrong}
 
 
+def _instead(field: FieldInfo | None) -> list[_Instead]:
+    return [extra for extra in (field.metadata if field is not None else ()) if isinstance(extra, _Instead)]
+
+
 def _owner(shape: type[Shape], path: Path) -> type[Shape]:
     """Returns the shape of the mapping that holds the last key of a path."""
     for key in path[:-1]:
@@ -294,7 +315,7 @@ def _owner(shape: type[Shape], path: Path) -> type[Shape]:
     return shape
 
 
-def _shapes_in(annotation: Any) -> Iterable[Any]:
+def _shapes_in(annotation: Any) -> Iterator[Any]:
     if isinstance(annotation, type) and issubclass(annotation, Shape):
         yield annotation
     for part in get_args(annotation):
@@ -333,15 +354,11 @@ def _mend(shape: type[Shape], data: Any, lines: list[Any], depth: int | None) ->
         path: Path = (*_present(data, tuple(above) if missing else line["loc"]), *missing)[:depth]
         if not path:
             continue
-        holder = data
+        holder: Any = data
         for key in path[:-1]:
             holder = holder[key]
         field = _owner(shape, path).field(str(path[-1]))
-        stand_ins = [
-            extra.stand_in
-            for extra in (field.metadata if field else ())
-            if isinstance(extra, Needed | StandIn)
-        ]
+        stand_ins = [extra.stand_in for extra in _instead(field)]
         if stand_ins and isinstance(holder, dict):
             holder[path[-1]] = copy.deepcopy(stand_ins[0])
         elif path[-1] in holder or isinstance(holder, list):

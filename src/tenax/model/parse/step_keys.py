@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, Field, SkipValidation
+from pydantic import AfterValidator, ConfigDict, SkipValidation
 
 from tenax.model.definition.workflow import DEFAULT_PRIORITY, DEFAULT_QUEUE, PRIORITIES, Tolerance, Until
 from tenax.model.parse.field_types import (
@@ -29,12 +29,11 @@ from tenax.model.parse.retry_fields import Retry
 from tenax.model.parse.shape import (
     JsonSchema,
     Mismatch,
-    Needed,
     Read,
     Shape,
     Short,
-    StandIn,
     Together,
+    declare,
     exclusive,
     faults,
     only_with,
@@ -90,20 +89,22 @@ def _max_polls(value: Any) -> int | None:
 class UntilKeys(Shape):
     within = "in `until`"
 
-    condition: Annotated[
-        str, TEXT, Needed("what must hold of a result for the step to be done", _DONE.condition)
-    ] = Field(description="what must hold of a result for the step to be done")
-    delay: Annotated[float, DURATION] = Field(
-        _DONE.delay, description="before it runs again", json_schema_extra={"default": "5s"}
+    condition: str = declare(
+        "what must hold of a result for the step to be done",
+        TEXT,
+        needed="what must hold of a result for the step to be done",
+        stand_in=_DONE.condition,
     )
-    max_polls: Annotated[
-        int | None,
+    delay: float = declare("before it runs again", DURATION, default=_DONE.delay, extra={"default": "5s"})
+    max_polls: int | None = declare(
+        "how often it may run again",
         Read(
             _max_polls,
             {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_POLLS}, {"const": "unlimited"}]},
         ),
-    ] = Field(_DONE.max_polls, description="how often it may run again")
-    deadline: Annotated[float | None, DURATION] = Field(None, description="since the first enqueue")
+        default=_DONE.max_polls,
+    )
+    deadline: float | None = declare("since the first enqueue", DURATION)
 
 
 def _expand_until(value: Any) -> Any:
@@ -133,20 +134,16 @@ class ConcurrencyKeys(Shape):
         only_with("key_limit", "key", "`key_limit` is for each value of `key`, which is not there"),
     )
 
-    limit: Annotated[int, _LIMIT, Needed(_LIMIT_WORDS, 1)] = Field(description=_LIMIT_WORDS)
-    action: Annotated[str | None, NAME] = Field(
-        None,
-        description="a name: all steps that name it are counted together, those of other workflows too. "
-        "Without it, this step of this workflow alone",
+    limit: int = declare(_LIMIT_WORDS, _LIMIT, needed=_LIMIT_WORDS, stand_in=1)
+    action: str | None = declare(
+        "a name: all steps that name it are counted together, those of other workflows too. Without it, this step of this workflow alone",
+        NAME,
     )
-    key: Annotated[str | None, Read(_limit_key, TEMPLATE)] = Field(
-        None,
-        description="a template, found when the step starts, for each of its items. "
-        "Those for which it gives the same are counted together",
+    key: str | None = declare(
+        "a template, found when the step starts, for each of its items. Those for which it gives the same are counted together",
+        Read(_limit_key, TEMPLATE),
     )
-    key_limit: Annotated[int | None, _LIMIT] = Field(
-        None, description="how many of each key, beside the `limit` of all"
-    )
+    key_limit: int | None = declare("how many of each key, beside the `limit` of all", _LIMIT)
 
 
 def _reachable(keys: ConcurrencyKeys | None) -> ConcurrencyKeys | None:
@@ -172,10 +169,8 @@ class OnFailureKeys(Shape):
     within = "in `on_failure`"
     together: ClassVar[tuple[Together, ...]] = (exclusive("value", "step"),)
 
-    value: Annotated[Any, ANY] = Field(None, description="this is its result")
-    step: Annotated[str | None, Read(_plain_name, NAME_SCHEMA)] = Field(
-        None, description="this step runs, and only then"
-    )
+    value: Any = declare("this is its result", ANY)
+    step: str | None = declare("this step runs, and only then", Read(_plain_name, NAME_SCHEMA))
 
 
 def _expand_on_failure(value: Any) -> Any:
@@ -188,9 +183,7 @@ def _expand_on_failure(value: Any) -> Any:
 
 
 class NextKeys(Shape):
-    step: Annotated[str, TEXT, Needed("write {step: NAME}", "unread")] = Field(
-        description="the name of the step"
-    )
+    step: str = declare("the name of the step", TEXT, needed="write {step: NAME}", stand_in="unread")
 
     @classmethod
     def refuse(cls, key: str) -> str:
@@ -231,31 +224,22 @@ PRIORITY = whole(PRIORITIES[0], PRIORITIES[-1])
 class WorkerKeys(Shape):
     """How a worker is found, and how long it may take."""
 
-    timeout: Annotated[float | None, DURATION] = Field(
-        None,
-        description="of each attempt; the server enforces it even if the worker is silent. "
-        "Of a workflow step: none, unless it says so",
-        json_schema_extra={"default": "5m"},
+    timeout: float | None = declare(
+        "of each attempt; the server enforces it even if the worker is silent. Of a workflow step: none, unless it says so",
+        DURATION,
+        extra={"default": "5m"},
     )
-    queue: Annotated[str | None, NAME] = Field(
-        None,
-        description="only workers that serve this queue get it",
-        json_schema_extra={"default": DEFAULT_QUEUE},
+    queue: str | None = declare(
+        "only workers that serve this queue get it", NAME, extra={"default": DEFAULT_QUEUE}
     )
-    queue_ttl: Annotated[float | None, DURATION] = Field(
-        None,
-        description="not leased within this time: a failed attempt, class `queue_timeout`; "
-        "or `worker_unavailable`, where no live worker is able to run it then",
+    queue_ttl: float | None = declare(
+        "not leased within this time: a failed attempt, class `queue_timeout`; or `worker_unavailable`, where no live worker is able to run it then",
+        DURATION,
     )
-    priority: Annotated[int | None, PRIORITY] = Field(
-        None, description="0 to 9, higher is sooner", json_schema_extra={"default": DEFAULT_PRIORITY}
-    )
-    labels: Annotated[dict[str, str], TEXT_MAPPING] = Field(
-        {}, description="only workers that offer all of these get it"
-    )
-    dependency: Annotated[str | None, TEXT] = Field(
-        None,
-        description="a name for what it talks to (of an http step: its host); recorded with failures",
+    priority: int | None = declare("0 to 9, higher is sooner", PRIORITY, extra={"default": DEFAULT_PRIORITY})
+    labels: dict[str, str] = declare("only workers that offer all of these get it", TEXT_MAPPING, default={})
+    dependency: str | None = declare(
+        "a name for what it talks to (of an http step: its host); recorded with failures", TEXT
     )
 
 
@@ -269,43 +253,54 @@ class StepKeys(Shape):
         only_with(key, "for_each", _FAN_OUT_ONLY.format(key)) for key in ("parallelism", "tolerate")
     )
 
-    step: Annotated[str, NAME, Needed("every step has a name (`step: NAME`)", "unread")] = Field(
-        description="its name: letters, digits, `_`, `-`"
+    step: str = declare(
+        "its name: letters, digits, `_`, `-`",
+        NAME,
+        needed="every step has a name (`step: NAME`)",
+        stand_in="unread",
     )
-    type: Any = Field(None, description="`python`, `http`, `process`, `sleep`, `wait` or `workflow`")
-    needs: Annotated[list[Annotated[str, Read(_step_name, NAME_SCHEMA)]], Short(_listed, NAME_SCHEMA)] = (
-        Field([], description="the steps it waits for: a name or a list")
+    type: Any = declare("`python`, `http`, `process`, `sleep`, `wait` or `workflow`")
+    needs: list[Annotated[str, Read(_step_name, NAME_SCHEMA)]] = declare(
+        "the steps it waits for: a name or a list", Short(_listed, NAME_SCHEMA), default=[]
     )
-    next: Annotated[
-        list[Annotated[NextKeys, Short(_expand_next, NAME_SCHEMA)]], Short(_listed, NAME_SCHEMA, _NEXT_FORM)
-    ] = Field([], description="the steps that wait for it: names, or `{step: NAME}`")
-    when: Annotated[str | None, Read(_when, {"anyOf": [TEXT_SCHEMA, {"type": "boolean"}]})] = Field(
-        None, description="an expression; where it is false the step is skipped"
+    next: list[Annotated[NextKeys, Short(_expand_next, NAME_SCHEMA)]] = declare(
+        "the steps that wait for it: names, or `{step: NAME}`",
+        Short(_listed, NAME_SCHEMA, _NEXT_FORM),
+        default=[],
     )
-    for_each: Annotated[Any, Read(_for_each, {"anyOf": [{"type": "array"}, TEMPLATE]}), StandIn([])] = Field(
-        None, description="one work item for each element: a list, or a template that gives one"
+    when: str | None = declare(
+        "an expression; where it is false the step is skipped",
+        Read(_when, {"anyOf": [TEXT_SCHEMA, {"type": "boolean"}]}),
     )
-    parallelism: Annotated[int, whole(1, MOST_PARALLEL)] = Field(
-        1, description="of a [fan-out](#fan-out): how many items run at once"
+    for_each: Any = declare(
+        "one work item for each element: a list, or a template that gives one",
+        Read(_for_each, {"anyOf": [{"type": "array"}, TEMPLATE]}),
+        stand_in=[],
     )
-    tolerate: Annotated[Tolerance | None, Read(_tolerance, _TOLERANCE)] = Field(
-        None, description="of a fan-out: how many items may fail, a number or a share of all"
+    parallelism: int = declare(
+        "of a [fan-out](#fan-out): how many items run at once", whole(1, MOST_PARALLEL), default=1
     )
-    goal: Annotated[bool, FLAG] = Field(False, description="see [goals](#the-graph)")
-    retry: Annotated[Retry, SkipValidation] = Field(
-        None, description="the [policy](policy.md); without one, a single attempt"
+    tolerate: Tolerance | None = declare(
+        "of a fan-out: how many items may fail, a number or a share of all", Read(_tolerance, _TOLERANCE)
     )
-    on_failure: Annotated[OnFailureKeys | None, Short(_expand_on_failure, {"const": "continue"})] = Field(
-        None, description="[what comes in its place](#on_failure) where it has failed for good"
+    goal: bool = declare("see [goals](#the-graph)", FLAG, default=False)
+    retry: Retry = declare("the [policy](policy.md); without one, a single attempt", SkipValidation)
+    on_failure: OnFailureKeys | None = declare(
+        "[what comes in its place](#on_failure) where it has failed for good",
+        Short(_expand_on_failure, {"const": "continue"}),
     )
 
 
 class PolledKeys(Shape):
     """The keys of a step that runs on a worker, and is looked at again."""
 
-    concurrency: Annotated[
-        ConcurrencyKeys | None, Short(_expand_concurrency, _LIMIT.schema), AfterValidator(_reachable)
-    ] = Field(None, description="[how many may run at once](#concurrency), in all executions")
-    until: Annotated[
-        UntilKeys | None, Short(_expand_until, TEXT_SCHEMA), StandIn({"condition": _DONE.condition})
-    ] = Field(None, description="runs again [until a condition holds](#until)")
+    concurrency: ConcurrencyKeys | None = declare(
+        "[how many may run at once](#concurrency), in all executions",
+        Short(_expand_concurrency, _LIMIT.schema),
+        AfterValidator(_reachable),
+    )
+    until: UntilKeys | None = declare(
+        "runs again [until a condition holds](#until)",
+        Short(_expand_until, TEXT_SCHEMA),
+        stand_in={"condition": _DONE.condition},
+    )

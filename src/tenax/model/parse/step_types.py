@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
-
-from pydantic import Field
 
 from tenax.model.definition.workflow import StepType
 from tenax.model.names import WORKFLOW_NAME
@@ -35,13 +33,13 @@ from tenax.model.parse.field_types import (
 from tenax.model.parse.findings import NOT_YET, nearest, shorten
 from tenax.model.parse.shape import (
     Mismatch,
-    Needed,
     Read,
     ReadWritten,
     Shape,
     Together,
     Written,
     any_of,
+    declare,
     exclusive,
     faults,
 )
@@ -130,22 +128,26 @@ _SIMPLE = {"type": ["string", "number", "boolean", "null"]}
 class AsyncKeys(Shape):
     within = "in `async`"
 
-    deadline: Annotated[
-        float, DURATION, Needed("how long the callee may take to call back, such as 1h", 1)
-    ] = Field(description="how long the callee may take to call back")
+    deadline: float = declare(
+        "how long the callee may take to call back",
+        DURATION,
+        needed="how long the callee may take to call back, such as 1h",
+        stand_in=1,
+    )
 
 
 class HttpRequest(OwnKeys):
     only_if_given = frozenset({"json_", "body"})
     together: ClassVar[tuple[Together, ...]] = (exclusive("json", "body"),)
 
-    url: Annotated[
-        str,
+    url: str = declare(
+        "the address that is called: http:// or https://",
         Read(_url, {"type": "string", "pattern": _WEB}),
-        Needed("an http step needs the address it calls", "http://unread"),
-    ] = Field(description="the address that is called: http:// or https://")
-    method: Annotated[
-        str,
+        needed="an http step needs the address it calls",
+        stand_in="http://unread",
+    )
+    method: str = declare(
+        "the HTTP method",
         or_template(
             choice("method", _METHODS),
             {
@@ -155,13 +157,15 @@ class HttpRequest(OwnKeys):
                 ]
             },
         ),
-    ] = Field("GET", description="the HTTP method")
-    headers: Annotated[
-        dict[str, str],
-        text_mapping(_header_fault, {"pattern": f"^{_HEADER_NAME}$"}, {"pattern": r"^[^\r\n]*$"}),
-    ] = Field({}, description="headers of the request, by name")
-    params: Annotated[
-        Any,
+        default="GET",
+    )
+    headers: dict[str, str] = declare(
+        "headers of the request, by name",
+        text_mapping(_header_fault, {"pattern": f"^{_HEADER_NAME}$"}, {"pattern": "^[^\\r\\n]*$"}),
+        default={},
+    )
+    params: Any = declare(
+        "the query of the address: text, numbers, or lists of these, by name",
         or_template(
             _query,
             {
@@ -169,22 +173,19 @@ class HttpRequest(OwnKeys):
                 "additionalProperties": {"anyOf": [_SIMPLE, {"type": "array", "items": _SIMPLE}]},
             },
         ),
-    ] = Field({}, description="the query of the address: text, numbers, or lists of these, by name")
-    json_: Annotated[Any, ANY] = Field(None, alias="json", description="a body that is sent as JSON")
-    body: Annotated[str, Read(_body, {"type": "string"})] = Field(
-        "", description="a body that is sent as this text"
+        default={},
     )
-    follow_redirects: Annotated[bool | str, or_template(flag, {"type": "boolean"})] = Field(
-        True, description="whether redirects are followed"
+    json_: Any = declare("a body that is sent as JSON", ANY, alias="json")
+    body: str = declare("a body that is sent as this text", Read(_body, {"type": "string"}), default="")
+    follow_redirects: bool | str = declare(
+        "whether redirects are followed", or_template(flag, {"type": "boolean"}), default=True
     )
 
 
 class HttpKeys(HttpRequest):
     only_if_given = HttpRequest.only_if_given | {"async_"}
 
-    async_: AsyncKeys = Field(
-        None, alias="async", description="the callee [calls back](callbacks.md) with the outcome"
-    )
+    async_: AsyncKeys = declare("the callee [calls back](callbacks.md) with the outcome", alias="async")
 
 
 def _variable_fault(key: str, _value: str) -> str | None:
@@ -210,8 +211,8 @@ def _command(value: Any, written: Written) -> str | list[str]:
 
 
 class ProcessKeys(OwnKeys):
-    command: Annotated[
-        str | list[str],
+    command: str | list[str] = declare(
+        "what is run: a list as it is, a text by `sh -c`",
         ReadWritten(
             _command,
             {
@@ -226,13 +227,16 @@ class ProcessKeys(OwnKeys):
                 ]
             },
         ),
-        Needed("a process step needs what it runs, as text (for sh -c) or as a list", "unread"),
-    ] = Field(description="what is run: a list as it is, a text by `sh -c`")
-    env: Annotated[dict[str, str], text_mapping(_variable_fault, {"pattern": "^[^=]*$"})] = Field(
-        {}, description="variables of the environment, by name"
+        needed="a process step needs what it runs, as text (for sh -c) or as a list",
+        stand_in="unread",
     )
-    cwd: Annotated[str | None, TEXT] = Field(None, description="the folder it runs in")
-    params: Annotated[Any, ANY] = Field({}, description="any value, written to its parameter file")
+    env: dict[str, str] = declare(
+        "variables of the environment, by name",
+        text_mapping(_variable_fault, {"pattern": "^[^=]*$"}),
+        default={},
+    )
+    cwd: str | None = declare("the folder it runs in", TEXT)
+    params: Any = declare("any value, written to its parameter file", ANY, default={})
 
 
 def _task(value: Any) -> str:
@@ -251,13 +255,16 @@ def _args(value: Any) -> Any:
 
 
 class PythonKeys(OwnKeys):
-    task: Annotated[
-        str,
-        Read(_task, {"type": "string", "pattern": r"^[^\s{}:]+(:[^\s{}:]+)?$"}),
-        Needed("a python step needs its function, as module:function or by its registered name", "unread"),
-    ] = Field(description="the function: module:function, or the name it is registered by")
-    args: Annotated[Any, Read(_args, {"anyOf": [{"type": ["object", "array"]}, TEMPLATE]})] = Field(
-        {}, description="a mapping of keyword arguments, or a list of positional ones"
+    task: str = declare(
+        "the function: module:function, or the name it is registered by",
+        Read(_task, {"type": "string", "pattern": "^[^\\s{}:]+(:[^\\s{}:]+)?$"}),
+        needed="a python step needs its function, as module:function or by its registered name",
+        stand_in="unread",
+    )
+    args: Any = declare(
+        "a mapping of keyword arguments, or a list of positional ones",
+        Read(_args, {"anyOf": [{"type": ["object", "array"]}, TEMPLATE]}),
+        default={},
     )
 
 
@@ -278,20 +285,19 @@ class SleepKeys(OwnKeys):
         exclusive("for", "at"),
     )
 
-    for_: Annotated[Any, or_template(duration, DURATION_SCHEMA)] = Field(
-        None, alias="for", description="how long: a duration"
-    )
-    at: Annotated[str | None, Read(_time, {"anyOf": [{"type": "string", "pattern": _TIME}, TEMPLATE]})] = (
-        Field(None, description="until when: a time with its zone")
+    for_: Any = declare("how long: a duration", or_template(duration, DURATION_SCHEMA), alias="for")
+    at: str | None = declare(
+        "until when: a time with its zone",
+        Read(_time, {"anyOf": [{"type": "string", "pattern": _TIME}, TEMPLATE]}),
     )
 
 
 class WaitKeys(OwnKeys):
-    signal: Annotated[str | None, or_template(name, NAME_SCHEMA)] = Field(
-        None, description="the signal that it waits for; without it, an approval"
+    signal: str | None = declare(
+        "the signal that it waits for; without it, an approval", or_template(name, NAME_SCHEMA)
     )
-    deadline: Annotated[float | None, DURATION] = Field(
-        None, description="how long it waits; then it has failed. Without it, as long as it takes"
+    deadline: float | None = declare(
+        "how long it waits; then it has failed. Without it, as long as it takes", DURATION
     )
 
 
@@ -312,24 +318,26 @@ class ChildKeys(OwnKeys):
         exclusive("workflow", "file"),
     )
 
-    workflow: Annotated[
-        str | None,
+    workflow: str | None = declare(
+        "a stored workflow: NAME or NAME@VERSION",
         matching(
             re.compile(_CHILD),
             "is not the name of a workflow: write NAME or NAME@VERSION",
             {"type": "string", "pattern": f"^{_CHILD}$"},
         ),
-    ] = Field(None, description="a stored workflow: NAME or NAME@VERSION")
-    file: Annotated[
-        str | None,
+    )
+    file: str | None = declare(
+        "a workflow file: its path from the folder of this one",
         matching(
             _FILE,
             "is not a path from this file's folder: write it as parts/child.yaml",
             {"type": "string", "pattern": f"^{_FILE.pattern}$", "not": TEMPLATE},
         ),
-    ] = Field(None, description="a workflow file: its path from the folder of this one")
-    input: Annotated[Any, Read(_inputs, {"anyOf": [{"type": "object"}, TEMPLATE]})] = Field(
-        {}, description="the inputs of the child: a mapping, or a template that gives one"
+    )
+    input: Any = declare(
+        "the inputs of the child: a mapping, or a template that gives one",
+        Read(_inputs, {"anyOf": [{"type": "object"}, TEMPLATE]}),
+        default={},
     )
 
 

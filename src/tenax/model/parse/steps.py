@@ -173,7 +173,7 @@ def _read_type(
     elif not isinstance(given, str):
         findings.mismatch("text", given, (*path, "type"))
     elif given in known:
-        return given  # type: ignore[return-value]  # `known` are types of steps
+        return given
     elif given in STEP_TYPES:
         findings.add(
             (*path, "type"), f"a compensation is an action for a worker: write one of {', '.join(known)}"

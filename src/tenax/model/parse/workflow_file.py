@@ -19,7 +19,7 @@ from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
 from tenax.model.parse.findings import NOT_YET, shorten, suggest
 from tenax.model.parse.retry_fields import Retry
-from tenax.model.parse.shape import JsonSchema, Mismatch, Needed, Read, Shape
+from tenax.model.parse.shape import JsonSchema, Mismatch, Read, Shape, declare
 from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
 from tenax.model.parse.step_types import (
     SPEC_KEYS,
@@ -44,10 +44,8 @@ _SERVER = "the server itself carries it out, without a worker"
 
 
 class CompensationKeys(Shape):
-    type: Any = Field(None, description="`python`, `http` or `process`")
-    retry: Annotated[Retry, SkipValidation] = Field(
-        None, description="the [policy](policy.md); without one, a single attempt"
-    )
+    type: Any = declare("`python`, `http` or `process`")
+    retry: Retry = declare("the [policy](policy.md); without one, a single attempt", SkipValidation)
 
     @classmethod
     def refuse(cls, key: str) -> str:
@@ -63,15 +61,15 @@ class CompensationKeys(Shape):
 
 
 class HttpCompensation(HttpRequest, WorkerKeys, CompensationKeys):
-    type: Literal["http"] = Field(description="calls a web address")
+    type: Literal["http"] = declare("calls a web address", needed="every step has a type")
 
 
 class ProcessCompensation(ProcessKeys, WorkerKeys, CompensationKeys):
-    type: Literal["process"] = Field(description="runs a program")
+    type: Literal["process"] = declare("runs a program", needed="every step has a type")
 
 
 class PythonCompensation(PythonKeys, WorkerKeys, CompensationKeys):
-    type: Literal["python"] = Field(description="calls a Python function")
+    type: Literal["python"] = declare("calls a Python function", needed="every step has a type")
 
 
 Compensation = Annotated[
@@ -83,8 +81,8 @@ Compensation = Annotated[
 
 
 class CompensatedKeys(Shape):
-    compensate: Annotated[Compensation | None, SkipValidation, AfterValidator(mapping)] = Field(
-        None, description="[what undoes it](#compensate) where the execution fails"
+    compensate: Compensation | None = declare(
+        "[what undoes it](#compensate) where the execution fails", SkipValidation, AfterValidator(mapping)
     )
 
 
@@ -115,35 +113,33 @@ class WorkerStep(CompensatedKeys, PolledKeys, WorkerKeys, TypedStep):
 
 class HttpStep(HttpKeys, WorkerStep):
     own = HttpKeys
-    type: Literal["http"] = Field(description="calls a web address")
+    type: Literal["http"] = declare("calls a web address", needed="every step has a type")
 
 
 class ProcessStep(ProcessKeys, WorkerStep):
     own = ProcessKeys
-    type: Literal["process"] = Field(description="runs a program")
+    type: Literal["process"] = declare("runs a program", needed="every step has a type")
 
 
 class PythonStep(PythonKeys, WorkerStep):
     own = PythonKeys
-    type: Literal["python"] = Field(description="calls a Python function")
+    type: Literal["python"] = declare("calls a Python function", needed="every step has a type")
 
 
 class SleepStep(SleepKeys, TypedStep):
     own = SleepKeys
-    type: Literal["sleep"] = Field(description="waits for a time")
+    type: Literal["sleep"] = declare("waits for a time", needed="every step has a type")
 
 
 class WaitStep(WaitKeys, TypedStep):
     own = WaitKeys
-    type: Literal["wait"] = Field(description="waits for a signal, or for an approval")
+    type: Literal["wait"] = declare("waits for a signal, or for an approval", needed="every step has a type")
 
 
 class ChildStep(ChildKeys, CompensatedKeys, TypedStep):
     own = ChildKeys
-    type: Literal["workflow"] = Field(description="runs another workflow")
-    timeout: Annotated[float | None, DURATION] = Field(
-        None, description="of each attempt: none, unless it is given"
-    )
+    type: Literal["workflow"] = declare("runs another workflow", needed="every step has a type")
+    timeout: float | None = declare("of each attempt: none, unless it is given", DURATION)
 
 
 AnyStep = Annotated[
@@ -214,19 +210,11 @@ class DefaultsKeys(Shape):
 
     within = "in `defaults`"
 
-    retry: Annotated[Retry, SkipValidation] = Field(None, description="the [policy](policy.md) of every step")
-    timeout: Annotated[float | None, DURATION] = Field(
-        None, description="of each attempt", json_schema_extra={"default": "5m"}
-    )
-    queue: Annotated[str | None, NAME] = Field(
-        None, description="the queue of the steps", json_schema_extra={"default": DEFAULT_QUEUE}
-    )
-    queue_ttl: Annotated[float | None, DURATION] = Field(
-        None, description="how long a step may wait for a worker"
-    )
-    priority: Annotated[int | None, PRIORITY] = Field(
-        None, description="0 to 9, higher is sooner", json_schema_extra={"default": DEFAULT_PRIORITY}
-    )
+    retry: Retry = declare("the [policy](policy.md) of every step", SkipValidation)
+    timeout: float | None = declare("of each attempt", DURATION, extra={"default": "5m"})
+    queue: str | None = declare("the queue of the steps", NAME, extra={"default": DEFAULT_QUEUE})
+    queue_ttl: float | None = declare("how long a step may wait for a worker", DURATION)
+    priority: int | None = declare("0 to 9, higher is sooner", PRIORITY, extra={"default": DEFAULT_PRIORITY})
 
 
 def _workflow_name(value: Any) -> str:
@@ -266,36 +254,34 @@ class WorkflowFile(Shape):
 
     within = "at the top of the file"
 
-    name: Annotated[
-        str,
+    name: str = declare(
+        "its name: letters, digits, `_`, `-` and `.`",
         Read(_workflow_name, {"type": "string", "pattern": f"^{WORKFLOW_NAME}$"}),
-        Needed("every workflow has a name (`name: nightly-sync`)", "unread"),
-    ] = Field(description="its name: letters, digits, `_`, `-` and `.`")
-    version: Annotated[str | None, LABEL] = Field(
-        None, description="a label; the identity of a definition is the hash of its content"
+        needed="every workflow has a name (`name: nightly-sync`)",
+        stand_in="unread",
     )
-    description: Annotated[str | None, TEXT] = Field(None, description="what it does, for people")
-    input: Annotated[
-        dict[str, Any],
+    version: str | None = declare("a label; the identity of a definition is the hash of its content", LABEL)
+    description: str | None = declare("what it does, for people", TEXT)
+    input: dict[str, Any] = declare(
+        "the [inputs](#inputs) by name: each a JSON Schema, plus `required` and `default`",
         Read(mapping, {"type": "object", "additionalProperties": _INPUT, "maxProperties": MOST_INPUTS}),
-    ] = Field(
-        {}, description="the [inputs](#inputs) by name: each a JSON Schema, plus `required` and `default`"
+        default={},
     )
-    defaults: Annotated[DefaultsKeys, SkipValidation, AfterValidator(mapping)] = Field(
-        None, description="for all steps that do not say otherwise"
+    defaults: DefaultsKeys = declare(
+        "for all steps that do not say otherwise", SkipValidation, AfterValidator(mapping)
     )
-    deadline: Annotated[float | None, DURATION] = Field(
-        None, description="of the whole execution: then it fails, class `timeout`"
+    deadline: float | None = declare("of the whole execution: then it fails, class `timeout`", DURATION)
+    outputs: dict[str, Any] | None = declare(
+        "the result; without it the result is {goal step: its result}", MAPPING
     )
-    outputs: Annotated[dict[str, Any] | None, MAPPING] = Field(
-        None, description="the result; without it the result is {goal step: its result}"
-    )
-    workflow: Annotated[
-        list[AnyStep],
+    workflow: list[AnyStep] = declare(
+        "the steps",
         SkipValidation,
         AfterValidator(_steps),
-        Needed("the list of steps", [None]),
-    ] = Field(description="the steps", json_schema_extra={"minItems": 1})
+        needed="the list of steps",
+        stand_in=[None],
+        extra={"minItems": 1},
+    )
 
 
 WORKFLOW_KEYS = WorkflowFile.key_names()
