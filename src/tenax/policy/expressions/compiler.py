@@ -123,10 +123,15 @@ class Expression:
         return f"Expression({self.text!r})"
 
 
-def compile_expression(text: str, *, variables: frozenset[str], strict: bool = False) -> Expression:
-    """The expression, checked and ready. `strict`: a missing value is an error, not None (templates)."""
+def compile_expression(
+    text: str, *, variables: frozenset[str], strict: bool = False, elsewhere: frozenset[str] = frozenset()
+) -> Expression:
+    """The expression, checked and ready. `strict`: a missing value is an error, not None (templates).
+
+    `elsewhere`: variables that only stand alone. A message about an unknown variable names them too.
+    """
     tree = _parse(text)
-    compiler = _Compiler(variables, strict=strict)
+    compiler = _Compiler(variables, strict=strict, elsewhere=elsewhere)
     compute = compiler.value(tree)
     return Expression(text.strip(), compute, compiler)
 
@@ -170,8 +175,11 @@ def _check_nesting(text: str) -> None:
 class _Compiler:
     """One pass over the tree: refuses what is not on the lists, and turns the rest into closures."""
 
-    def __init__(self, variables: frozenset[str], *, strict: bool) -> None:
+    def __init__(
+        self, variables: frozenset[str], *, strict: bool, elsewhere: frozenset[str] = frozenset()
+    ) -> None:
         self.variables = variables
+        self.elsewhere = elsewhere
         self.strict = strict
         self.reads: set[tuple[str, ...]] = set()
         self.builds = False
@@ -249,7 +257,7 @@ class _Compiler:
 
     def _variable(self, name: str) -> Compute:
         if name not in self.variables:
-            self._unknown("variable", name, self.variables)
+            self._unknown("variable", name, self.variables | self.elsewhere)
         missing = Missing(name)
         return lambda scope: scope.get(name, missing)
 
