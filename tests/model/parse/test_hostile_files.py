@@ -68,6 +68,22 @@ HOSTILE = {
         "name: w\ndefaults: {retry: {" + ",".join(f"k{i}: 1" for i in range(100_000)) + "}}",
         "more than 2,000 values in one policy",
     ),
+    "too many unknown keys": (
+        "name: w\nworkflow: [{step: a, type: python, task: t, "
+        + ",".join(f"k{i}: 1" for i in range(100_000))
+        + "}]",
+        "the first 100 errors",
+    ),
+    "too many wrong references": (
+        "name: w\nworkflow: [{step: a, type: python, task: t, needs: [" + "5," * 100_000 + "]}]",
+        "the first 100 errors",
+    ),
+    "too many wrong headers": (
+        "name: w\nworkflow: [{step: a, type: http, url: 'http://h', headers: {"
+        + ",".join(f"k {i}: ~" for i in range(50_000))
+        + "}}]",
+        "the first 100 errors",
+    ),
     "too many inputs": (
         "name: w\ninput: {" + ",".join(f"k{i}: {{}}" for i in range(50_000)) + "}",
         "500 inputs",

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, InitErrorDetails, core_schema
 
-from tenax.model.parse.findings import Findings, Path, shorten, suggest
+from tenax.model.parse.findings import MOST_FINDINGS, Findings, Path, shorten, suggest
 
 JsonSchema = dict[str, Any]
 ShapeType = TypeVar("ShapeType", bound="Shape")
@@ -182,7 +182,7 @@ class Shape(BaseModel):
         return tuple(rule for base in cls.__mro__ for rule in base.__dict__.get("together", ()))
 
     @classmethod
-    def field(cls, key: str) -> FieldInfo | None:
+    def field(cls, key: str | int) -> FieldInfo | None:
         return next((f for name, f in cls.model_fields.items() if (f.alias or name) == key), None)
 
     @classmethod
@@ -205,12 +205,13 @@ class Shape(BaseModel):
     ) -> ShapeType:
         context: Any = info.context
         rules = () if context.lenient or not isinstance(data, dict) else cls.key_rules()
-        # A key that should not be here at all is one mistake, whatever its value.
         broken = [(rule.at, _TogetherFault(rule.message), data) for rule in rules if rule.is_broken(data)]
         if not broken:
             return handler(data)
         found = faults(broken)
-        at = {path[0] for path, *_ in broken if path}
+        at = {
+            path[0] for path, *_ in broken if path
+        }  # each is one mistake, whatever else is wrong with its value
         try:
             handler(data)
         except ValidationError as error:
@@ -259,10 +260,11 @@ def read_shape(
         return shape.model_validate(data, context=_Context(written)), []
     except ValidationError as error:
         lines: list[Any] = error.errors(include_url=False)
-    found = [_fault(shape, line, data) for line in reversed(lines)]
+    found = [_fault(shape, line, data) for line in reversed(lines[:MOST_FINDINGS])]
     lenient = _Context(written, lenient=True)
-    mended: Any = copy.deepcopy(data)
-    for depth in [None] + [1] * _MOST_PASSES:  # first as little as possible is left out, then whole keys
+    mended: dict[Any, Any] = dict(data)
+    whole = len(lines) >= MOST_FINDINGS  # then the file is refused at once, and nobody looks at the rest
+    for depth in (1 if whole else None, *[1] * _MOST_PASSES):
         _mend(shape, mended, lines, depth)
         try:
             return shape.model_validate(mended, context=lenient), found
@@ -310,7 +312,7 @@ def _instead(field: FieldInfo | None) -> list[_Instead]:
 def _owner(shape: type[Shape], path: Path) -> type[Shape]:
     """Returns the shape of the mapping that holds the last key of a path."""
     for key in path[:-1]:
-        field = shape.field(key) if isinstance(key, str) else None
+        field = shape.field(key)
         shape = next(_shapes_in(field.annotation), shape) if field is not None else shape
     return shape
 
@@ -344,21 +346,25 @@ def _below(data: Any, key: Any) -> Any:
     return _NOTHING
 
 
-def _mend(shape: type[Shape], data: Any, lines: list[Any], depth: int | None) -> None:
-    """Takes out what is wrong, or puts what stands in for it. The last first: the places in a list stay right."""
+def _mend(shape: type[Shape], data: dict[Any, Any], lines: list[Any], depth: int | None) -> None:
+    """Takes out what is wrong, or puts what stands in for it: as little as possible, or whole keys with a `depth` of 1.
+
+    The last comes first, so that the places in a list stay right.
+    """
+    done: set[Path] = set()
     for line in reversed(lines):
         *above, last = line["loc"] or (None,)
-        if isinstance(line.get("ctx", {}).get("error"), _TogetherFault):
-            continue
         missing = (last,) if line["type"] == "missing" else ()
         path: Path = (*_present(data, tuple(above) if missing else line["loc"]), *missing)[:depth]
-        if not path:
+        if not path or path in done or isinstance(line.get("ctx", {}).get("error"), _TogetherFault):
             continue
+        done.add(path)
         holder: Any = data
         for key in path[:-1]:
-            holder = holder[key]
-        field = _owner(shape, path).field(str(path[-1]))
-        stand_ins = [extra.stand_in for extra in _instead(field)]
+            below = copy.copy(holder[key])
+            holder[key] = below
+            holder = below
+        stand_ins = [extra.stand_in for extra in _instead(_owner(shape, path).field(path[-1]))]
         if stand_ins and isinstance(holder, dict):
             holder[path[-1]] = copy.deepcopy(stand_ins[0])
         elif path[-1] in holder or isinstance(holder, list):
