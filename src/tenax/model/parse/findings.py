@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tenax.errors import Finding, InvalidDefinition
@@ -93,6 +93,25 @@ def name_kind(value: Any) -> str:
             return "a list"
         case _:
             return "a mapping"
+
+
+def found_in_words(value: Any) -> str:
+    """Returns what a value is, with the value itself where it is short, in words a writer of YAML knows."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return "a number" if isinstance(value, int) and abs(value) > 10**20 else f"the number {value}"
+        case str():
+            return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:40]!r}..."
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return f"a value of type {type(value).__name__}"
 
 
 def describe_mismatch(wanted: str, found: Any, written: str | None) -> str:

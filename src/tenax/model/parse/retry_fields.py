@@ -5,7 +5,7 @@ Findings carry a key path and no line: whoever read the file knows the lines, an
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, ClassVar, get_args
@@ -15,8 +15,8 @@ from tenax.model.attempt.outcome import FAILURE_CLASSES, NEVER_RETRIED
 from tenax.model.attempt.reasons import REASONS, is_known_reason, known_names
 from tenax.model.definition.vary import override_text
 from tenax.model.durations import parse_duration
-from tenax.model.parse.field_types import DURATION_PATTERN, TEXT_SCHEMA, is_number, is_whole
-from tenax.model.parse.findings import NOT_YET, Path, format_path, nearest, suggest_or_list
+from tenax.model.parse.field_types import DURATION_PATTERN, FLAG, TEXT_SCHEMA, is_number, is_whole
+from tenax.model.parse.findings import NOT_YET, Path, format_path, found_in_words, nearest, suggest_or_list
 from tenax.model.parse.shape import (
     JsonSchema,
     Mismatch,
@@ -45,51 +45,26 @@ _REASON = (
     r"^(http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}|exception_[A-Za-z_][A-Za-z0-9_.]{0,199})$"
 )
 _LARGEST_COUNT = 1_000_000_000
+_LARGEST_NUMBER = sys.float_info.max
 
 
-def _count(value: Any, wanted: str) -> int:
-    if not is_whole(value):
-        raise Mismatch(wanted)
-    count = int(value)
-    if count > _LARGEST_COUNT:
-        raise ValueError(f"a count is at most {_LARGEST_COUNT:,}; write unlimited if that is meant")
-    return max(count, -_LARGEST_COUNT)
+def _count(least: int, too_small: str, *, unlimited: bool = False, why_limited: str = "") -> Read:
+    """A whole number, or None for `unlimited`. `why_limited` is said where that is refused."""
+    wanted = f"a whole number from {least} to {_LARGEST_COUNT:,}" + (", or unlimited" if unlimited else "")
+    schema: JsonSchema = {"type": "integer", "minimum": least, "maximum": _LARGEST_COUNT}
 
+    def read(value: Any) -> int | None:
+        if value == "unlimited" and unlimited:
+            return None
+        if value == "unlimited" and why_limited:
+            raise ValueError(why_limited)
+        if not is_whole(value) or value > _LARGEST_COUNT:
+            raise Mismatch(wanted)
+        if value < least:
+            raise ValueError(too_small.format(max(value, -_LARGEST_COUNT)))
+        return int(value)
 
-def _max_attempts(value: Any) -> int | None:
-    if value == "unlimited":
-        return None
-    count = _count(value, "a whole number from 1, or unlimited")
-    if count < 1:
-        raise ValueError(
-            f"max_attempts counts the first attempt too, so {count} can never run; "
-            "write 1 (or retry: false) for one attempt without retries, or unlimited"
-        )
-    return count
-
-
-def _rule_attempts(value: Any) -> int:
-    if value == "unlimited":
-        raise ValueError("leave max_attempts out of the rule: then only the policy's own limit binds")
-    count = _count(value, "a whole number from 1")
-    if count < 1:
-        raise ValueError(
-            f"max_attempts {count} can never be reached; write retry: false in the rule for no retry"
-        )
-    return count
-
-
-def _from_zero(value: Any) -> int:
-    count = _count(value, "a whole number from 0")
-    if count < 0:
-        raise ValueError("it cannot be negative; write 0 for none")
-    return count
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise Mismatch("true or false")
-    return value
+    return Read(read, {"anyOf": [schema, {"const": "unlimited"}]} if unlimited else schema)
 
 
 def _condition(value: Any) -> str:
@@ -102,20 +77,9 @@ def _condition(value: Any) -> str:
 
 def _backoff(value: Any) -> str:
     if not isinstance(value, str) or value not in _BACKOFFS:
-        hint = (
-            suggest_or_list(value, _BACKOFFS)
-            if isinstance(value, str)
-            else f"; known are {', '.join(_BACKOFFS)}"
-        )
-        raise ValueError(f"unknown backoff {_found(value)}{hint}")
+        hint = suggest_or_list(value if isinstance(value, str) else "", _BACKOFFS)
+        raise ValueError(f"unknown backoff {found_in_words(value)}{hint}")
     return value
-
-
-def _multiplier(value: Any) -> float:
-    number = _number(value)
-    if number < 1:
-        raise ValueError(f"backoff_multiplier must be at least 1 (delays do not shrink), not {number:g}")
-    return number
 
 
 def _jitter(value: Any) -> float | str:
@@ -125,41 +89,35 @@ def _jitter(value: Any) -> float | str:
         return str(value)
     if isinstance(value, str):
         raise ValueError(
-            f"unknown jitter {_found(value)}; write false, true, a factor from 0 to 1, full or equal"
+            f"unknown jitter {found_in_words(value)}; write false, true, a factor from 0 to 1, full or equal"
         )
-    number = _number(value)
-    if not 0 <= number <= 1:
-        raise ValueError(f"jitter must be from 0 to 1 (a share of the delay), not {number:g}")
-    return number
+    return _in_range(value, 0, 1, "jitter must be from 0 to 1 (a share of the delay), not {:g}")
 
 
-def _cost(value: Any) -> float:
-    number = _number(value)
-    if number < 0:
-        raise ValueError("attempt_cost cannot be negative")
-    return number
-
-
-def _number(value: Any) -> float:
+def _in_range(value: Any, least: float, most: float, message: str) -> float:
     if not is_number(value):
         raise Mismatch("a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
+    if not -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER:  # nor is NaN
         raise Mismatch("a finite number")
-    return number
+    if not least <= value <= most:
+        raise ValueError(message.format(float(value)))
+    return float(value)
+
+
+def _number(least: float, message: str) -> Read:
+    return Read(
+        lambda value: _in_range(value, least, _LARGEST_NUMBER, message), {"type": "number", "minimum": least}
+    )
 
 
 def _name(item: Any, *, retried: bool) -> str:
     """A class or reason; `retried` where naming it would make it be retried."""
     if not isinstance(item, str):
-        raise ValueError(f"this takes names of failure classes or reasons, not {_found(item)}")
+        raise ValueError(f"this takes names of failure classes or reasons, not {found_in_words(item)}")
     if retried and item in NEVER_RETRIED:
         raise ValueError(f"`{item}` is never retried by itself, so it cannot stand here; remove it")
     if item not in FAILURE_CLASSES and not is_known_reason(item):
-        raise ValueError(f"unknown failure class or reason {_found(item)}{_nearest_reason(item)}")
+        raise ValueError(f"unknown failure class or reason {found_in_words(item)}{_nearest_reason(item)}")
     return item
 
 
@@ -199,7 +157,7 @@ def _entry(value: Any) -> str:
     """An entry of `vary` as canonical JSON. Whether its keys are a step's, only who knows the step can say."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         wanted = "an entry of vary must be a mapping of the step's own keys ({} changes none)"
-        raise ValueError(f"{wanted}, not {_found(value)}")
+        raise ValueError(f"{wanted}, not {found_in_words(value)}")
     try:
         return override_text(value)
     except (TypeError, ValueError, RecursionError):
@@ -218,34 +176,24 @@ def _listed(wanted: str) -> Short:
 def _rule(value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise ValueError(
-            f"a rule must be a mapping such as {{on: [timeout], retry: false}}, not {_found(value)}"
+            f"a rule must be a mapping such as {{on: [timeout], retry: false}}, not {found_in_words(value)}"
         )
     return value
 
 
-def _found(value: Any) -> str:
-    """What was found in the place, in words a writer of YAML knows."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return "a number" if isinstance(value, int) and abs(value) > 10**20 else f"the number {value}"
-        case str():
-            return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:40]!r}..."
-        case Mapping():
-            return "a mapping"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return f"a value of type {type(value).__name__}"
-
-
 _CONDITION = Read(_condition, TEXT_SCHEMA)
-_FLAG = Read(_flag, {"type": "boolean"})
-_COUNT_SCHEMA: JsonSchema = {"type": "integer", "minimum": 1, "maximum": _LARGEST_COUNT}
-_FROM_ZERO = Read(_from_zero, {**_COUNT_SCHEMA, "minimum": 0})
+_FROM_ZERO = _count(0, "it cannot be negative; write 0 for none")
+_MAX_ATTEMPTS = _count(
+    1,
+    "max_attempts counts the first attempt too, so {} can never run; "
+    "write 1 (or retry: false) for one attempt without retries, or unlimited",
+    unlimited=True,
+)
+_RULE_ATTEMPTS = _count(
+    1,
+    "max_attempts {} can never be reached; write retry: false in the rule for no retry",
+    why_limited="leave max_attempts out of the rule: then only the policy's own limit binds",
+)
 _DURATION = Read(
     parse_duration,
     {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": DURATION_PATTERN}]},
@@ -268,7 +216,8 @@ class DelayFields(Shape):
     )
     initial_delay: Any = declare("the delay before the second attempt", _DURATION)
     backoff_multiplier: Any = declare(
-        "growth of `exponential`; at least 1", Read(_multiplier, {"type": "number", "minimum": 1})
+        "growth of `exponential`; at least 1",
+        _number(1, "backoff_multiplier must be at least 1 (delays do not shrink), not {:g}"),
     )
     max_delay: Any = declare(
         "the cap of the curve, after jitter too. Where it is not set and `initial_delay` is longer: `initial_delay`",
@@ -277,7 +226,7 @@ class DelayFields(Shape):
     jitter: Any = declare(
         "`false` or 0: none; a factor from 0 to 1; `full`; `equal`; `true` is 0.5", Read(_jitter, _JITTER)
     )
-    honor_retry_after: Any = declare("the callee's `Retry-After` is a floor for the delay", _FLAG)
+    honor_retry_after: Any = declare("the callee's `Retry-After` is a floor for the delay", FLAG)
     max_retry_after: Any = declare(
         "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured", _DURATION
     )
@@ -307,10 +256,8 @@ class RuleFields(DelayFields):
 
     on: Any = declare("the classes or reasons that it is for", _names(least=1))
     when: Any = declare("the condition by which it is chosen", _CONDITION)
-    retry: Any = declare("whether there is a retry at all", _FLAG)
-    max_attempts: Any = declare(
-        "counts only the attempts that ended in this rule", Read(_rule_attempts, _COUNT_SCHEMA)
-    )
+    retry: Any = declare("whether there is a retry at all", FLAG)
+    max_attempts: Any = declare("counts only the attempts that ended in this rule", _RULE_ATTEMPTS)
 
     @classmethod
     def refuse(cls, key: str) -> str:
@@ -322,10 +269,10 @@ class RetryFields(DelayFields):
 
     max_attempts: Any = declare(
         "**total** counted attempts, the first included; `unlimited` is allowed, 0 is refused. Where no level gives a policy: 1",
-        Read(_max_attempts, {"anyOf": [_COUNT_SCHEMA, {"const": "unlimited"}]}),
+        _MAX_ATTEMPTS,
     )
     retryable: Any = declare(
-        "`false`: the first attempt runs, nothing after it, whatever `max_attempts` says", _FLAG
+        "`false`: the first attempt runs, nothing after it, whatever `max_attempts` says", FLAG
     )
     retry_when: Any = declare(
         "a [condition](conditions.md): decides instead of the failure's class", _CONDITION
@@ -368,7 +315,7 @@ class DecidedFields(RetryFields):
 
     attempt_cost: Any = declare(
         "what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused; `tenax decide` takes it",
-        Read(_cost, {"type": "number", "minimum": 0}),
+        _number(0, "attempt_cost cannot be negative"),
     )
 
 
@@ -382,11 +329,16 @@ def _expand(value: Any) -> Any:
         return {"max_attempts": value}
     if isinstance(value, bool | Mapping):
         return value
-    message = f"retry must be true, false, a number of attempts or a mapping of fields, not {_found(value)}"
+    message = (
+        f"retry must be true, false, a number of attempts or a mapping of fields, not {found_in_words(value)}"
+    )
     raise ValueError(message + ("; write {max_attempts: unlimited}" if value == "unlimited" else ""))
 
 
-Retry = Annotated[RetryFields | None, Short(_expand, {"type": "boolean"}, _COUNT_SCHEMA)]
+Retry = Annotated[
+    RetryFields | None,
+    Short(_expand, {"type": "boolean"}, {"type": "integer", "minimum": 1, "maximum": _LARGEST_COUNT}),
+]
 """`retry` in the schema of the file."""
 
 
@@ -414,7 +366,7 @@ def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch |
 def _words(fault: Any) -> str:
     key = next((one for one in reversed(fault.path) if isinstance(one, str)), "max_attempts")
     if isinstance(fault.message, Mismatch):
-        return f"{key} must be {fault.message.wanted}, not {_found(fault.value)}"
+        return f"{key} must be {fault.message.wanted}, not {found_in_words(fault.value)}"
     return str(fault.message)
 
 
