@@ -7,7 +7,14 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, SkipValidation
 
-from tenax.model.definition.workflow import DEFAULT_PRIORITY, DEFAULT_QUEUE, PRIORITIES, Tolerance, Until
+from tenax.model.definition.workflow import (
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    PRIORITIES,
+    STEP_TYPES,
+    Tolerance,
+    Until,
+)
 from tenax.model.parse.field_types import (
     ANY,
     DURATION,
@@ -259,7 +266,11 @@ class StepKeys(Shape):
         needed="every step has a name (`step: NAME`)",
         stand_in="unread",
     )
-    type: Any = declare("`python`, `http`, `process`, `sleep`, `wait` or `workflow`")
+    type: Any = declare(
+        f"one of {', '.join(f'`{kind}`' for kind in STEP_TYPES)}",
+        needed=f"write one of {', '.join(STEP_TYPES)}",
+        stand_in=None,
+    )
     needs: list[Annotated[str, Read(_step_name, NAME_SCHEMA)]] = declare(
         "the steps it waits for: a name or a list", Short(_listed, NAME_SCHEMA), default=[]
     )

@@ -169,8 +169,8 @@ def _read_type(
 ) -> StepType | None:
     given = value.get("type")
     if "type" not in value:
-        findings.add(path, f"`type` is missing: write one of {', '.join(known)}")
-    elif not isinstance(given, str):
+        return None  # its declaration says that it is missing
+    if not isinstance(given, str):
         findings.mismatch("text", given, (*path, "type"))
     elif given in known:
         return given

@@ -44,7 +44,11 @@ _SERVER = "the server itself carries it out, without a worker"
 
 
 class CompensationKeys(Shape):
-    type: Any = declare("`python`, `http` or `process`")
+    type: Any = declare(
+        f"one of {', '.join(f'`{kind}`' for kind in COMPENSATE_TYPES)}",
+        needed=f"write one of {', '.join(COMPENSATE_TYPES)}",
+        stand_in=None,
+    )
     retry: Retry = declare("the [policy](policy.md); without one, a single attempt", SkipValidation)
 
     @classmethod
