@@ -21,6 +21,7 @@ from tenax.model.parse.shape import (
     JsonSchema,
     Mismatch,
     Read,
+    ReadApart,
     Shape,
     Short,
     Together,
@@ -339,7 +340,8 @@ Retry = Annotated[
     RetryFields | None,
     Short(_expand, {"type": "boolean"}, {"type": "integer", "minimum": 1, "maximum": _LARGEST_COUNT}),
 ]
-"""`retry` in the schema of the file."""
+RETRY = ReadApart(lambda value: value, lambda: Retry)
+"""The key `retry`, which `parse_retry` reads."""
 
 
 def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch | None, list[RetryFinding]]:

@@ -17,6 +17,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -80,6 +81,18 @@ class Read:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
         return copy.deepcopy(self.schema)
+
+
+class ReadApart(Read):
+    """The same for a value that is only looked at here, and read apart. `declared` gives the type that the schema shows."""
+
+    def __init__(self, read: Callable[[Any], Any], declared: Callable[[], Any]) -> None:
+        super().__init__(read, {})
+        self.declared = declared
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+        # pydantic leaves out what the outermost schema says of itself, so another one is put around it.
+        return handler(core_schema.nullable_schema(TypeAdapter(self.declared()).core_schema))
 
 
 class ReadWritten(Read):

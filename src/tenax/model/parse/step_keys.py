@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, SkipValidation
+from pydantic import AfterValidator, ConfigDict
 
 from tenax.model.definition.workflow import (
     DEFAULT_PRIORITY,
@@ -32,7 +32,7 @@ from tenax.model.parse.field_types import (
     whole,
 )
 from tenax.model.parse.findings import shorten
-from tenax.model.parse.retry_fields import Retry
+from tenax.model.parse.retry_fields import RETRY
 from tenax.model.parse.shape import (
     JsonSchema,
     Mismatch,
@@ -295,7 +295,7 @@ class StepKeys(Shape):
         "of a fan-out: how many items may fail, a number or a share of all", Read(_tolerance, _TOLERANCE)
     )
     goal: bool = declare("see [goals](#the-graph)", FLAG, default=False)
-    retry: Retry = declare("the [policy](policy.md); without one, a single attempt", SkipValidation)
+    retry: Any = declare("the [policy](policy.md); without one, a single attempt", RETRY)
     on_failure: OnFailureKeys | None = declare(
         "[what comes in its place](#on_failure) where it has failed for good",
         Short(_expand_on_failure, {"const": "continue"}),

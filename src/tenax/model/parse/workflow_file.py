@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, SkipValidation
+from pydantic import ConfigDict, Field
 
 from tenax.model.definition.workflow import (
     DEFAULT_PRIORITY,
@@ -18,8 +18,8 @@ from tenax.model.inputs.inputs import INPUT_KEYWORDS, MOST_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
 from tenax.model.parse.findings import NOT_YET, shorten, suggest
-from tenax.model.parse.retry_fields import Retry
-from tenax.model.parse.shape import JsonSchema, Mismatch, Read, Shape, declare
+from tenax.model.parse.retry_fields import RETRY
+from tenax.model.parse.shape import JsonSchema, Mismatch, Read, ReadApart, Shape, declare
 from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
 from tenax.model.parse.step_types import (
     SPEC_KEYS,
@@ -49,7 +49,7 @@ class CompensationKeys(Shape):
         needed=f"write one of {', '.join(COMPENSATE_TYPES)}",
         stand_in=None,
     )
-    retry: Retry = declare("the [policy](policy.md); without one, a single attempt", SkipValidation)
+    retry: Any = declare("the [policy](policy.md); without one, a single attempt", RETRY)
 
     @classmethod
     def refuse(cls, key: str) -> str:
@@ -85,8 +85,8 @@ Compensation = Annotated[
 
 
 class CompensatedKeys(Shape):
-    compensate: Compensation | None = declare(
-        "[what undoes it](#compensate) where the execution fails", SkipValidation, AfterValidator(mapping)
+    compensate: Any = declare(
+        "[what undoes it](#compensate) where the execution fails", ReadApart(mapping, lambda: Compensation)
     )
 
 
@@ -214,7 +214,7 @@ class DefaultsKeys(Shape):
 
     within = "in `defaults`"
 
-    retry: Retry = declare("the [policy](policy.md) of every step", SkipValidation)
+    retry: Any = declare("the [policy](policy.md) of every step", RETRY)
     timeout: float | None = declare("of each attempt", DURATION, extra={"default": "5m"})
     queue: str | None = declare("the queue of the steps", NAME, extra={"default": DEFAULT_QUEUE})
     queue_ttl: float | None = declare("how long a step may wait for a worker", DURATION)
@@ -271,17 +271,16 @@ class WorkflowFile(Shape):
         Read(mapping, {"type": "object", "additionalProperties": _INPUT, "maxProperties": MOST_INPUTS}),
         default={},
     )
-    defaults: DefaultsKeys = declare(
-        "for all steps that do not say otherwise", SkipValidation, AfterValidator(mapping)
+    defaults: Any = declare(
+        "for all steps that do not say otherwise", ReadApart(mapping, lambda: DefaultsKeys)
     )
     deadline: float | None = declare("of the whole execution: then it fails, class `timeout`", DURATION)
     outputs: dict[str, Any] | None = declare(
         "the result; without it the result is {goal step: its result}", MAPPING
     )
-    workflow: list[AnyStep] = declare(
+    workflow: list[Any] = declare(
         "the steps",
-        SkipValidation,
-        AfterValidator(_steps),
+        ReadApart(_steps, lambda: list[AnyStep]),
         needed="the list of steps",
         stand_in=[None],
         extra={"minItems": 1},
