@@ -18,7 +18,7 @@ from tenax.model.inputs.inputs import INPUT_KEYWORDS, MOST_INPUTS
 from tenax.model.names import WORKFLOW_NAME, is_workflow_name
 from tenax.model.parse.field_types import DURATION, LABEL, MAPPING, NAME, TEXT, mapping, text
 from tenax.model.parse.findings import NOT_YET, shorten, suggest
-from tenax.model.parse.retry_fields import RETRY
+from tenax.model.parse.retry_fields import RETRY, RetryFields
 from tenax.model.parse.shape import JsonSchema, Mismatch, Read, ReadApart, Shape, declare
 from tenax.model.parse.step_keys import PRIORITY, PolledKeys, StepKeys, WorkerKeys
 from tenax.model.parse.step_types import (
@@ -289,3 +289,9 @@ class WorkflowFile(Shape):
 
 WORKFLOW_KEYS = WorkflowFile.key_names()
 DEFAULTS_KEYS = DefaultsKeys.key_names()
+
+
+def build_validators() -> None:
+    """Builds the validators of all mappings now. Otherwise each is built when it is first used."""
+    for shape in (WorkflowFile, DefaultsKeys, RetryFields, *STEPS.values(), *COMPENSATIONS.values()):
+        shape.model_rebuild()
