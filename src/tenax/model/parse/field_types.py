@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from tenax.model.durations import parse_duration
 from tenax.model.names import LONGEST_NAME, name_fault
-from tenax.model.parse.findings import nearest, shorten
+from tenax.model.parse.findings import shorten
 from tenax.model.parse.shape import JsonSchema, Mismatch, Read, ReadWritten, Written, faults
 
 _NO_TEMPLATE = "a template cannot stand here: the value must be known before anything runs; write it out"
@@ -127,20 +127,6 @@ def text_mapping(
 
     values = {**WRITTEN_SCHEMA, **(value or {})}
     return ReadWritten(read, {"type": "object", "propertyNames": key, "additionalProperties": values})
-
-
-def choice(word: str, known: Collection[str]) -> Callable[[Any], str]:
-    """One of the names that there are, in capitals, whatever the case it is written in."""
-
-    def read(value: Any) -> str:
-        given = text(value)
-        if given.upper() in known:
-            return given.upper()
-        meant = nearest(given, known)
-        hint = f"; did you mean {meant}?" if meant else f" (there are: {', '.join(known)})"
-        raise ValueError(f"unknown {word} `{shorten(given)}`{hint}")
-
-    return read
 
 
 def matching(pattern: re.Pattern[str], message: str, schema: JsonSchema) -> Read:

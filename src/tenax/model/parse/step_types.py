@@ -19,7 +19,6 @@ from tenax.model.parse.field_types import (
     TEXT_SCHEMA,
     WRITTEN_SCHEMA,
     as_written,
-    choice,
     duration,
     flag,
     is_template,
@@ -50,6 +49,7 @@ LATER_TYPES = ("agent", "pod")
 _TIME = r"^\s*\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\s*$"
 _WEB = r"^([Hh][Tt][Tt][Pp][Ss]?:|(?![A-Za-z][A-Za-z0-9+.-]*:)[\s\S]*\{\{)"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_METHOD = f"^({'|'.join(''.join(f'[{c}{c.lower()}]' for c in name) for name in _METHODS)})$"
 _HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 _TASK = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*|[\w.-]+")
@@ -91,6 +91,15 @@ def _url(value: Any) -> str:
             f"`{shorten(url)}` is not a web address: it begins with http:// or https:// and a host"
         )
     return url
+
+
+def _method(value: Any) -> str:
+    method = text(value)
+    if method.upper() not in _METHODS:
+        meant = nearest(method, _METHODS)
+        hint = f"; did you mean {meant}?" if meant else f" (there are: {', '.join(_METHODS)})"
+        raise ValueError(f"unknown method `{shorten(method)}`{hint}")
+    return method.upper()
 
 
 def _header_fault(key: str, value: str) -> str | None:
@@ -148,15 +157,7 @@ class HttpRequest(OwnKeys):
     )
     method: str = declare(
         "the HTTP method",
-        or_template(
-            choice("method", _METHODS),
-            {
-                "anyOf": [
-                    {"enum": list(_METHODS)},
-                    {"type": "string", "pattern": f"^({'|'.join(_METHODS).lower()})$"},
-                ]
-            },
-        ),
+        or_template(_method, {"anyOf": [{"enum": list(_METHODS)}, {"type": "string", "pattern": _METHOD}]}),
         default="GET",
     )
     headers: dict[str, str] = declare(
