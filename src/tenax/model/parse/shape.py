@@ -125,7 +125,7 @@ class Short:
         return core_schema.no_info_before_validator_function(self.expand, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
-        return {"anyOf": [*copy.deepcopy(self.forms), handler(schema)]}
+        return {"anyOf": [handler(schema), *copy.deepcopy(self.forms)]}
 
 
 @dataclass(frozen=True, slots=True)
