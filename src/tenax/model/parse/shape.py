@@ -380,5 +380,7 @@ def _mend(shape: type[Shape], data: dict[Any, Any], lines: list[Any], depth: int
         stand_ins = [extra.stand_in for extra in _instead(_owner(shape, path).field(path[-1]))]
         if stand_ins and isinstance(holder, dict):
             holder[path[-1]] = copy.deepcopy(stand_ins[0])
-        elif path[-1] in holder or isinstance(holder, list):
+        elif isinstance(holder, dict):
+            holder.pop(path[-1], None)
+        else:
             del holder[path[-1]]

@@ -78,7 +78,8 @@ def unknown_fields(condition: Condition) -> list[str]:
 def _fault_of(read: tuple[str, ...]) -> str | None:
     if read[:1] != ("failure",):
         return None
-    known, reader = FAILURE_FIELDS, "failure"
+    known: tuple[str, ...] = FAILURE_FIELDS
+    reader = "failure"
     for name in read[1:]:
         if name not in known:
             return f"there is no `{reader}.{shorten(name)}`{suggest(name, known)}"
