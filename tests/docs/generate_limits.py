@@ -10,7 +10,7 @@ from tables import code, table
 
 from tenax.engine.caches import input_cache as inputs
 from tenax.engine.caches import lease_cache as leased
-from tenax.engine.graph.start_steps import KEY_SHOWN, MOST_ITEMS, WORK_PER_KEY
+from tenax.engine.graph.start_steps import LONGEST_PLAIN_KEY, MOST_ITEMS, WORK_PER_KEY
 from tenax.engine.late_results import MAX_LATE_RESULTS
 from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
 from tenax.model import json_text
@@ -117,7 +117,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("result of a step that an expression reads", "max_rendered", "it is not loaded; as beyond the work"),
         Limit("results that one view of an execution or page of items shows", "max_rendered", "a marker is in their places"),
         Limit("one text that an expression builds", _count(TEXT_LIMIT, "characters"), "as beyond the work"),
-        Limit("a key of `concurrency`", _count(KEY_SHOWN, "characters"), "it is known by its hash"),
+        Limit("a key of `concurrency`", _count(LONGEST_PLAIN_KEY, "characters"), "it is known by its hash"),
     ),
     "Answers and results, on a worker": (
         Limit("answer of an `http` step, result file", "max_result", f"the attempt fails, {_RESULT}"),

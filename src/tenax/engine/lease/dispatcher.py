@@ -17,7 +17,7 @@ from tenax.engine.lease.full_claim import Claimed
 from tenax.engine.lease.heard_workers import HeardWorkers
 from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.engine.lease.worker_speed import WorkerSpeed
-from tenax.engine.notifier import Settled, whenever
+from tenax.engine.notifier import WorkerEffects, whenever
 from tenax.engine.report.release import release_grants
 from tenax.engine.slices import TimeSlice, in_slices
 from tenax.errors import Unreachable
@@ -25,7 +25,7 @@ from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.rows import LeasedItem
 
-_TURNS_TO_ANSWER = 5
+_LOOP_ROUNDS_TO_ANSWER = 5
 """Iterations of the event loop until an answer is sent to its worker. After a claim that left slots empty the next
 claim waits this long, because it would mostly find nothing."""
 
@@ -48,7 +48,7 @@ class Dispatcher:
         self._report = report
         self._waiting: list[WaitingRequest] = []
         self._wake = asyncio.Event()
-        self._doubtful: list[tuple[str, str]] = []
+        self._uncertain: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
         self.heard_workers = HeardWorkers(context, self.wake)
@@ -56,16 +56,16 @@ class Dispatcher:
         self.worker_speed = WorkerSpeed()
         self._claims = Claims(context, self.fleet, self.worker_speed)
         context.notifier.when_ready(self._wake.set)
-        context.notifier.on_settled = self._note_settled
+        context.notifier.on_worker_effects = self._note_worker_effects
         context.notifier.on_restricted = self._claims.look_anew
         context.notifier.on_handed_back = self.fleet.note_handed_back
 
     def wake(self) -> None:
         self._wake.set()
 
-    def _note_settled(self, settled: Settled) -> bool:
+    def _note_worker_effects(self, effects: WorkerEffects) -> bool:
         self._claims.note_news()  # the end of an attempt may allow its worker to get work again
-        return self.fleet.note_settled(settled)
+        return self.fleet.note_worker_effects(effects)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Waits until there is work or the request's time is over. If the caller goes away, its items are released."""
@@ -150,7 +150,7 @@ class Dispatcher:
         The next claim releases the leases that the old grants may have.
         """
         for waiting in group:
-            self._doubtful.append((waiting.request.worker, waiting.request.grant))
+            self._uncertain.append((waiting.request.worker, waiting.request.grant))
             if not waiting.granted.done():
                 waiting.granted.set_result([])
         self._wake.set()
@@ -162,7 +162,7 @@ class Dispatcher:
         """Releases the leases of callers that have gone or may have gone. Call it after the last claim."""
         await self.finish_answers()
         with contextlib.suppress(Unreachable):
-            await self._release_doubtful()
+            await self._release_uncertain()
 
     async def finish_answers(self) -> None:
         """Waits until every claimed item is rendered, and answered, released or reported as broken."""
@@ -177,7 +177,7 @@ class Dispatcher:
         asked = sum(waiting.request.slots for waiting in self._waiting)
         progress = await self.claim()
         if 0 < progress < asked:
-            for _ in range(_TURNS_TO_ANSWER):
+            for _ in range(_LOOP_ROUNDS_TO_ANSWER):
                 await asyncio.sleep(0)
         return progress
 
@@ -192,7 +192,7 @@ class Dispatcher:
             for waiting in taken:
                 if waiting.request.worker not in silent:
                     parties[waiting.request.execution_id].append(waiting)
-            await self._release_doubtful()
+            await self._release_uncertain()
             progress = sum([await self._serve(party) for party in parties.values()])
             if not progress:
                 self._claims.note_in_vain([one.request for party in parties.values() for one in party])
@@ -207,12 +207,12 @@ class Dispatcher:
                 waiting.granted.set_result([])
         self._waiting = [waiting for waiting in unserved if not waiting.leaving] + self._waiting
 
-    async def _release_doubtful(self) -> None:
+    async def _release_uncertain(self) -> None:
         """Releases the grants of claims whose commit may have failed. Their items never reached a worker."""
-        while self._doubtful:
-            worker, grant = self._doubtful[-1]
+        while self._uncertain:
+            worker, grant = self._uncertain[-1]
             await release_grants(self._context, worker, [grant])
-            self._doubtful.pop()
+            self._uncertain.pop()
 
     async def _serve(self, group: list[WaitingRequest]) -> int:
         try:

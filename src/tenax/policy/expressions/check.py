@@ -177,9 +177,9 @@ class _Check:
             self._check_texts(override, place, origin, shell_at=SHELL_TEXT.get(action.type))
 
     def _check_inherited(self, action: Step, override: dict[str, Any], path: Path) -> None:
-        findings = _Told(self._findings, self._say)
+        findings = _InheritedFindings(self._findings, self._say)
         read = read_override(action.type, action.spec, override, path, findings)
-        if not findings.told and read != override:
+        if not findings.any_reported and read != override:
             self._say(path, f"above the steps an entry is taken as it stands: write it as {json.dumps(read)}")
 
     def _check_unread_conditions(self, path: Path, patch: Patch | None) -> None:
@@ -219,16 +219,16 @@ class _Check:
             self._say(path, "a template cannot stand here: the value must be known before the step is queued")
 
 
-class _Told(Findings):
+class _InheritedFindings(Findings):
     """Findings about inherited parts. Each is reported once, with the way to correct it."""
 
     def __init__(self, findings: Findings, say: Say) -> None:
         super().__init__(findings.source)
         self._tell = say
-        self.told = False
+        self.any_reported = False
 
     def add(self, path: Path, message: str) -> None:
-        self.told = True
+        self.any_reported = True
         self._tell(path, f"{message}; a step without it says `retry: {{vary: []}}`")
 
 

@@ -47,12 +47,12 @@ from tenax.policy.expressions.values import (
 
 __all__ = ["EvaluationError", "Expression", "ExpressionError", "compile_expression"]
 
-TEXT_LENGTH = 4000
+TEXT_LENGTH = 4000  # characters of an expression
 NESTING = 40
 """Brackets within brackets."""
 DEPTH = 120
 """Depth of the parsed tree. A chain of 100 `or` is as deep as it is long."""
-NODES = 1000
+NODES = 1000  # nodes of a parsed expression
 
 _ENVIRONMENT = Environment(autoescape=False)  # noqa: S701 - it only parses; nothing is rendered by it
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)

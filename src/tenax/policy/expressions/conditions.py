@@ -105,7 +105,7 @@ def condition_scope(
     attempt: int,
     max_attempts: int | None,
     execution_id: int,
-    node_id: str,
+    step: str,
     elapsed: float,
     cost: float,
 ) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def condition_scope(
         "data": data,
         "attempt": attempt,
         "execution_id": execution_id,
-        "node_id": node_id,
+        "node_id": step,
         "max_attempts": max_attempts,
         "failure": {
             "class": failure.failure_class,

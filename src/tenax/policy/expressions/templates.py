@@ -44,7 +44,7 @@ UNTIL_VARIABLES = frozenset(
     {"result", "data", "status_code", "attempt", "polls", "elapsed", "execution_id", "node_id"}
 )
 """Variables of the condition of `until`. It is no template: in it a missing value is None."""
-TEMPLATE_DEPTH = 100
+TEMPLATE_DEPTH = 100  # lists and mappings within each other in a template
 SHELL_TEXT: Mapping[str, tuple[str]] = {"process": ("command",)}
 """The keys of each type of step that go to the shell if they are texts."""
 
@@ -90,7 +90,8 @@ class Template:
         self._always = _shareable(self.render({})) if is_static else None
 
     def render(self, scope: Mapping[str, Any], meter: Meter | None = None) -> Rendered:
-        """Renders the template in a scope. `meter` is the budget of all its expressions together, and of their output."""
+        """Renders the template in a scope. `meter` is the budget of all its expressions together, and
+        of their output."""
         if self._always is not None:
             return self._always
         slots: Slots = []

@@ -1,4 +1,5 @@
-"""The names that a template or condition may read, by its place in the workflow, and the check that it reads no others."""
+"""The names that a template or condition may read, by its place in the workflow, and the check that it
+reads no others."""
 
 from __future__ import annotations
 
