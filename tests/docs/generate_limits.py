@@ -11,7 +11,7 @@ from tables import code, table
 from tenax.engine.caches import input_cache as inputs
 from tenax.engine.caches import lease_cache as leased
 from tenax.engine.external.server_steps import MOST_SLOW_OF_ONE
-from tenax.engine.graph.start_steps import KEY_SHOWN, MOST_ITEMS, WORK_PER_KEY
+from tenax.engine.graph.start_steps import LONGEST_PLAIN_KEY, MOST_ITEMS, WORK_PER_KEY
 from tenax.engine.late_results import MAX_LATE_RESULTS
 from tenax.engine.lease.large_inputs import MAX_ANSWER
 from tenax.engine.operate.manual_retry import CARRIED_TOGETHER
@@ -123,7 +123,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("results that `retry --from-failed` takes over, together", f"{CARRIED_TOGETHER} times `max_rendered`", "409"),
         Limit("rendered inputs in the answer to one lease request, and one further item", _size(MAX_ANSWER), "the other items go back to the queue, uncounted"),
         Limit("one text that an expression builds", _count(TEXT_LIMIT, "characters"), "as beyond the work"),
-        Limit("a key of `concurrency`", _count(KEY_SHOWN, "characters"), "it is known by its hash"),
+        Limit("a key of `concurrency`", _count(LONGEST_PLAIN_KEY, "characters"), "it is known by its hash"),
     ),
     "Answers and results, on a worker": (
         Limit("answer of an `http` step, result file", "max_result", f"the attempt fails, {_RESULT}"),

@@ -58,7 +58,7 @@ class PlanCache:
                 stored = await plans.load_plan(tx, plan_id)
                 try:
                     plan = await self._reading.restore_plan(stored)
-                except Exception:  # noqa: BLE001 -- whatever is wrong with it, it is wrong with this one only
+                except Exception:  # noqa: BLE001 -- the fault, whatever it is, concerns this plan only
                     _log.exception("a stored plan cannot be read", plan_id=plan_id)
                     continue
                 self.keep(plan_id, plan)

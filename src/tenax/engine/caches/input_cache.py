@@ -8,10 +8,10 @@ from typing import Any
 
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
-from tenax.store.tables.queue import load_inputs, load_small_inputs
+from tenax.store.tables.live_items import load_inputs, load_small_inputs
 from tenax.store.time_slices import TimeSlice
 
-MOST_REMEMBERED = 10_000
+MOST_REMEMBERED = 10_000  # executions whose inputs are kept
 
 
 class InputCache:

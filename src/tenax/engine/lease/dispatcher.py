@@ -20,7 +20,7 @@ from tenax.engine.lease.large_inputs import LargeInputs
 from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.engine.lease.waiting_requests import WaitingRequest, by_execution, share_out
 from tenax.engine.lease.worker_speed import WorkerSpeed
-from tenax.engine.notifier import Settled, whenever
+from tenax.engine.notifier import WorkerEffects, whenever
 from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice, in_slices, urgent
 from tenax.errors import Unreachable
@@ -28,7 +28,7 @@ from tenax.model.wire import Assignment, LeaseRequest, Release, Report
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.rows import LeasedItem
 
-_TURNS_TO_ANSWER = 5
+_LOOP_ROUNDS_TO_ANSWER = 5
 """Iterations of the event loop until an answer is sent to its worker. After a claim that left slots empty the next
 claim waits this long, because it would mostly find nothing."""
 
@@ -46,7 +46,7 @@ class Dispatcher:
         self._report = report
         self._waiting: list[WaitingRequest] = []
         self._wake = asyncio.Event()
-        self._doubtful: list[tuple[str, str]] = []
+        self._uncertain: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
         self.heard_workers = HeardWorkers(context, self.wake)
@@ -58,16 +58,16 @@ class Dispatcher:
         self._rounds = 0
         """How often there was news."""
         context.notifier.when_ready(self._wake.set)
-        context.notifier.on_settled = self._note_settled
+        context.notifier.on_worker_effects = self._note_worker_effects
         context.notifier.on_restricted = self._claims.look_anew
         context.notifier.on_handed_back = self.fleet.note_handed_back
 
     def wake(self) -> None:
         self._wake.set()
 
-    def _note_settled(self, settled: Settled) -> bool:
+    def _note_worker_effects(self, effects: WorkerEffects) -> bool:
         self._claims.note_news()  # the end of an attempt may allow its worker to get work again
-        return self.fleet.note_settled(settled)
+        return self.fleet.note_worker_effects(effects)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Waits until there is work or the request's time is over. If the caller goes away, its items are released."""
@@ -152,7 +152,7 @@ class Dispatcher:
         The next claim releases the leases that the old grants may have.
         """
         for waiting in group:
-            self._doubtful.append((waiting.request.worker, waiting.request.grant))
+            self._uncertain.append((waiting.request.worker, waiting.request.grant))
             if not waiting.granted.done():
                 waiting.granted.set_result([])
         self._wake.set()
@@ -164,7 +164,7 @@ class Dispatcher:
         """Releases the leases of callers that have gone or may have gone. Call it after the last claim."""
         await self.finish_answers()
         with contextlib.suppress(Unreachable):
-            await self._release_doubtful()
+            await self._release_uncertain()
 
     async def finish_answers(self) -> None:
         """Waits until every claimed item is rendered, and answered, released or reported as broken."""
@@ -180,7 +180,7 @@ class Dispatcher:
         asked = sum(waiting.request.slots for waiting in self._waiting)
         progress = await self.claim()
         if 0 < progress < asked:
-            for _ in range(_TURNS_TO_ANSWER):
+            for _ in range(_LOOP_ROUNDS_TO_ANSWER):
                 await asyncio.sleep(0)
         return progress
 
@@ -191,7 +191,7 @@ class Dispatcher:
         self._rounds += 1
         try:
             silent = await self.heard_workers.silent(waiting.request.worker for waiting in taken)
-            await self._release_doubtful()
+            await self._release_uncertain()
             here = [waiting for waiting in taken if waiting.request.worker not in silent]
             taken = [waiting for waiting in taken if waiting.is_of_fleet or waiting.request.worker in silent]
             for party in by_execution(here):
@@ -225,12 +225,12 @@ class Dispatcher:
                 waiting.granted.set_result([])
         self._waiting = [waiting for waiting in unserved if not waiting.leaving] + self._waiting
 
-    async def _release_doubtful(self) -> None:
+    async def _release_uncertain(self) -> None:
         """Releases the grants of claims whose commit may have failed. Their items never reached a worker."""
-        while self._doubtful:
-            worker, grant = self._doubtful[-1]
+        while self._uncertain:
+            worker, grant = self._uncertain[-1]
             await release_grants(self._context, worker, [grant])
-            self._doubtful.pop()
+            self._uncertain.pop()
 
     async def _serve(self, group: list[WaitingRequest]) -> int:
         try:

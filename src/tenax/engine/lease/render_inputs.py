@@ -146,7 +146,7 @@ class InputRenderer:
             return self._assignment(item)
         except EvaluationError as error:
             return _unrendered(item, error)
-        except Exception as error:  # noqa: BLE001 -- it is leased already: whatever went wrong must end this attempt, and only it
+        except Exception as error:  # noqa: BLE001 -- the item is leased: the error must end this attempt, and only this one
             _log.exception("a leased item cannot be made an assignment", item_id=item.id)
             return _unrendered(item, error)
 

@@ -23,7 +23,7 @@ from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
-from tenax.store.tables import executions, queue
+from tenax.store.tables import executions, live_items
 from tenax.store.tables.fan_outs import load_open_fan_outs
 from tenax.store.tables.steps import ended_steps, load_within
 
@@ -37,7 +37,7 @@ async def retry_now(
     """Starts items that wait for their next attempt. Returns the steps that were waiting."""
     async with context.transaction() as tx:
         row, now = await _locked(tx, execution_id)
-        items = [item for item in await queue.lock_open_items(tx, [row.id], running_too=False)
+        items = [item for item in await live_items.lock_open_items(tx, [row.id], running_too=False)
                  if item.state in ("retrying", "held")]  # fmt: skip
         if not items:
             raise Conflict(
@@ -151,7 +151,7 @@ async def is_execution_open(context: EngineContext, execution_id: int) -> bool:
 
 
 async def _locked(tx: Connection, execution_id: int) -> tuple[ExecutionRow, datetime]:
-    rows, now = await queue.lock_executions(tx, [execution_id])
+    rows, now = await live_items.lock_executions(tx, [execution_id])
     if now is None:
         raise no_execution(execution_id)
     return rows[execution_id], now

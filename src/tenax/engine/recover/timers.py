@@ -15,8 +15,8 @@ from tenax.engine.graph.fan_out import fill_slots
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.slices import urgent
 from tenax.errors import Unreachable
-from tenax.store.tables import queue
-from tenax.store.tables.queue import NextWake
+from tenax.store.tables import live_items
+from tenax.store.tables.live_items import NextWake
 
 LONGEST = 5.0
 """Seconds after which the database is asked again in any case."""
@@ -76,7 +76,7 @@ class Timers:
         asked = asyncio.get_running_loop().time()
         with urgent():
             async with self._context.statements() as tx:
-                wake = await queue.next_wake(tx, self._reaper.broken, LONGEST)
+                wake = await live_items.next_wake(tx, self._reaper.isolated, LONGEST)
         rest = min(LONGEST_REST, REST * (asyncio.get_running_loop().time() - asked))
         self._context.notifier.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:
@@ -123,7 +123,8 @@ def _earliest(*times: datetime | None) -> datetime | None:
 
 
 def _expiry(wake: NextWake) -> datetime | None:
-    """Returns when the next lease may be reaped: not before a full lease has passed since an interruption of service."""
+    """Returns when the next lease may be reaped: not before a full lease has passed since an
+    interruption of service."""
     if wake.expiry is None or wake.reap_after is None:
         return wake.expiry
     return max(wake.expiry, wake.reap_after)

@@ -131,10 +131,10 @@ async def find_expired_executions(tx: Connection, limit: int) -> list[int]:
     return [row["id"] for row in await tx.fetch(sql("find_expired_executions"), limit)]
 
 
-async def find_granted_items(
+async def find_leases_of_grants(
     tx: Connection, grants: Sequence[str], worker: str
 ) -> list[tuple[int, int, str]]:
-    rows = await tx.fetch(sql("find_granted_items"), grants, worker)
+    rows = await tx.fetch(sql("find_leases_of_grants"), grants, worker)
     return [(row["id"], row["execution_id"], str(row["lease_token"])) for row in rows]
 
 
@@ -143,8 +143,8 @@ async def extend_leases(
 ) -> set[tuple[int, str]]:
     """Extends the leases that the worker still holds. Returns their items and tokens."""
     rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
-    places = [row["place"] - 1 for row in rows]
-    return {(items[place], tokens[place]) for place in places}
+    positions = [row["place"] - 1 for row in rows]
+    return {(items[n], tokens[n]) for n in positions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,11 @@ async def beat_service(tx: Connection, lease: float, probe_after: float) -> None
     times that are now too far ahead are corrected."""
     set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
     if set_back is not None:
-        _log.warning("the clock of PostgreSQL was set back; what lay ahead is pulled in", seconds=set_back)
-        await tx.execute(sql("pull_in_times"), lease, probe_after)
+        _log.warning(
+            "the clock of PostgreSQL was set back; times that are too far ahead are corrected",
+            seconds=set_back,
+        )
+        await tx.execute(sql("correct_times"), lease, probe_after)
 
 
 async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:
