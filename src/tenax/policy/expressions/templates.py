@@ -151,6 +151,13 @@ def keeps_type(text: str) -> bool:
     return len(pieces) == 1 and isinstance(pieces[0], tuple)
 
 
+def expressions_in(text: str) -> list[str]:
+    """Returns each `{{ }}` of a text, alone. Nothing where the text as a whole cannot be cut into them."""
+    with contextlib.suppress(ExpressionError):
+        return [f"{{{{{piece[0]}}}}}" for piece in _split(text) if isinstance(piece, tuple)]
+    return []
+
+
 def command_faults(text: str, *, variables: frozenset[str]) -> list[str]:
     """Returns the faults of the templates in a text for the shell: a quoted word cannot stand everywhere."""
     compiler = _TemplateCompiler(variables, ())
@@ -241,7 +248,8 @@ class _TemplateCompiler:
 
     def _expression(self, text: str) -> Expression:
         try:
-            return compile_expression(text, variables=self.variables, strict=True)
+            secret = frozenset({"secret"} if self.secrets_allowed else ())
+            return compile_expression(text, variables=self.variables, strict=True, elsewhere=secret)
         except ExpressionError:
             if self.secrets_allowed and re.search(r"\bsecret\b", text):
                 raise ExpressionError(
