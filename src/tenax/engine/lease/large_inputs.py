@@ -27,7 +27,7 @@ AT_ONCE = 2
 
 
 @dataclass(slots=True)
-class Rendered:
+class RenderedAnswer:
     assignments: list[Assignment] = field(default_factory=list)
     broken: list[Report] = field(default_factory=list)
     """Reports of items whose inputs cannot be rendered."""
@@ -50,10 +50,10 @@ class LargeInputs:
         most = [min(one.slots, self._fitted.get(one.worker, one.slots)) for one in requests]
         return [replace(one, slots=slots) for one, slots in zip(requests, most, strict=True)]
 
-    async def render(self, items: Sequence[LeasedItem]) -> Rendered:
+    async def render(self, items: Sequence[LeasedItem]) -> RenderedAnswer:
         """Renders the items of one request: as many as fit into its answer, and at least one."""
         async with self._at_once:
-            rendered, size, together, time_slice = Rendered(), 0, 1, TimeSlice()
+            rendered, size, together, time_slice = RenderedAnswer(), 0, 1, TimeSlice()
             rest = list(items)
             while rest and size < MAX_ANSWER:
                 some, rest, before = rest[:together], rest[together:], size

@@ -1,9 +1,7 @@
-"""A small, safe expression language: a part of Jinja's, parsed by Jinja and evaluated by closures of
-our own.
+"""A small, safe expression language: a part of Jinja's, parsed by Jinja and evaluated by closures of our own.
 
-Jinja's runtime is not used. Node kinds, tests and filters that are not listed here are refused when the
-text is read, and the listed ones have bounded cost. There are no calls, loops, multiplications or
-formatting, and no Python attributes.
+Jinja's runtime is not used. Node kinds, tests and filters that are not listed here are refused, and the listed ones have
+bounded cost. There are no calls, loops, multiplications or formatting, and no access to Python attributes.
 """
 
 from __future__ import annotations
@@ -96,8 +94,7 @@ class Expression:
         self._cost = VISIT * compiler.nodes
 
     def evaluate(self, scope: Scope, meter: Meter | None = None) -> Any:
-        """Returns the value. Raises only EvaluationError. `meter` is the budget; by default the current
-        one, or its own."""
+        """Returns the value. Raises only EvaluationError. `meter` is the budget; by default the current one."""
         before = CURRENT.meter
         meter = meter or before or Meter()
         if self._charges:
