@@ -1,7 +1,7 @@
 """A small, safe expression language: a part of Jinja's, parsed by Jinja and evaluated by closures of our own.
 
-Jinja's runtime is not used. Node kinds, tests and filters that are not listed here are refused, and the listed ones have
-bounded cost. There are no calls, loops, multiplications or formatting, and no access to Python attributes.
+Jinja's runtime is not used. Node kinds, tests and filters that are not listed here are refused, and the others
+have bounded cost. There are no calls, loops, multiplications or formatting, and no access to Python attributes.
 """
 
 from __future__ import annotations
