@@ -78,6 +78,10 @@ class PlanCache:
         """Returns a plan if it is in memory."""
         return self._by_id.peek(plan_id)
 
+    def use(self, plan_id: int) -> Plan | None:
+        """The plan, if it is in memory: it stays there for longer then."""
+        return self._by_id.use(plan_id)
+
     def id_of(self, plan: Plan) -> int | None:
         return self._ids.get(plan.hash)
 

@@ -16,14 +16,13 @@ from tenax.engine.external.server_steps import ServerSteps
 from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.fleet.heartbeats import Heartbeats
 from tenax.engine.forever import forever
-from tenax.engine.group_commit import GroupCommit
 from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.operate import family, manual_retry, queues
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE, Maintenance
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
 from tenax.engine.report.release import release, release_grants
-from tenax.engine.report.repeated_tokens import report_in_turn
+from tenax.engine.report.report_batches import ReportBatches
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.batches import Submissions
@@ -70,9 +69,6 @@ from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Database
 
-_REPORTS_AT_ONCE = 2
-"""Batches of reports under way: one is prepared while the database works on the other."""
-
 
 class Engine:
     """Runs the verbs. Its only state is caches and waiting requests, so any number of engines may share a database."""
@@ -81,9 +77,7 @@ class Engine:
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
     ) -> None:
         self.context = EngineContext(database, settings, roll=roll)
-        self._report = GroupCommit[Report, ReportAnswer](
-            lambda reports: report_in_turn(self.context, reports), at_once=_REPORTS_AT_ONCE
-        )
+        self._report = ReportBatches(self.context)
         self._heartbeat = Heartbeats(self.context)
         self.dispatcher = Dispatcher(self.context, self._report)
         self._submit = Submissions(self.context, self.dispatcher)
@@ -304,8 +298,9 @@ class Engine:
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
         return await self.dispatcher.lease(request)
 
-    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        return await self._report(reports)
+    async def report(self, reports: Sequence[Report], *, size: int = 0) -> Sequence[ReportAnswer]:
+        """`size`: the bytes that the reports came in. Large ones are written beside those of others."""
+        return await self._report(reports, size=size)
 
     async def release(self, releases: Sequence[Release]) -> None:
         if releases:

@@ -98,7 +98,10 @@ async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | Non
         said["failure"] = classify(facts, status=outcome.status).as_dict()
     if outcome.after is not None:
         said["after"] = outcome.after
-    stored: dict[str, Any] = decode(encode(said))
+    body = encode(said)
+    await give_way_after(len(body))
+    stored: dict[str, Any] = decode(body)
+    await give_way_after(len(body))
     text = in_order(stored)
     if len(text) <= LARGE:
         return Said(stored, digest_of(text))

@@ -25,7 +25,7 @@ PLANNED_SESSION = {
 }
 """Session settings for statements whose every join follows an index, row by row. They are planned once for a session
 and not each time. Planning is most of the cost of a small batch."""
-MOST = 4  # connections at the same time
+MOST = 5  # connections at the same time
 _PLANS_LAST = 1.0
 """Seconds after which a session drops its plans. Otherwise a plan made while a table was empty would stay when the
 table fills up."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import structlog
 
+from tenax.engine.definitions.sender_turns import SenderTurns
 from tenax.errors import InvalidDefinition, TenaxError
 
 WAIT_FACTOR = 10.0
@@ -57,12 +58,13 @@ _BOUNDS = {b"too large": OutOfMemory, b"too deep": TooDeep}
 
 
 class ReaderProcesses:
-    """Runs tasks in a few processes. A task that finds all of them busy waits for one."""
+    """Runs tasks in a few processes. A task that finds all of them busy waits for one, and its sender for its turn."""
 
     def __init__(self, processes: int, memory: int) -> None:
         """`memory` is the number of bytes that each process may use."""
         self._memory = memory
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="tenax-reader")
+        self._turns = SenderTurns(processes)
         self._lock = threading.Lock()
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
@@ -74,7 +76,8 @@ class ReaderProcesses:
         that the task raises."""
         request = pickle.dumps((task, arguments, seconds))
         loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(self._threads, self._run, request, seconds)
+        async with self._turns.turn():
+            answer = await loop.run_in_executor(self._threads, self._run, request, seconds)
         how, *parts = answer
         if how == b"done":
             return parts

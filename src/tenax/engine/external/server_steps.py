@@ -4,6 +4,7 @@ one."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ import structlog
 from msgspec import UNSET, UnsetType
 
 from tenax.engine.context import EngineContext
+from tenax.engine.definitions.sender_turns import SenderTurns, sent_by
 from tenax.engine.graph.settle import settle
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, IsolatedItems
@@ -41,6 +43,8 @@ from tenax.store.tables import live_items, signals
 BATCH = 200  # items that one transaction starts
 MOST_SLOW = 100
 """Children that wait for the check of their inputs at the same time. More are left for later."""
+MOST_SLOW_OF_ONE = 50
+"""The same, of one execution: the children of others have room beside it."""
 FAILURE_MESSAGE = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
@@ -54,9 +58,10 @@ class ServerSteps:
         self._wake = asyncio.Event()
         self._isolated = IsolatedItems()
         self._slow: dict[int, asyncio.Task[None]] = {}
-        """Children whose inputs are checked in a reader process. Each starts by itself, so that it delays no other
-        step."""
-        self._slow_at_once = asyncio.Semaphore(context.settings.aside_processes)
+        """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
+        self._slow_of: Counter[int] = Counter()
+        """How many of them each execution has."""
+        self._slow_at_once = SenderTurns(context.settings.aside_processes)
         context.notifier.when_server_steps(self._wake.set)
 
     async def run(self) -> None:
@@ -80,7 +85,8 @@ class ServerSteps:
     async def _start(self, found: Sequence[Found]) -> int:
         started, slow = await _start_batch(self._context, found, patient=False)
         for one in slow:
-            if len(self._slow) < MOST_SLOW:
+            if len(self._slow) < MOST_SLOW and self._slow_of[one[1]] < MOST_SLOW_OF_ONE:
+                self._slow_of[one[1]] += 1
                 self._slow[one[0]] = asyncio.create_task(self._start_slow(one))
             else:
                 self._isolated.isolate(one[0])
@@ -90,13 +96,16 @@ class ServerSteps:
         async def start(found: Sequence[Found]) -> int:
             return (await _start_batch(self._context, found, patient=True))[0]
 
+        item_id, execution_id = one
         try:
-            async with self._slow_at_once:
-                await self._isolated.process([one], start, FAILURE_MESSAGE)
+            with sent_by("execution", execution_id):
+                async with self._slow_at_once.turn():
+                    await self._isolated.process([one], start, FAILURE_MESSAGE)
         except Unreachable:
-            self._isolated.isolate(one[0])
+            self._isolated.isolate(item_id)
         finally:
-            del self._slow[one[0]]
+            del self._slow[item_id]
+            self._slow_of -= Counter([execution_id])
 
 
 async def _start_batch(

@@ -16,7 +16,8 @@ from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.start_steps import TURN_TAKING_STEPS, ExecutionUpdate, start_steps
-from tenax.engine.lease.dispatcher import Dispatcher, WaitingRequest
+from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.lease.waiting_requests import WaitingRequest
 from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
 from tenax.model.events import event

@@ -14,12 +14,12 @@ from msgspec import structs
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.recover.unserved_work import DECIDES_HOLDS, held_steps
 from tenax.engine.slices import TimeSlice
+from tenax.engine.views.view_room import ViewRoom
 from tenax.engine.views.why_blocked import NOTHING, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
 from tenax.model.events import timestamp
 from tenax.model.execution_views import Child, Event, Execution, News, Parent, StandIn, Step, left_out
-from tenax.model.json_text import encode
 from tenax.model.parse.findings import suggest
 from tenax.model.state.execution import ExecutionState, apply, fold
 from tenax.model.state.fan_out import fan_out_status
@@ -33,9 +33,7 @@ from tenax.store.tables.log import find_log_position, get_events_page, get_new_e
 from tenax.store.tables.steps import load_within
 
 ITEMS_FOLDED = 1000
-"""Items of fan-outs up to which a view is folded from the events. Beyond that, items are counted in the tables."""
-SMALL = 1000
-"""Bytes of a result that is always shown."""
+"""Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
 IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
 CHILDREN_SHOWN = 100  # children of one execution in a tree
 NODES_SHOWN = 500  # executions in a tree
@@ -135,18 +133,14 @@ class _Folded:
     holds: dict[str | None, Event] = field(default_factory=dict)
     """The last event of each step that decided to hold an item."""
 
-    async def add(self, events: Iterable[Event], room: int | None = None) -> None:
-        """Adds events. `room` limits the bytes of their large results together. None means no limit,
-        for a few events."""
+    async def add(self, events: Iterable[Event], room: ViewRoom | None = None) -> None:
+        """Adds events. Their large values must fit into the room, unless they are known to be few."""
         time_slice = TimeSlice()
         for event in events:
             if time_slice.is_over:
                 await time_slice.give_way()
-            if room is not None and (size := len(encode(event.data.get("result")))) > SMALL:
-                if size <= room:
-                    room -= size
-                else:
-                    event.data["result"] = left_out(size)
+            if room is not None:
+                room.fit(event)
             apply(self.state, event)
             self.last_seq = event.seq
             if event.type in DECIDES_HOLDS:
@@ -154,8 +148,10 @@ class _Folded:
 
 
 async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
-    """Folds the events of an execution page by page. Events of single items of fan-outs are left out unless wanted.
-    After `most` bytes, further large results are left out too."""
+    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted.
+
+    Once `most` bytes have been read, so are further large results, and the evidence of further failures.
+    """
     folded = _Folded(fold((), list(plan.steps)))
     if not with_items:
         await folded.add(await get_step_level_events(tx, execution_id, most))
@@ -166,7 +162,7 @@ async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, wit
         page, position = await get_events_page(tx, execution_id, position)
         if not page:
             return folded
-        await folded.add(page, None if position.size <= most else max(0, most - before))
+        await folded.add(page, None if position.size <= most else ViewRoom(max(0, most - before)))
         before = position.size
 
 

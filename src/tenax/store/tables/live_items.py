@@ -41,6 +41,11 @@ async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
     return {row["id"]: row["input"] for row in await tx.fetch(sql("load_inputs"), ids)}
 
 
+async def load_small_inputs(tx: Connection, ids: Sequence[int], most: int) -> dict[int, str | None]:
+    """The inputs of executions, without those of more than `most` bytes. None: the execution has none."""
+    return {row["id"]: row["input"] for row in await tx.fetch(sql("load_small_inputs"), ids, most)}
+
+
 async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
     rows = await tx.fetch(sql("load_leased_items"), column(items), lines(tokens))
     return [ItemRow(*row) for row in rows]

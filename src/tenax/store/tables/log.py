@@ -10,7 +10,7 @@ import asyncpg
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
-from tenax.model.execution_views import Event, News, left_out
+from tenax.model.execution_views import EVIDENCE_LEFT_OUT, LARGE_EVIDENCE, LEFT_OUT, Event, News, left_out
 from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -133,13 +133,14 @@ def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
 
 
 async def get_step_level_events(tx: Connection, execution_id: int, most: int) -> list[Event]:
-    """Returns all events except those of single items of fan-outs. After `most` bytes, `left_out` replaces large
-    results."""
-    rows = await tx.fetch(sql("get_step_level_events"), execution_id, most)
+    """All but those of single items of fan-outs. Beyond `most` bytes, large results and the evidence of failures are left out, which is said in their places."""
+    rows = await tx.fetch(sql("get_step_level_events"), execution_id, most, LARGE_EVIDENCE)
     found = await _events(rows)
     for event, row in zip(found, rows, strict=True):
         if row["result_size"] is not None:
             event.data["result"] = left_out(row["result_size"])
+        if row["is_brief"]:
+            event.data["failure"][LEFT_OUT] = EVIDENCE_LEFT_OUT
     return found
 
 
