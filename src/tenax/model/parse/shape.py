@@ -216,9 +216,8 @@ class Shape(BaseModel):
         if not broken:
             return handler(data)
         found = faults(broken)
-        at = {
-            path[0] for path, *_ in broken if path
-        }  # each is one mistake, whatever else is wrong with its value
+        # A key that is reported here is one mistake, whatever else is wrong with its value.
+        at = {rule_at for rule_at, *_ in broken if rule_at}
         try:
             handler(data)
         except ValidationError as error:
