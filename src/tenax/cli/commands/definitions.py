@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -11,11 +12,12 @@ from cyclopts import Parameter
 from tenax.cli.errors import USAGE
 from tenax.cli.flags import Json
 from tenax.cli.input.inputs import STDIN, STDIN_SHOWN, definition_of, read_bytes
-from tenax.cli.output import new_table, print_json, printable, say, show
+from tenax.cli.output import json_document, new_table, print_json, printable, say, show
 from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.definition.children import child_references, input_problems
 from tenax.model.definition.workflow import Workflow
 from tenax.model.durations import format_duration
+from tenax.model.parse.file_schema import file_schema
 from tenax.model.parse.parse import draft_workflow, workflow_hash
 from tenax.model.parse.retry_fields import retry_of_settings
 from tenax.model.policy import Patch, Policy
@@ -113,6 +115,23 @@ def _wrong_inputs(
     except InvalidDefinition as error:
         return error.findings
     return ()
+
+
+def schema(
+    *,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Write it to this file. [stdout]")
+    ] = None,
+) -> None:
+    """Print the JSON Schema (2020-12) of workflow files. Editors complete and check files by it; see docs/cli.md."""
+    if output is None:
+        print_json(file_schema())
+        return
+    try:
+        output.write_text(json_document(file_schema()) + "\n", "utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from None
+    say(f"wrote {output}")
 
 
 def delays(

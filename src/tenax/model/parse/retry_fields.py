@@ -5,6 +5,7 @@ Findings carry a key path and no line: whoever read the file knows the lines, an
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
@@ -45,6 +46,7 @@ _BACKOFFS: tuple[str, ...] = get_args(Backoff)
 _REASON = (
     r"^(http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}|exception_[A-Za-z_][A-Za-z0-9_.]{0,199})$"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LARGEST_COUNT = 1_000_000_000
 _LARGEST_NUMBER = sys.float_info.max
 
@@ -355,10 +357,18 @@ def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch |
         return None, [(path, str(error))]
     if isinstance(expanded, bool):
         return expanded, []
-    found, wrong = read_shape(DecidedFields if later else RetryFields, expanded, lambda _: None)
-    if wrong:
+    shape = DecidedFields if later else RetryFields
+    # pydantic gives up on a mapping with a key that is not Unicode. A file has none, but JSON may.
+    odd = [key for key in expanded if isinstance(key, str) and _SURROGATE.search(key)]
+    found, wrong = read_shape(
+        shape, {key: one for key, one in expanded.items() if key not in odd}, lambda _: None
+    )
+    if wrong or odd:
         keyed = isinstance(value, Mapping)
-        return None, [((*path, *(fault.path if keyed else ())), _words(fault)) for fault in wrong]
+        return None, [
+            *(((*path, key), shape.refuse(key)) for key in odd),
+            *(((*path, *(fault.path if keyed else ())), _words(fault)) for fault in wrong),
+        ]
     patch = found.given()
     if "rules" in patch:
         patch["rules"] = [rule.given() for rule in patch["rules"]]

@@ -41,6 +41,7 @@ from tenax.model.parse.shape import (
     declare,
     exclusive,
     faults,
+    names_of,
 )
 from tenax.model.times import parse_time
 
@@ -65,10 +66,11 @@ class OwnKeys(Shape):
 
     def spec(self, own: type[OwnKeys]) -> dict[str, Any]:
         """Returns the keys of the type, with their defaults, as a step keeps them."""
+        given = self.model_fields_set
         values = {
-            field.alias or name: getattr(self, name)
-            for name, field in own.model_fields.items()
-            if name in self.model_fields_set or name not in own.only_if_given
+            key: getattr(self, name)
+            for name, key in names_of(own).items()
+            if name in given or name not in own.only_if_given
         }
         return {
             key: value.model_dump() if isinstance(value, Shape) else value for key, value in values.items()

@@ -293,5 +293,6 @@ DEFAULTS_KEYS = DefaultsKeys.key_names()
 
 def build_validators() -> None:
     """Builds the validators of all mappings now. Otherwise each is built when it is first used."""
-    for shape in (WorkflowFile, DefaultsKeys, RetryFields, *STEPS.values(), *COMPENSATIONS.values()):
+    shapes: list[type[Shape]] = [WorkflowFile, DefaultsKeys, RetryFields]
+    for shape in (*shapes, *STEPS.values(), *COMPENSATIONS.values()):
         shape.model_rebuild()

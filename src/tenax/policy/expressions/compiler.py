@@ -124,9 +124,8 @@ def compile_expression(
 ) -> Expression:
     """Checks and compiles an expression. With `strict`, a missing value is an error and not None. `elsewhere` are
     variables that may only stand alone: a message about an unknown variable names them too."""
-    tree = _parse(text)
-    compiler = _Compiler(variables, strict=strict, elsewhere=elsewhere)
-    compute = compiler.value(tree)
+    compiler = _Compiler(variables, elsewhere, strict=strict)
+    compute = compiler.value(_parse(text))
     return Expression(text.strip(), compute, compiler)
 
 
@@ -169,9 +168,7 @@ def _check_nesting(text: str) -> None:
 class _Compiler:
     """Compiles a tree in one pass: refuses unlisted nodes, and turns the others into closures."""
 
-    def __init__(
-        self, variables: frozenset[str], *, strict: bool, elsewhere: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, variables: frozenset[str], elsewhere: frozenset[str], *, strict: bool) -> None:
         self.variables = variables
         self.elsewhere = elsewhere
         self.strict = strict
