@@ -61,14 +61,9 @@ _UNTIL: Mapping[str, str] = {
 }
 
 
-def _states(what: str) -> str:
-    lines = ["```mermaid", "stateDiagram-v2"]
-    states = TRANSITIONS[what]
-    lines.append(f"    [*] --> {next(iter(states))}")
-    for state, following in states.items():
-        lines += [f"    {state} --> {after}" for after in following]
-    lines += [f"    {state} --> [*]" for state, following in states.items() if not following]
-    return "\n".join([*lines, "```"])
+def state_edges(what: str) -> list[tuple[str, str]]:
+    """Returns which state may follow which, in the order of the table."""
+    return [(before, after) for before, following in TRANSITIONS[what].items() for after in following]
 
 
 _IN_A_COMPENSATION = {
@@ -79,8 +74,8 @@ _IN_A_COMPENSATION = {
 }
 
 
-def compensation_states() -> str:
-    """Those of its work item, in the words of steps; what has failed stays so."""
+def compensation_edges() -> list[tuple[str, str]]:
+    """Returns the transitions of a compensation: those of its work item, in the words of steps."""
     known = {state: _IN_A_COMPENSATION.get(state, state) for state in TRANSITIONS["item"]}
     edges = dict.fromkeys(
         (known[before], known[after])
@@ -88,10 +83,7 @@ def compensation_states() -> str:
         for after in following
         if before != "failed" and known[before] != known[after]
     )
-    ends = [name for name in dict.fromkeys(known.values()) if name not in {before for before, _ in edges}]
-    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> pending"]
-    lines += [f"    {before} --> {after}" for before, after in edges]
-    return "\n".join([*lines, *(f"    {name} --> [*]" for name in ends), "```"])
+    return list(edges)
 
 
 def state_table() -> str:
@@ -201,11 +193,6 @@ def laws() -> str:
 
 BLOCKS = {
     "laws": laws,
-    "states-execution": lambda: _states("execution"),
-    "states-step": lambda: _states("step"),
-    "states-item": lambda: _states("item"),
-    "states-compensation": compensation_states,
-    "states-worker": lambda: _states("worker"),
     "state-table": state_table,
     "condition-variables": condition_variables,
     "template-variables": template_variables,

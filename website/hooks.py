@@ -1,0 +1,86 @@
+"""Adds to the site the files outside `docs/` that pages link to: Markdown as pages, source code as pages that show it."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
+LANGUAGES = {".py": "python", ".sql": "sql", ".yaml": "yaml", ".toml": "toml", ".in": "text"}
+
+_LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+_FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds a page for each page of the root and for each source file that some page names."""
+    for name in ROOT_PAGES:
+        files.append(File.generated(config, name, content=(ROOT / name).read_text("utf-8")))
+    for path in sorted(_linked_sources()):
+        files.append(File.generated(config, _page_of(path), content=_source_page(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Turns links to files outside `docs/` into links to their pages on the site."""
+    here = posixpath.dirname(page.file.src_uri)
+    base = ROOT if page.file.src_uri in ROOT_PAGES else DOCS / here
+
+    def moved(found: re.Match[str]) -> str:
+        link = found[2]
+        if "://" in link or link.startswith("mailto:"):
+            return found[0]
+        target = (base / link).resolve()
+        if not target.is_relative_to(ROOT):
+            return found[0]
+        return f"{found[1]}{posixpath.relpath(_place(target), here or '.')}{found[3] or ''}{found[4]}"
+
+    parts = _FENCE.split(markdown)
+    return "".join(part if part.startswith("```") else _LINK.sub(moved, part) for part in parts)
+
+
+def _place(target: Path) -> str:
+    """Returns where the site has a file."""
+    if target.is_relative_to(DOCS):
+        return target.relative_to(DOCS).as_posix() if target.suffix else f"{target.relative_to(DOCS).as_posix()}/index.md"
+    name = target.relative_to(ROOT).as_posix()
+    if name in ROOT_PAGES:
+        return name
+    return "index.md" if name == "README.md" else _page_of(target)
+
+
+def _page_of(path: Path) -> str:
+    return f"source/{path.relative_to(ROOT).as_posix()}.md"
+
+
+def _linked_sources() -> Iterator[Path]:
+    pages = [*DOCS.rglob("*.md"), *(ROOT / name for name in ROOT_PAGES)]
+    found: set[Path] = set()
+    for page in pages:
+        for link in _LINK.finditer(_FENCE.sub("", page.read_text("utf-8"))):
+            if "://" in link[2]:
+                continue
+            target = Path(os.path.normpath(page.parent / link[2]))
+            inside = target.is_relative_to(ROOT) and not target.is_relative_to(DOCS)
+            if inside and target.name not in (*ROOT_PAGES, "README.md") and target.exists():
+                found.add(target)
+            elif inside and target.name == "README.md" and target.parent != ROOT:
+                found.add(target)
+    yield from found
+
+
+def _source_page(path: Path) -> str:
+    name = path.relative_to(ROOT).as_posix()
+    head = f"---\ntitle: {name}\nsearch: {{exclude: true}}\n---\n\n# `{name}`\n\n"
+    if path.is_dir():
+        return head + "\n".join(f"- `{one.name}`" for one in sorted(path.iterdir()) if one.name != "__pycache__") + "\n"
+    text = path.read_text("utf-8")
+    return f"{head}`````{LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n`````\n"
