@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
+SITE_STAMP := $(VENV)/.site-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test chaos siege check format docs bench fuzz differential lock clean
+.PHONY: help install demo up test chaos siege check format docs site bench fuzz differential lock clean
 
 help: ## the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -29,6 +30,11 @@ $(RUN_STAMP): requirements/build.txt requirements/run.txt pyproject.toml | $(BIN
 $(DEV_STAMP): requirements/dev.txt $(RUN_STAMP)
 	@echo "installing the tools for development ..."
 	@$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(SITE_STAMP): requirements/site.txt $(DEV_STAMP)
+	@echo "installing the tools for the site ..."
+	@$(PIP) --require-hashes -r requirements/site.txt
 	@touch $@
 
 install: $(RUN_STAMP) ## makes .venv/bin/tenax
@@ -61,6 +67,10 @@ format: $(DEV_STAMP) ## puts the code into its form
 docs: $(DEV_STAMP) ## writes the generated tables of the docs anew
 	@$(BIN)/python tests/docs/generate.py
 
+site: $(SITE_STAMP) docs ## builds the docs as a site in build/site, which works offline
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean --config-file website/mkdocs.yml
+	@echo "built build/site/index.html"
+
 bench: $(DEV_STAMP) ## measures against the raw limit of PostgreSQL and against peers, in the same run
 	@$(BIN)/python -m benchmarks $(ONLY)
 
@@ -72,7 +82,7 @@ differential: $(DEV_STAMP) ## compares this engine with that of COMMIT, by rando
 
 lock: $(DEV_STAMP) ## compiles the requirements files anew
 	@$(PIP) uv
-	@for name in build run dev; do \
+	@for name in build run dev site; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	    requirements/$$name.in --output-file requirements/$$name.txt || exit; done
 	@for peer in pgqueuer:3.11 procrastinate:3.11 dbos:3.11 oban:3.12 celery:3.11; do \

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from mkdocs.utils import get_relative_url
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 ROOT_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
+SHIM = Path(__file__).parent / "vendor/iframe-worker/shim.js"
+SHIM_ELSEWHERE = "https://unpkg.com/iframe-worker/shim"
+SHIM_HERE = "assets/vendor/iframe-worker.js"
 LANGUAGES = {".py": "python", ".sql": "sql", ".yaml": "yaml", ".toml": "toml", ".in": "text"}
 
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
@@ -24,6 +28,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds a page for each page of the root and for each source file that some page names."""
     for name in ROOT_PAGES:
         files.append(File.generated(config, name, content=(ROOT / name).read_text("utf-8")))
+    files.append(File.generated(config, SHIM_HERE, content=SHIM.read_text("utf-8")))
     for path in sorted(_linked_sources()):
         files.append(File.generated(config, _page_of(path), content=_source_page(path)))
     return files
@@ -47,10 +52,19 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return "".join(part if part.startswith("```") else _LINK.sub(moved, part) for part in parts)
 
 
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Lets pages load the shim of the search from the site itself."""
+    return output.replace(SHIM_ELSEWHERE, get_relative_url(SHIM_HERE, page.url))
+
+
 def _place(target: Path) -> str:
     """Returns where the site has a file."""
     if target.is_relative_to(DOCS):
-        return target.relative_to(DOCS).as_posix() if target.suffix else f"{target.relative_to(DOCS).as_posix()}/index.md"
+        return (
+            target.relative_to(DOCS).as_posix()
+            if target.suffix
+            else f"{target.relative_to(DOCS).as_posix()}/index.md"
+        )
     name = target.relative_to(ROOT).as_posix()
     if name in ROOT_PAGES:
         return name
@@ -58,7 +72,7 @@ def _place(target: Path) -> str:
 
 
 def _page_of(path: Path) -> str:
-    return f"source/{path.relative_to(ROOT).as_posix()}.md"
+    return f"source/{path.relative_to(ROOT).as_posix().lstrip(chr(46))}.md"
 
 
 def _linked_sources() -> Iterator[Path]:
@@ -81,6 +95,10 @@ def _source_page(path: Path) -> str:
     name = path.relative_to(ROOT).as_posix()
     head = f"---\ntitle: {name}\nsearch: {{exclude: true}}\n---\n\n# `{name}`\n\n"
     if path.is_dir():
-        return head + "\n".join(f"- `{one.name}`" for one in sorted(path.iterdir()) if one.name != "__pycache__") + "\n"
+        return (
+            head
+            + "\n".join(f"- `{one.name}`" for one in sorted(path.iterdir()) if one.name != "__pycache__")
+            + "\n"
+        )
     text = path.read_text("utf-8")
     return f"{head}`````{LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n`````\n"

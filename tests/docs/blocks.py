@@ -28,7 +28,12 @@ def blocks(language: str) -> list[Block]:
 def blocks_of(page: Path) -> list[Block]:
     text = page.read_text("utf-8")
     return [
-        Block(f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, found.start(2)) + 1}", found[1], found[2], found[3])
+        Block(
+            f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, found.start(2)) + 1}",
+            found[1],
+            found[2],
+            found[3],
+        )
         for found in _BLOCK.finditer(text)
     ]
 

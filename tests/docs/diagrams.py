@@ -37,7 +37,9 @@ def svg(width: int, height: int, title: str, parts: Iterable[str]) -> str:
     return "\n".join([head, f"<title>{escape(title)}</title>", arrow, paper, *parts, "</svg>"]) + "\n"
 
 
-def text(x: float, y: float, words: str, *, colour: str = INK, anchor: str = "start", weight: str = "normal") -> str:
+def text(
+    x: float, y: float, words: str, *, colour: str = INK, anchor: str = "start", weight: str = "normal"
+) -> str:
     return (
         f"<text x='{x:g}' y='{y:g}' fill='{colour}' text-anchor='{anchor}' font-weight='{weight}' "
         f"xml:space='preserve'>{escape(words)}</text>"
@@ -64,7 +66,9 @@ def box(one: Box) -> list[str]:
 def arrow(points: Sequence[tuple[float, float]], *, both: bool = False, colour: str = LINE) -> str:
     path = " ".join(f"{'M' if number == 0 else 'L'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
     start = " marker-start='url(#end)'" if both else ""
-    return f"<path d='{path}' fill='none' stroke='{colour}' stroke-width='1.5' marker-end='url(#end)'{start}/>"
+    return (
+        f"<path d='{path}' fill='none' stroke='{colour}' stroke-width='1.5' marker-end='url(#end)'{start}/>"
+    )
 
 
 def states(title: str, edges: Sequence[tuple[str, str]]) -> str:
@@ -101,7 +105,16 @@ def architecture() -> str:
         *box(Box(540, 180, 220, 60, ("loops", "timers, sweep, leader"))),
         *box(Box(180, 258, 220, 56, ("policy: DECIDE", "pure: facts in, value out"), WARN)),
         *box(Box(420, 258, 220, 56, ("store", "one statement for a batch"))),
-        *box(Box(200, 390, 420, 70, ("PostgreSQL", "the event log, the queue, current state", "embedded, or your own from 14 on"), ACCENT)),
+        *box(
+            Box(
+                200,
+                390,
+                420,
+                70,
+                ("PostgreSQL", "the event log, the queue, current state", "embedded, or your own from 14 on"),
+                ACCENT,
+            )
+        ),
         arrow([(150, 76), (150, 138)]),
         text(160, 112, "submit, look, steer"),
         arrow([(670, 140), (670, 78)], both=True),
@@ -109,7 +122,12 @@ def architecture() -> str:
         arrow([(410, 330), (410, 388)], both=True),
         text(420, 364, "SQL, LISTEN and NOTIFY"),
     ]
-    return svg(820, 480, "The parts of Tenax: clients and workers speak to the server, the server to PostgreSQL", parts)
+    return svg(
+        820,
+        480,
+        "The parts of Tenax: clients and workers speak to the server, the server to PostgreSQL",
+        parts,
+    )
 
 
 def hot_path() -> str:
@@ -135,7 +153,12 @@ def hot_path() -> str:
         parts.append(text(x, y - 7, words, anchor="middle"))
     parts += box(Box(worker - 70, 315, 140, 34, ("runs attempts",), ACCENT))
     parts += box(Box(server - 90, 385, 180, 24, ("DECIDE, from memory",), WARN))
-    return svg(880, 520, "The hot path: what client, server, PostgreSQL and worker say to each other for a job", parts)
+    return svg(
+        880,
+        520,
+        "The hot path: what client, server, PostgreSQL and worker say to each other for a job",
+        parts,
+    )
 
 
 _RUN = """\
@@ -172,7 +195,10 @@ def timeline() -> str:
     parts.append(f"<path d='M{left} {y} L{left + 3.2 * scale:g} {y}' stroke='{LINE}'/>")
     for second in range(4):
         x = left + second * scale
-        parts += [f"<path d='M{x} {y - 4} L{x} {y + 4}' stroke='{LINE}'/>", text(x, y + 20, f"{second} s", anchor="middle")]
+        parts += [
+            f"<path d='M{x} {y - 4} L{x} {y + 4}' stroke='{LINE}'/>",
+            text(x, y + 20, f"{second} s", anchor="middle"),
+        ]
     for start, end, words, colour in (
         (0.029, 0.062, "attempt 1 failed", WARN), (1.070, 1.093, "attempt 2 failed", WARN), (3.099, 3.108, "succeeded", ACCENT),
     ):  # fmt: skip
@@ -184,7 +210,9 @@ def timeline() -> str:
         text(left + 0.56 * scale, y - 6, "1 s", colour=LINE, anchor="middle"),
         text(left + 2.09 * scale, y - 6, "2 s", colour=LINE, anchor="middle"),
     ]
-    return svg(880, 390, "tenax run: two attempts fail, the third succeeds, after delays of 1 and 2 seconds", parts)
+    return svg(
+        880, 390, "tenax run: two attempts fail, the third succeeds, after delays of 1 and 2 seconds", parts
+    )
 
 
 PICTURES: Mapping[str, Callable[[], str]] = {

@@ -32,9 +32,15 @@ def python_api() -> str:
         sections.append(("Others", [("tenax", name) for name in sorted(missing)]))
     parts: list[str] = []
     for title, names in sections:
-        parts += [f"## {title}", *(_described(f"{module}.{name}", getattr(tenax, name)) for module, name in names)]
+        parts += [
+            f"## {title}",
+            *(_described(f"{module}.{name}", getattr(tenax, name)) for module, name in names),
+        ]
     for module, names in _OTHERS.items():
-        parts += [f"## `{module.__name__}`", *(_described(f"{module.__name__}.{name}", getattr(module, name)) for name in names)]
+        parts += [
+            f"## `{module.__name__}`",
+            *(_described(f"{module.__name__}.{name}", getattr(module, name)) for name in names),
+        ]
     return "\n\n".join(parts)
 
 
@@ -54,7 +60,9 @@ def _signature(value: Any) -> str:
         return ""
     plain = found.replace(
         parameters=[
-            one.replace(annotation=_hint(one.annotation)) for one in found.parameters.values() if one.name != "self"
+            one.replace(annotation=_hint(one.annotation))
+            for one in found.parameters.values()
+            if one.name != "self"
         ],
         return_annotation=_hint(found.return_annotation),
     )

@@ -40,7 +40,11 @@ def _script() -> tuple[str, list[tuple[str, list[str]]]]:
     expected: list[tuple[str, list[str]]] = []
     for block in blocks_of(_PAGE):
         if block.mark is not None and block.mark.startswith("file: "):
-            lines += [f"cat > {block.mark.removeprefix('file: ')} <<'@@END'", block.text.rstrip("\n"), "@@END"]
+            lines += [
+                f"cat > {block.mark.removeprefix('file: ')} <<'@@END'",
+                block.text.rstrip("\n"),
+                "@@END",
+            ]
         elif block.mark == "run: tutorial":
             for command, printed in commands_of(block):
                 lines += [command, f"echo '{_END}'"]
@@ -83,4 +87,3 @@ def test_the_tutorial_has_commands_and_files() -> None:
     marks = [block.mark for block in blocks_of(_PAGE)]
     assert marks.count("file: report.yaml") == 3
     assert len(_script()[1]) >= 10
-
