@@ -83,12 +83,9 @@ def _linked_sources() -> Iterator[Path]:
             if "://" in link[2]:
                 continue
             target = Path(os.path.normpath(page.parent / link[2]))
-            inside = target.is_relative_to(ROOT) and not target.is_relative_to(DOCS)
-            if inside and target.name not in (*ROOT_PAGES, "README.md") and target.exists():
+            if target.is_relative_to(ROOT) and not target.is_relative_to(DOCS) and target.exists():
                 found.add(target)
-            elif inside and target.name == "README.md" and target.parent != ROOT:
-                found.add(target)
-    yield from found
+    yield from found - {ROOT / name for name in (*ROOT_PAGES, "README.md")}
 
 
 def _source_page(path: Path) -> str:

@@ -29,12 +29,18 @@ def svg(width: int, height: int, title: str, parts: Iterable[str]) -> str:
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' height='{height}' "
         f"role='img' aria-label='{escape(title)}' {_FONT} font-size='13'>"
     )
-    arrow = (
-        "<defs><marker id='end' viewBox='0 0 10 10' refX='9' refY='5' markerWidth='7' markerHeight='7' "
-        f"orient='auto-start-reverse'><path d='M0 0 L10 5 L0 10 z' fill='{LINE}'/></marker></defs>"
+    markers = "".join(
+        f"<marker id='{name}' viewBox='0 0 10 10' refX='{at}' refY='5' markerWidth='7' markerHeight='7' orient='auto'>"
+        f"<path d='{path}' fill='{LINE}'/></marker>"
+        for name, at, path in (("end", 9, "M0 0 L10 5 L0 10 z"), ("start", 1, "M10 0 L0 5 L10 10 z"))
     )
     paper = f"<rect width='{width}' height='{height}' rx='8' fill='#ffffff'/>"
-    return "\n".join([head, f"<title>{escape(title)}</title>", arrow, paper, *parts, "</svg>"]) + "\n"
+    return (
+        "\n".join(
+            [head, f"<title>{escape(title)}</title>", f"<defs>{markers}</defs>", paper, *parts, "</svg>"]
+        )
+        + "\n"
+    )
 
 
 def text(
@@ -65,7 +71,7 @@ def box(one: Box) -> list[str]:
 
 def arrow(points: Sequence[tuple[float, float]], *, both: bool = False, colour: str = LINE) -> str:
     path = " ".join(f"{'M' if number == 0 else 'L'}{x:g} {y:g}" for number, (x, y) in enumerate(points))
-    start = " marker-start='url(#end)'" if both else ""
+    start = " marker-start='url(#start)'" if both else ""
     return (
         f"<path d='{path}' fill='none' stroke='{colour}' stroke-width='1.5' marker-end='url(#end)'{start}/>"
     )
@@ -73,17 +79,17 @@ def arrow(points: Sequence[tuple[float, float]], *, both: bool = False, colour: 
 
 def states(title: str, edges: Sequence[tuple[str, str]]) -> str:
     """Draws states from top to bottom: arcs on the right lead down, arcs on the left lead up."""
-    names = list(dict.fromkeys(name for edge in edges for name in edge))
+    names = list(dict.fromkeys([*(before for before, _ in edges), *(after for _, after in edges)]))
     ends = {name for name in names if name not in {before for before, _ in edges}}
     row = {name: 40 + 56 * number for number, name in enumerate(names)}
-    left, right = 250, 370
+    left, right = 280, 400
     parts: list[str] = []
     for before, after in edges:
         if before == after:
             continue
         down = row[after] > row[before]
         side, sign = (right, 1) if down else (left, -1)
-        reach = side + sign * (22 + abs(row[after] - row[before]) * 0.33)
+        reach = side + sign * (30 + abs(row[after] - row[before]) * 0.5)
         start, end = row[before] + (6 if down else -6), row[after] + (-6 if down else 6)
         parts.append(
             f"<path d='M{side} {start} C{reach:g} {start} {reach:g} {end} {side + sign * 2} {end}' fill='none' "
@@ -91,7 +97,7 @@ def states(title: str, edges: Sequence[tuple[str, str]]) -> str:
         )
     for name in names:
         parts += box(Box(left, row[name] - 15, right - left, 30, (name,), ACCENT if name in ends else LINE))
-    return svg(620, 40 + 56 * len(names), title, parts)
+    return svg(680, 40 + 56 * len(names), title, parts)
 
 
 def architecture() -> str:
@@ -101,8 +107,8 @@ def architecture() -> str:
         *box(Box(40, 140, 740, 190, ("",), ACCENT)),
         text(60, 166, "server (stateless, any number)", weight="bold"),
         *box(Box(60, 180, 220, 60, ("HTTP API", "tokens, callbacks, limits"))),
-        *box(Box(300, 180, 220, 60, ("engine", "submit  lease  report  recover"))),
-        *box(Box(540, 180, 220, 60, ("loops", "timers, sweep, leader"))),
+        *box(Box(290, 180, 250, 60, ("engine", "submit, lease, report, recover"))),
+        *box(Box(550, 180, 210, 60, ("loops", "timers, sweep, leader"))),
         *box(Box(180, 258, 220, 56, ("policy: DECIDE", "pure: facts in, value out"), WARN)),
         *box(Box(420, 258, 220, 56, ("store", "one statement for a batch"))),
         *box(
@@ -131,31 +137,30 @@ def architecture() -> str:
 
 
 def hot_path() -> str:
-    names = (("client", 90), ("server", 330), ("PostgreSQL", 570), ("worker", 780))
-    parts = [text(x, 30, name, anchor="middle", weight="bold") for name, x in names]
-    parts += [f"<path d='M{x} 42 L{x} 500' stroke='{LINE}' stroke-dasharray='3 4'/>" for _, x in names]
+    names = (("client", 80), ("server", 300), ("PostgreSQL", 620), ("worker", 900))
     client, server, database, worker = (x for _, x in names)
+    parts = [text(x, 30, name, anchor="middle", weight="bold") for name, x in names]
+    parts += [f"<path d='M{x} 42 L{x} 520' stroke='{LINE}' stroke-dasharray='3 4'/>" for _, x in names]
+    left, middle, right = (client + server) / 2, (server + database) / 2, (database + worker) / 2
     messages = (
-        (60, worker, server, "asks for work; the request waits"),
-        (110, client, server, "submits jobs"),
-        (150, server, database, "INSERT: one batch, one commit"),
-        (200, database, server, "new work"),
-        (240, server, database, "UPDATE ... SKIP LOCKED: one claim"),
-        (290, server, worker, "items, inputs, lease tokens"),
-        (370, worker, server, "outcomes"),
-        (420, server, database, "one statement, checks each token"),
-        (470, server, worker, "answers"),
+        (70, worker, server, right, "asks for work, and waits"),
+        (120, client, server, left, "submits jobs"),
+        (160, server, database, middle, "INSERT: one batch, one commit"),
+        (205, database, server, middle, "new work"),
+        (250, server, database, middle, "one claim: ... SKIP LOCKED"),
+        (300, server, worker, right, "items, inputs, lease tokens"),
+        (385, worker, server, right, "reports of outcomes"),
+        (455, server, database, middle, "one statement, checks each token"),
+        (500, server, worker, right, "answers"),
     )
-    for y, start, end, words in messages:
+    for y, start, end, x, words in messages:
         parts.append(arrow([(start, y), (end + (-4 if end > start else 4), y)]))
-        low, high = sorted((start, end))
-        x = (low + (database if high == worker and low == server else high)) / 2
-        parts.append(text(x, y - 7, words, anchor="middle"))
-    parts += box(Box(worker - 70, 315, 140, 34, ("runs attempts",), ACCENT))
-    parts += box(Box(server - 90, 385, 180, 24, ("DECIDE, from memory",), WARN))
+        parts.append(text(x, y - 8, words, anchor="middle"))
+    parts += box(Box(worker - 75, 325, 150, 34, ("runs attempts",), ACCENT))
+    parts += box(Box(server - 95, 402, 190, 28, ("DECIDE, from memory",), WARN))
     return svg(
-        880,
-        520,
+        1000,
+        540,
         "The hot path: what client, server, PostgreSQL and worker say to each other for a job",
         parts,
     )

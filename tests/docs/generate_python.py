@@ -46,7 +46,9 @@ def python_api() -> str:
 
 def _described(name: str, value: Any) -> str:
     lines = [f"### `{name}`", "", f"```text\n{name}{_signature(value)}\n```", "", inspect.getdoc(value) or ""]
-    if inspect.isclass(value):
+    if value is tenax.SyncClient:
+        lines += ["", "It has the methods of [`Client`](#tenaxclient), without `await`."]
+    elif inspect.isclass(value):
         rows = list(_members(value))
         if rows:
             lines += ["", table(("", "what it does"), rows)]
