@@ -86,7 +86,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("bytes", "max_definition", "422"),
         Limit("steps", "max_steps", "422"),
         Limit("values in the schemas of all inputs", "max_schema", "422"),
-        Limit("processor time in which one is read and checked, aside", "definition_time", "422"),
+        Limit("processor time to read and check one in a process beside the server", "definition_time", "422"),
         Limit("inputs", _count(declared.MOST_INPUTS), "422"),
         Limit("templates and conditions", f"{_count(MOST_EXPRESSIONS)}, {_count(MOST_EXPRESSIONS_OF_STEP)} in one step", "422"),
         Limit("one expression", f"{_count(TEXT_LENGTH)} characters, {_count(NODES)} parts", "422"),
@@ -94,12 +94,12 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("levels of children", _count(DEEPEST_CHILD), "422"),
     ),
     "Inputs, schemas and fan-outs": (
-        Limit("input of a check that is made aside", "max_input", _CHECK),
+        Limit("input of a check in a process beside the server", "max_input", _CHECK),
         Limit("processor time of such a check", "input_time", _CHECK),
         Limit("levels of an input", _count(declared.DEEPEST), _CHECK),
         Limit("items of one fan-out", _count(MOST_ITEMS), f"the step fails, {_TEMPLATE}"),
-        Limit("processes aside", "aside_processes", "what finds all of them busy waits for one"),
-        Limit("memory of each process aside", "aside_memory", "as beyond `definition_time` or `input_time`"),
+        Limit("processes beside the server", "aside_processes", "work that finds all of them busy waits for one"),
+        Limit("memory of each such process", "aside_memory", "as beyond `definition_time` or `input_time`"),
     ),
     "Conditions and templates": (
         Limit("units of work of all conditions of one decision", "expression_work", "no retry, and the decision says why"),
@@ -146,7 +146,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         ),
     ),
     "Memory of the server": (
-        Limit("plans of workflows, by an estimate", "plan_memory", "what was not used for longest is read again when it is needed"),
+        Limit("plans of workflows, by an estimate", "plan_memory", "the plans that were not used for longest are read again when they are needed"),
         Limit("schemas with their validators", _size(declared.SCHEMA_MEMORY), "the oldest are made again when they are needed"),
         Limit("leases", _count(leased.MOST_REMEMBERED), "the database is asked"),
         Limit("inputs of up to 1KB, of the youngest executions", _count(inputs.MOST_REMEMBERED), "the database is asked"),

@@ -36,25 +36,25 @@ from tenax.policy.laws import LAWS
 from tenax.policy.transitions import TRANSITIONS
 
 _VARIABLES: Mapping[str, str] = {
-    "status_code": "of the HTTP answer; None where there was none",
+    "status_code": "the status of the HTTP answer; None if there was no answer",
     "error": "the failure's message",
-    "success": "always false: conditions are asked about failures only",
-    "result": "what the failed attempt gave along: the answer's body, a handler's `data`",
-    "data": "the same; of a mapping with a key `data`, that key",
+    "success": "always false, because conditions are evaluated for failures only",
+    "result": "what the failed attempt returned: the body of the answer, or the `data` of a handler",
+    "data": "the same as `result`; if `result` is a mapping with a key `data`, the value of that key",
     "failure": "`class`, `reason`, `exit_code`, `retry_after`, `exception`, `child` (of a failed child execution: `execution_id`, `class`, `reason`, `message`, `step`, `attempts`, and its own `child`)",
     "attempt": "the number of the attempt that has just ended",
-    "max_attempts": "the policy's limit; None where unlimited",
+    "max_attempts": "the policy's limit; None if it is unlimited",
     "elapsed": "seconds since the first enqueue",
-    "cost": "what all attempts have cost, this one included",
+    "cost": "the cost of all attempts, this one included",
     "execution_id": "the execution's number",
     "node_id": "the step's name",
 }
 _UNTIL: Mapping[str, str] = {
-    "result": "what the attempt gave",
-    "data": "the same; of a mapping with a key `data` (an http step's result), that key",
-    "status_code": "of an http step's answer; None elsewhere",
+    "result": "the result of the attempt",
+    "data": "the same as `result`; if `result` is a mapping with a key `data` (as in an http step), the value of that key",
+    "status_code": "the status of an http step's answer; None in other steps",
     "attempt": "the number of the attempt that has just ended",
-    "polls": "how often it was found not yet done before",
+    "polls": "how often the condition was false before",
     "elapsed": "seconds since the first enqueue",
     "execution_id": "the execution's number",
     "node_id": "the step's name",
@@ -108,11 +108,11 @@ def until_variables() -> str:
 def template_variables() -> str:
     places = (
         ("the keys of a python, http or process step (`args`, `url`, ...)", SPEC_VARIABLES),
-        ("those of a sleep, wait or workflow step", SERVER_SPEC_VARIABLES),
+        ("the keys of a sleep, wait or workflow step", SERVER_SPEC_VARIABLES),
         ("`compensate`", COMPENSATE_VARIABLES),
         ("`concurrency.key`", ONCE_VARIABLES),
-        ("in all of these, where the step has `for_each`, also", FAN_OUT_VARIABLES),
-        ("in the keys of a step with `until`, also", POLLING_VARIABLES),
+        ("also in all of these, if the step has `for_each`", FAN_OUT_VARIABLES),
+        ("also in the keys of a step with `until`", POLLING_VARIABLES),
         ("`when`, `for_each`, `on_failure.value`, `outputs`", ONCE_VARIABLES),
     )
     return table(("where", "variables"), [(where, codes(sorted(names))) for where, names in places])
