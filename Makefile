@@ -46,7 +46,7 @@ up: $(RUN_STAMP) ## server, workers and database, until Ctrl-C
 	@$(BIN)/tenax up
 
 test: $(DEV_STAMP) ## all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not full"
 
 chaos: $(DEV_STAMP) ## kills servers, workers and PostgreSQL under load, a minute each, three runs; then tenax verify
 	@TENAX_CHAOS_SECONDS=$${SECONDS_EACH:-60} TENAX_CHAOS_RUNS=$${RUNS:-3} $(BIN)/python -m pytest -s tests/e2e/test_chaos.py
@@ -90,4 +90,4 @@ lock: $(DEV_STAMP) ## compiles the requirements files anew
 	    benchmarks/peers/$${peer%:*}.in --output-file benchmarks/peers/$${peer%:*}.txt || exit; done
 
 clean: ## removes the environment and the caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers build

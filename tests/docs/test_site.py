@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from generate import ROOT
 
+pytestmark = pytest.mark.full
+"""The build needs the packages of requirements/site.txt: `make site` installs them."""
+
 _LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 _FROM_ELSEWHERE = re.compile(r"^(https?:)?//")
 
