@@ -59,7 +59,11 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
 
 def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
     """Does the same for pages that the theme makes by itself, such as 404.html."""
-    return output_content.replace(SHIM_ELSEWHERE, f"/{SHIM_HERE}") if template_name.endswith(".html") else output_content
+    return (
+        output_content.replace(SHIM_ELSEWHERE, f"/{SHIM_HERE}")
+        if template_name.endswith(".html")
+        else output_content
+    )
 
 
 def _place(target: Path) -> str:
