@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, get_args
 
 from tables import code, codes, table
@@ -19,34 +18,13 @@ from tenax.model.attempt.outcome import (
 )
 from tenax.model.attempt.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
 from tenax.model.durations import format_duration
-from tenax.model.parse.retry_fields import RULE_FIELDS
+from tenax.model.parse.retry_fields import RETRY_FIELDS, RULE_FIELDS, DecidedFields
 from tenax.model.policy import Backoff, Policy
 from tenax.policy.retry.backoff import bounds
 from tenax.policy.retry.delay_table import delay_table
 from tenax.policy.retry.rules import RULES
 
 _DURATIONS = frozenset({"initial_delay", "max_delay", "give_up_after", "max_retry_after"})
-_FIELDS: Mapping[str, str] = {
-    "max_attempts": "the **total** of counted attempts, the first included. `unlimited` is allowed, 0 is refused. If no level gives a policy, it is 1",
-    "retryable": "`false` means that only the first attempt runs, whatever `max_attempts` says",
-    "backoff": "the curve: " + codes(get_args(Backoff)),
-    "initial_delay": "the delay before the second attempt",
-    "backoff_multiplier": "growth of `exponential`; at least 1",
-    "max_delay": "the cap of the curve, also after jitter. If it is not set, and `initial_delay` is longer, `initial_delay` is the cap",
-    "jitter": "the random part of the delay: `false` or 0 for none, a factor from 0 to 1, `full`, `equal`, or `true` for 0.5. See [jitter](#jitter)",
-    "retry_when": "a [condition](conditions.md) that decides instead of the failure's class",
-    "stop_when": "a condition. If it is true, there is no retry",
-    "retry_on": "classes or reasons that are retried besides the defaults; `budget` and `cancelled` are refused here",
-    "never_on": "classes or reasons that are not retried. `never_on` beats `retry_on`, and a reason beats a class",
-    "rules": "another policy for certain failures. See [rules](#rules)",
-    "infra_attempts": "so many attempts that are lost to infrastructure are not counted. See [lost workers](#lost-workers)",
-    "give_up_after": "the longest time since the first enqueue. A retry that would start later is not made",
-    "honor_retry_after": "the next attempt starts no earlier than the callee's `Retry-After` asks",
-    "max_retry_after": "the longest `Retry-After` that is honoured, and the longest delay that a handler may ask for by `Retry(after=...)`",
-    "attempt_cost": "the cost of an attempt that reports no usage, charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused. `tenax decide` accepts it",
-    "vary": "other values for the step's own keys in later attempts. See [vary](#vary)",
-    "max_snoozes": "how often a handler may snooze. One more snooze counts as a transient failure",
-}
 _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("the attempt outlived its `timeout`", {"timed_out": True}, "failed"),
     ("`Fatal`, or `success: false`", {"fatal": True}, "failed"),
@@ -94,13 +72,14 @@ _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 def policy_fields() -> str:
-    """Every field has its line here, and its default is the code's."""
-    defaults = Policy()
-    names = [f.name for f in fields(Policy) if f.name != "forgives_only_lost"]  # no file can set it
-    assert set(names) == set(_FIELDS), "a field of the policy has no description"
+    """Each field with its declaration's description, and the default of the policy itself."""
+    defaults, declared = Policy(), DecidedFields.model_fields
     return table(
         ("field", "default", "meaning"),
-        [(code(name), _default(name, getattr(defaults, name)), _FIELDS[name]) for name in names],
+        [
+            (code(name), _default(name, getattr(defaults, name)), declared[name].description)
+            for name in RETRY_FIELDS
+        ],
     )
 
 
