@@ -70,16 +70,6 @@ EXCEPTIONS: Mapping[str, Mapping[str, str]] = {
 }
 """For each word the names of the files where it may stand, and why. Decisions of the past keep the words of their time."""
 
-UNTIL_RENAMED: Mapping[str, tuple[str, ...]] = {
-    "crowd": (
-        "src/tenax/engine/fleet/heartbeats.py",
-        "src/tenax/engine/graph/start_steps.py",
-        "src/tenax/engine/submit/submit.py",
-    ),
-    "straight sessions": ("src/tenax/store/planned_pool.py",),
-}
-"""Files whose names are about to change. Remove each line once its file has the new names."""
-
 HISTORY = ("docs/decisions/", "CHANGELOG.md", "docs/glossary.md", "src/tenax/sql/migrations/")
 
 
@@ -134,7 +124,7 @@ _NAMES = list(_identifiers())
 def test_a_banned_word_is_not_used(word: str) -> None:
     allowed = EXCEPTIONS.get(word, {})
     found = {name for name in _found(word) if Path(name).name not in allowed}
-    assert sorted(found - set(UNTIL_RENAMED.get(word, ()))) == [], f"use: {BANNED[word].use}"
+    assert sorted(found) == [], f"use: {BANNED[word].use}"
 
 
 @pytest.mark.parametrize("word", EXCEPTIONS)
