@@ -181,7 +181,7 @@ class HttpRequest(OwnKeys):
     json_: Any = declare("a body that is sent as JSON", ANY, alias="json")
     body: str = declare("a body that is sent as this text", Read(_body, {"type": "string"}), default="")
     follow_redirects: bool | str = declare(
-        "whether redirects are followed", or_template(flag, {"type": "boolean"}), default=True
+        "whether the worker follows redirects", or_template(flag, {"type": "boolean"}), default=True
     )
 
 
@@ -215,7 +215,7 @@ def _command(value: Any, written: Written) -> str | list[str]:
 
 class ProcessKeys(OwnKeys):
     command: str | list[str] = declare(
-        "what is run: a list as it is, a text by `sh -c`",
+        "the command: a list is run as it is, a text by `sh -c`",
         ReadWritten(
             _command,
             {
@@ -238,8 +238,10 @@ class ProcessKeys(OwnKeys):
         text_mapping(_variable_fault, {"pattern": "^[^=]*$"}),
         default={},
     )
-    cwd: str | None = declare("the folder it runs in", TEXT)
-    params: Any = declare("any value, written to its parameter file", ANY, default={})
+    cwd: str | None = declare("the folder in which the command runs", TEXT)
+    params: Any = declare(
+        "any value; the command gets it as JSON on stdin and in `$TENAX_PARAMS_FILE`", ANY, default={}
+    )
 
 
 def _task(value: Any) -> str:
@@ -259,7 +261,7 @@ def _args(value: Any) -> Any:
 
 class PythonKeys(OwnKeys):
     task: str = declare(
-        "the function: module:function, or the name it is registered by",
+        "the function: `module:function`, or its registered name",
         Read(_task, {"type": "string", "pattern": "^[^\\s{}:]+(:[^\\s{}:]+)?$"}),
         needed="a python step needs its function, as module:function or by its registered name",
         stand_in="unread",
@@ -288,19 +290,22 @@ class SleepKeys(OwnKeys):
         exclusive("for", "at"),
     )
 
-    for_: Any = declare("how long: a duration", or_template(duration, DURATION_SCHEMA), alias="for")
+    for_: Any = declare(
+        "how long the step sleeps: a duration", or_template(duration, DURATION_SCHEMA), alias="for"
+    )
     at: str | None = declare(
-        "until when: a time with its zone",
+        "the time until which it sleeps, with its zone",
         Read(_time, {"anyOf": [{"type": "string", "pattern": _TIME}, TEMPLATE]}),
     )
 
 
 class WaitKeys(OwnKeys):
     signal: str | None = declare(
-        "the signal that it waits for; without it, an approval", or_template(name, NAME_SCHEMA)
+        "the signal that the step waits for. Without it, the step waits for an approval",
+        or_template(name, NAME_SCHEMA),
     )
     deadline: float | None = declare(
-        "how long it waits; then it has failed. Without it, as long as it takes", DURATION
+        "how long it waits. After it the step has failed. Without it, the step waits for ever", DURATION
     )
 
 
@@ -330,7 +335,7 @@ class ChildKeys(OwnKeys):
         ),
     )
     file: str | None = declare(
-        "a workflow file: its path from the folder of this one",
+        "the path of a workflow file, from the folder of this file",
         matching(
             _FILE,
             "is not a path from this file's folder: write it as parts/child.yaml",
