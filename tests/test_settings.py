@@ -11,8 +11,8 @@ import pytest
 from tenax.errors import Unreachable, UsageError
 from tenax.model.durations import parse_duration
 from tenax.model.health import HealthTerms
-from tenax.setting_checks import mistyped_variables
-from tenax.setting_docs import describe_settings
+from tenax.settings.checks import mistyped_variables
+from tenax.settings.docs import describe_settings
 from tenax.settings import Settings, load_settings
 from tenax.worker.executors.runtimes import RUNTIMES
 

@@ -12,7 +12,7 @@ from tables import code, codes, table
 from tenax.cli.app import COMMAND_NAMES, app
 from tenax.server.app import API
 from tenax.server.auth import CALLBACKS, is_public, may
-from tenax.setting_docs import describe_settings
+from tenax.settings.docs import describe_settings
 from tenax.store.tables.tokens import Role
 
 GROUPS = ("workers", "queues", "db", "token")

@@ -24,7 +24,7 @@ from tenax.server.api.executions import LONGEST_NEWS_WAIT
 from tenax.server.protocol.bounded import MOST_PIPELINED
 from tenax.server.protocol.connections import FILES_RESERVED
 from tenax.server.schema.requests import BATCH, FILES, LONGEST_LEASE_WAIT
-from tenax.setting_docs import describe_settings
+from tenax.settings.docs import describe_settings
 from tenax.store.tables.log import LOOK_BYTES, LOOK_ROWS, PAGE_BYTES
 from tenax.worker.executors.redirects import MAX_REDIRECTS
 from tenax.worker.handlers.error_outcomes import STDERR_LIMIT, TRACEBACK_LIMIT

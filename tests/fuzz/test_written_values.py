@@ -16,8 +16,8 @@ from tenax.errors import UsageError
 from tenax.model.durations import LONGEST, format_duration, parse_duration, parse_retry_after
 from tenax.model.times import parse_time
 from tenax.server.schema.parameters import moment_of
-from tenax.setting_sources import Given, Wrong, parse
-from tenax.setting_values import share, size_in_bytes
+from tenax.settings.sources import Given, Wrong, parse
+from tenax.settings.values import share, size_in_bytes
 from tenax.settings import Settings
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

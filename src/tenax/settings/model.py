@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from tenax import setting_values as values
+from tenax.settings import values
 from tenax.model.decision import CONDITION_WORK
 from tenax.private_variables import own_variables
-from tenax.setting_checks import check_together, mistyped_variables, warn_of_variable
-from tenax.setting_sources import (
+from tenax.settings.checks import check_together, mistyped_variables, warn_of_variable
+from tenax.settings.sources import (
     Given,
     Wrong,
     chosen_by_folder,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from tenax.setting_sources import flag_of, variable_of
-from tenax.settings import Settings
+from tenax.settings.sources import flag_of, variable_of
+from tenax.settings.model import Settings
 
 
 @dataclass(frozen=True, slots=True)
