@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -143,7 +142,7 @@ class Hand:
     async def restarted(self, **settings: Any) -> Hand:
         """Starts the next server on the same database: it knows nothing but what is there."""
         core = self.engine.core
-        engine = Engine(core.database, replace(core.settings, **settings), roll=core.roll)
+        engine = Engine(core.database, core.settings.model_copy(update=settings), roll=core.roll)
         await engine.prepare()
         return Hand(engine, self.clock, self._lives)
 

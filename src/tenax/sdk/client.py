@@ -21,7 +21,7 @@ from tenax.sdk.files import read_definition
 from tenax.sdk.held import warn_of_held
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
-from tenax.settings import find_home
+from tenax.settings.home import find_home
 from tenax.token_file import own_token
 
 P = ParamSpec("P")

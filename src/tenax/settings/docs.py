@@ -1,11 +1,19 @@
-"""What the docs say of settings, made from the settings themselves so that it cannot differ from them."""
+"""Describes the settings: their names in each source, and the table in the docs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from tenax.settings.sources import flag_of, variable_of
+from pydantic.fields import FieldInfo
+
 from tenax.settings.model import Settings
+
+FIELDS: Mapping[str, FieldInfo] = {
+    name: field for name, field in Settings.model_fields.items() if field.description is not None
+}
+"""The settings by name. What a process remembers about them (`sources`) has no description and is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +27,29 @@ class SettingDoc:
     doc: str
 
 
+def variable_of(name: str) -> str:
+    return f"TENAX_{name.upper()}"
+
+
+def flag_of(name: str) -> str:
+    flag: str | None = _about(name)["flag"]
+    return flag or f"--{name.replace('_', '-')}"
+
+
 def describe_settings() -> tuple[SettingDoc, ...]:
     """Returns the rows of the table, one for each setting."""
-    known = {spec.name: spec for spec in fields(Settings) if "parse" in spec.metadata}
     return tuple(
-        SettingDoc(
-            name=name,
-            variable=variable_of(name),
-            flag=flag_of(name, known),
-            default=str(spec.metadata["shown"] or spec.default),
-            doc=spec.metadata["doc"],
-        )
-        for name, spec in known.items()
+        SettingDoc(name, variable_of(name), flag_of(name), _default(name), field.description or "")
+        for name, field in FIELDS.items()
     )
+
+
+def _default(name: str) -> str:
+    default = FIELDS[name].default
+    return _about(name)["shown"] or (str(default).lower() if isinstance(default, bool) else str(default))
+
+
+def _about(name: str) -> dict[str, Any]:
+    about = FIELDS[name].json_schema_extra
+    assert isinstance(about, dict)
+    return about

@@ -1,32 +1,33 @@
-"""Where settings are written: files, variables and flags. Each value is kept with its place, for messages."""
+"""The sources of settings: flags, variables, and two files. Each keeps where a value was written, for messages."""
 
 from __future__ import annotations
 
 import difflib
-import os
 import tomllib
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import Field, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic.fields import FieldInfo
+from pydantic_settings import PydanticBaseSettingsSource
+
 from tenax.errors import Unreachable, UsageError
+from tenax.settings.docs import FIELDS, flag_of, variable_of
+from tenax.settings.home import FILE_NAME, default_home, resolve_home
 
 _LISTED = "the settings are listed in the docs"
 
-Specs = Mapping[str, Field[Any]]
-"""The fields of all settings, by name."""
-
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Written:
     """A value as it was written, and where."""
 
     value: Any
     source: str
     """In the words of a message: `TENAX_LEASE=abc`, `--lease abc`, `/etc/tenax.toml: lease = 'abc'`."""
-    folder: Path | None = None
-    """The folder of the file that holds it, which a relative path in it starts from."""
 
 
 class Wrong:
@@ -46,79 +47,105 @@ class Wrong:
             raise UsageError("\n".join(self._messages), remedy="; ".join(self._remedies) or None)
 
 
-def variable_of(name: str) -> str:
-    return f"TENAX_{name.upper()}"
+class Source(PydanticBaseSettingsSource):
+    """A source of settings. It gives what no source before it has given, and each setting whole: tables are not merged."""
+
+    def __init__(self, settings: Any, folder: Path, wrong: Wrong) -> None:
+        super().__init__(settings)
+        self.folder = folder
+        """A relative home in this source starts from here."""
+        self.wrong = wrong
+        self.written: dict[str, Written] = {}
+
+    @abstractmethod
+    def read(self) -> dict[str, Written]:
+        """Returns what the source sets, by name."""
+
+    def __call__(self) -> dict[str, Any]:
+        self.written = self.read()
+        values = {name: one.value for name, one in self.written.items() if name not in self.current_state}
+        if "home" in values:
+            with suppress(ValueError):  # the model says what is wrong with it
+                values["home"] = resolve_home(values["home"], self.folder)
+        return values
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - its name in the base
+        """Returns one value, as pydantic-settings asks for it."""
+        one = self.written.get(field_name)
+        return (None if one is None else one.value), field_name, False
 
 
-def flag_of(name: str, specs: Specs) -> str:
-    return specs[name].metadata["flag"] or f"--{name.replace('_', '-')}"
+class Flags(Source):
+    """Flags, keyed by the names of settings. None sets nothing."""
+
+    def __init__(self, settings: Any, folder: Path, wrong: Wrong, *, flags: Mapping[str, Any]) -> None:
+        super().__init__(settings, folder, wrong)
+        self._flags = flags
+
+    def read(self) -> dict[str, Written]:
+        written: dict[str, Written] = {}
+        for name, value in self._flags.items():
+            if name not in FIELDS:
+                self.wrong.add(f"unknown setting '{name}'{_nearest(name)}")
+            elif value is not None:
+                text = ",".join(value) if isinstance(value, tuple) else value
+                shown = "''" if text == "" else _shown(text, name)
+                written[name] = Written(value, f"{flag_of(name)} {shown}")
+        return written
 
 
-def read_file(file: Path, specs: Specs, wrong: Wrong) -> dict[str, Given]:
-    """What a file sets; nothing where there is none."""
-    given: dict[str, Given] = {}
-    for name, value in _table(file, wrong).items():
-        if name not in specs:
-            wrong.add(f"{file}: unknown setting '{name}'{_nearest(name, specs)}", remedy=_LISTED)
-            continue
-        given[name] = Given(value, f"{file}: {name} = {_shown(repr(value), specs[name])}", file.parent)
-    return given
+class Variables(Source):
+    """Variables named TENAX_*. An empty one sets nothing."""
+
+    def __init__(self, settings: Any, folder: Path, wrong: Wrong, *, env: Mapping[str, str]) -> None:
+        super().__init__(settings, folder, wrong)
+        self._env = env
+
+    def read(self) -> dict[str, Written]:
+        given = {name: self._env.get(variable_of(name), "") for name in FIELDS}
+        return {
+            name: Written(value.strip(), f"{variable_of(name)}={_shown(value, name)}")
+            for name, value in given.items()
+            if value.strip()
+        }
 
 
-def read_variables(env: Mapping[str, str], specs: Specs) -> dict[str, Given]:
-    """What variables set. An empty one sets nothing."""
-    given: dict[str, Given] = {}
-    for name, spec in specs.items():
-        value = env.get(variable_of(name), "")
-        if value.strip():
-            given[name] = Given(value, f"{variable_of(name)}={_shown(value, spec)}")
-    return given
+class WorkingFolder(Source):
+    """The `tenax.toml` of the working folder."""
+
+    def read(self) -> dict[str, Written]:
+        file = self.folder / FILE_NAME
+        written: dict[str, Written] = {}
+        for name, value in _table(file, self.wrong).items():
+            if name in FIELDS:
+                written[name] = Written(value, f"{file}: {name} = {_shown(repr(value), name)}")
+            else:
+                self.wrong.add(f"{file}: unknown setting '{name}'{_nearest(name)}", remedy=_LISTED)
+        return written
 
 
-def read_flags(flags: Mapping[str, Any], specs: Specs, wrong: Wrong) -> dict[str, Given]:
-    """What flags, keyed by field name, set. None sets nothing."""
-    given: dict[str, Given] = {}
-    for name, value in flags.items():
-        if name not in specs:
-            wrong.add(f"unknown setting '{name}'{_nearest(name, specs)}")
-        elif value is not None:
-            written = ",".join(value) if isinstance(value, tuple) else value
-            shown = "''" if written == "" else _shown(written, specs[name])
-            given[name] = Given(value, f"{flag_of(name, specs)} {shown}")
-    return given
+class HomeFolder(WorkingFolder):
+    """The `tenax.toml` of the home, which the sources before this one have named; and the default of the home."""
 
+    def __init__(self, settings: Any, folder: Path, wrong: Wrong, *, env: Mapping[str, str]) -> None:
+        super().__init__(settings, folder, wrong)
+        self._env = env
 
-def parse(given: Given, spec: Field[Any], wrong: Wrong) -> Any:
-    """The value, read as the setting wants it; None where it is wrong."""
-    try:
-        return spec.metadata["parse"](given.value)
-    except ValueError as error:
-        wrong.add(f"{given.source}: {error}")
-        return None
+    def read(self) -> dict[str, Written]:
+        cwd, home = self.folder, self.current_state.get("home", default_home(self._env))
+        if not isinstance(home, Path) or home == cwd:  # it is wrong, or its file has been read
+            return {}
+        self.folder = home
+        written = super().read()
+        if "home" in written:
+            self.wrong.add(
+                f"{written.pop('home').source}: this file is found through `home`, so it cannot set it",
+                remedy=f"set TENAX_HOME, or write home into {cwd / FILE_NAME}",
+            )
+        return written
 
-
-def chosen_by_folder(
-    given: Mapping[str, Given], beside: Mapping[str, Given], far: Mapping[str, Given], *, is_home: bool
-) -> frozenset[str]:
-    """Returns the settings that the working folder has chosen. A home that it names itself is no better than it is."""
-    names_home = given.get("home") is not None and given["home"] is beside.get("home")
-    if is_home and not names_home:
-        return frozenset()
-    chosen = [*beside.values(), *(far.values() if names_home else ())]
-    return frozenset(name for name, one in given.items() if any(one is other for other in chosen))
-
-
-def default_home(env: Mapping[str, str]) -> Path:
-    if os.geteuid() == 0:
-        return Path("/var/lib/tenax")
-    data_home = env.get("XDG_DATA_HOME", "")
-    # The XDG specification says to ignore relative paths.
-    folder = (
-        Path(data_home)
-        if data_home.startswith("/")
-        else Path(env.get("HOME") or Path.home()) / ".local" / "share"
-    )
-    return folder / "tenax"
+    def __call__(self) -> dict[str, Any]:
+        return {"home": default_home(self._env), **super().__call__()}
 
 
 def _table(file: Path, wrong: Wrong) -> dict[str, Any]:
@@ -136,11 +163,11 @@ def _table(file: Path, wrong: Wrong) -> dict[str, Any]:
         ) from error
 
 
-def _shown(value: Any, spec: Field[Any]) -> Any:
+def _shown(value: Any, name: str) -> Any:
     """Secrets are not printed."""
-    return value if spec.repr else "..."
+    return value if FIELDS[name].repr else "..."
 
 
-def _nearest(name: str, specs: Specs) -> str:
-    close = difflib.get_close_matches(name, specs, n=1)
+def _nearest(name: str) -> str:
+    close = difflib.get_close_matches(name, FIELDS, n=1)
     return f"; did you mean '{close[0]}'?" if close else ""
