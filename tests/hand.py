@@ -16,6 +16,7 @@ from tenax.engine.engine import Engine
 from tenax.engine.graph.fan_out import feed
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import (
+    PROTOCOL,
     Assignment,
     Heartbeat,
     Held,
@@ -103,7 +104,7 @@ class Hand:
         self, worker: str = "w1", *, runtimes: tuple[str, ...] = RUNTIMES, **more: Any
     ) -> None:
         self._lives[worker] = more.get("life")
-        await self.engine.register(Registration(worker, runtimes, **more))
+        await self.engine.register(Registration(worker, runtimes, protocol=PROTOCOL, **more))
 
     async def beat(self, *assignments: Assignment, worker: str = "w1", **more: Any) -> Any:
         held = tuple(Held(a.item_id, a.token) for a in assignments)
