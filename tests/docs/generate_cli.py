@@ -15,7 +15,7 @@ from tenax.server.app import API
 from tenax.server.auth import CALLBACKS, is_public, may
 from tenax.server.schema.openapi import describe
 from tenax.settings.docs import describe_settings
-from tenax.store.tables.tokens import Role
+from tenax.store.fleet.tokens import Role
 
 GROUPS = ("workers", "queues", "db", "token")
 _WHERE = ("--server", "--token", "--database", "--home")

@@ -12,7 +12,7 @@ from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import DECIDER_VERSION, NO_CONTROLS, Ledger
 from tenax.model.events import timestamp
 from tenax.model.parse.parse import parse_workflow
-from tenax.policy.laws import ExecutionCheck, Tally
+from tenax.policy.laws import ExecutionCheck, VerifyTally
 from tenax.policy.laws.facts import (
     ExecutionFacts,
     FanOutFacts,
@@ -108,7 +108,7 @@ class History:
         decision = decide(
             self.plan.steps[step].policy, Ledger(elapsed=(ended.at - enqueued_at).total_seconds()), outcome,
             attempt=1, elapsed=(ended.at - enqueued_at).total_seconds(), controls=NO_CONTROLS, roll=0.5,
-            execution_id=EXECUTION, node_id=step,
+            execution_id=EXECUTION, step=step,
         )  # fmt: skip
         assert decision.delay is not None
         self.add(
@@ -145,8 +145,8 @@ class History:
     def change_row(self, **changes: Any) -> None:
         self.rows.execution = replace(self.rows.execution, **changes)
 
-    def check(self) -> Tally:
-        tally = Tally()
+    def check(self) -> VerifyTally:
+        tally = VerifyTally()
         check = ExecutionCheck(EXECUTION, self.plan, tally)
         for found in self.events:
             check.see(found)
@@ -189,7 +189,7 @@ def _succeed_again(history: History, enqueued_at: datetime) -> None:
     before.elapsed = elapsed
     decision = decide(
         history.plan.steps["a"].policy, before, Outcome("succeeded", 42), attempt=2, elapsed=elapsed,
-        controls=NO_CONTROLS, roll=0.5, execution_id=EXECUTION, node_id="a",
+        controls=NO_CONTROLS, roll=0.5, execution_id=EXECUTION, step="a",
     )  # fmt: skip
     history.add(
         "action_completed",

@@ -1,4 +1,4 @@
-"""Keeps the loops of a server going."""
+"""Restarts the loops of a server when they fail."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _log = structlog.get_logger("tenax.engine")
 
 
 async def forever(loop: Callable[[], Awaitable[None]]) -> None:
-    """Runs a loop. One that breaks is reported and begins anew: the others depend on it."""
+    """Runs a loop for ever. A loop that fails is logged and starts again, since others depend on it."""
     while True:
         try:
             await loop()
-        except Exception:  # noqa: BLE001 -- whatever it was, a server without this loop would stand still
-            _log.exception("a loop of the engine broke; it begins anew", loop=loop.__qualname__)
+        except Exception:  # noqa: BLE001 -- whatever the error, the server needs this loop
+            _log.exception("a loop of the engine failed; it starts again", loop=loop.__qualname__)
             await asyncio.sleep(1)

@@ -192,8 +192,10 @@ async def test_a_person_releases_what_should_have_been_given_up_by_now(hand):
 
 async def with_poison_after(hand: Hand, limit: int) -> Hand:
     """The next server on this database, with another setting."""
-    core = hand.engine.core
-    engine = Engine(core.database, core.settings.model_copy(update={"poison_after": limit}), roll=core.roll)
+    context = hand.engine.context
+    engine = Engine(
+        context.database, context.settings.model_copy(update={"poison_after": limit}), roll=context.roll
+    )
     await engine.prepare()
     return Hand(engine, hand.clock, hand._lives)
 

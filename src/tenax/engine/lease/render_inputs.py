@@ -1,9 +1,10 @@
-"""Leased items become assignments: inputs are rendered as the attempt is leased, never earlier."""
+"""Turns leased items into assignments. Inputs are rendered when an attempt is leased, never earlier."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,9 +12,10 @@ from urllib.parse import urlencode
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.template_scope import step_scope
 from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
 from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions.compiler import EvaluationError
@@ -26,9 +28,48 @@ from tenax.store.tables.steps import StepKey
 _log = structlog.get_logger("tenax.assign")
 
 
+SHORT_BATCH = 8_000_000
+"""Bytes of inputs and results that are read at once for the items of one claim."""
+SHORT_VALUE = 1_000_000
+"""Bytes of one of them."""
+
+
 @dataclass(frozen=True, slots=True)
-class Assigning:
-    """All that a batch of leased items needs to be rendered, read in the transaction that leased them."""
+class _Needs:
+    """What has to be read for a batch of items: the results of steps (whether they are final), and the inputs of executions."""
+
+    steps: Mapping[StepKey, bool]
+    inputs: AbstractSet[int]
+
+    @classmethod
+    def of(cls, items: Sequence[LeasedItem], plans: Mapping[int, Plan]) -> _Needs:
+        steps: dict[StepKey, bool] = {}
+        inputs: set[int] = set()
+        for item in items:
+            if item.plan_id not in plans:
+                continue
+            plan = plans[item.plan_id]
+            action = plan.action(item.step, compensates=item.compensates)
+            for name in action.reads:
+                steps[item.execution_id, name] = plan.steps[name].is_final
+            if action.reads_input:
+                inputs.add(item.execution_id)
+        return cls(steps, inputs)
+
+
+def _is_missing(
+    plan: Plan, item: LeasedItem, steps: AbstractSet[StepKey], inputs: Mapping[int, dict[str, Any]]
+) -> bool:
+    """Whether an item needs one of these steps, or an input that is not among these."""
+    action = plan.action(item.step, compensates=item.compensates)
+    return any((item.execution_id, name) in steps for name in action.reads) or (
+        action.reads_input and item.execution_id not in inputs
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InputRenderer:
+    """All that a batch of leased items needs to be rendered."""
 
     secret: bytes
     callback_base: str | None
@@ -36,46 +77,76 @@ class Assigning:
     steps: Mapping[int, dict[str, Any]]
     inputs: Mapping[int, dict[str, Any]]
     budget: Budget
-    """What each rendering may spend."""
+    """Budget of each rendering."""
 
     @classmethod
-    async def prepare(cls, tx: Connection, core: Core, items: Sequence[LeasedItem]) -> Assigning:
-        plans = await core.plans.load(tx, {item.plan_id for item in items})
-        keys: dict[StepKey, bool] = {}
-        readers: set[int] = set()
-        for item in items:
-            if item.plan_id not in plans:
-                continue
-            plan = plans[item.plan_id]
-            action = plan.action(item.step, compensates=item.compensates)
-            for name in action.reads:
-                keys[item.execution_id, name] = plan.steps[name].is_final
-            if action.reads_input:
-                readers.add(item.execution_id)
+    async def prepare(
+        cls, tx: Connection, context: EngineContext, items: Sequence[LeasedItem]
+    ) -> InputRenderer:
+        """Reads all that these items need, however large it is."""
+        plans = await context.plans.load(tx, {item.plan_id for item in items})
+        needs = _Needs.of(items, plans)
+        results = (
+            await context.results.load(tx, needs.steps, context.settings.max_rendered) if needs.steps else {}
+        )
+        inputs = await context.input_cache.load(tx, needs.inputs) if needs.inputs else {}
+        return cls._of(context, plans, results, inputs)
+
+    @classmethod
+    async def prepare_shortly(
+        cls, tx: Connection, context: EngineContext, items: Sequence[LeasedItem]
+    ) -> tuple[InputRenderer, AbstractSet[int]]:
+        """Reads the same as far as it is short. Returns also the items that cannot be rendered with it.
+
+        These need a plan that is not in memory, or something large.
+        """
+        wanted = {item.plan_id for item in items}
+        plans = {id_: plan for id_ in wanted if (plan := context.plans.use(id_)) is not None}
+        needs = _Needs.of(items, plans)
+        values = len(needs.steps) + len(needs.inputs)
+        most = min(SHORT_VALUE, SHORT_BATCH // max(1, values), context.settings.max_rendered)
+        results = await context.results.load(tx, needs.steps, most) if needs.steps else {}
+        inputs = await context.input_cache.load_small(tx, needs.inputs, most) if needs.inputs else {}
+        missing = {key for key, row in results.items() if row.left_out is not None}
+        assigning = cls._of(context, plans, results, inputs)
+        if not missing and len(inputs) == len(needs.inputs) and len(plans) == len(wanted):
+            return assigning, frozenset()
+        return assigning, {
+            item.id
+            for item in items
+            if item.plan_id not in plans or _is_missing(plans[item.plan_id], item, missing, inputs)
+        }
+
+    @classmethod
+    def _of(
+        cls,
+        context: EngineContext,
+        plans: Mapping[int, Plan],
+        results: Mapping[StepKey, StepRow],
+        inputs: Mapping[int, dict[str, Any]],
+    ) -> InputRenderer:
         steps: dict[int, dict[str, Any]] = {}
-        for (execution_id, step), row in (
-            await core.results.load(tx, keys, core.settings.max_rendered) if keys else {}
-        ).items():
+        for (execution_id, step), row in results.items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        inputs = await core.inputs.load(tx, readers) if readers else {}
-        return cls(core.secret, core.callback_base, plans, steps, inputs, core.rendering)
+        return cls(context.secret, context.callback_base, plans, steps, inputs, context.rendering)
 
     @classmethod
-    def at_hand(cls, core: Core, item: LeasedItem) -> Assigning | None:
-        """The same for the first attempt of a step that needs no other. None: something must be read."""
-        plan, inputs = core.plans.known(item.plan_id), core.inputs.recall(item.execution_id)
+    def at_hand(cls, context: EngineContext, item: LeasedItem) -> InputRenderer | None:
+        """Makes a renderer for the first attempt of a step that reads no other step. Returns None if the database must
+        be read."""
+        plan, inputs = context.plans.known(item.plan_id), context.input_cache.recall(item.execution_id)
         if plan is None or (inputs is None and plan.steps[item.step].reads_input):
             return None
         known = {item.execution_id: inputs or {}}
-        return cls(core.secret, core.callback_base, {item.plan_id: plan}, {}, known, core.rendering)
+        return cls(context.secret, context.callback_base, {item.plan_id: plan}, {}, known, context.rendering)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
-        """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""
+        """Returns the assignment, or a report of the failure if its inputs cannot be rendered."""
         try:
             return self._assignment(item)
         except EvaluationError as error:
             return _unrendered(item, error)
-        except Exception as error:  # noqa: BLE001 -- it is leased already: whatever went wrong must end this attempt, and only it
+        except Exception as error:  # noqa: BLE001 -- the item is leased: the error must end this attempt, and only this one
             _log.exception("a leased item cannot be made an assignment", item_id=item.id)
             return _unrendered(item, error)
 
@@ -88,7 +159,7 @@ class Assigning:
         else:
             rendered = template.render(self._scope(item), Meter(*self.budget))
         key = receipt(self.secret, item.execution_id, item.id)
-        # By place: so many names would take three times as long, and there is one of these for each attempt.
+        # By position: keyword arguments would take three times as long, and this runs for each attempt.
         return Assignment(
             item.execution_id,
             item.id,
@@ -123,7 +194,7 @@ class Assigning:
         return scope
 
     def _callback(self, item: LeasedItem, key: str) -> str:
-        """Where the callee posts its outcome. The receipt in it is what lets it in."""
+        """Returns the URL to which the callee posts its outcome. The receipt in it authorizes the callee."""
         if self.callback_base is None:
             raise NoCallback(
                 "an async step needs an address at which it can be called back, and nothing listens here: "
@@ -135,11 +206,11 @@ class Assigning:
 
 
 class NoCallback(EvaluationError):
-    """Nobody could call the server back."""
+    """No server can be called back."""
 
 
 def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
-    """The item's receipt token: the same over all its attempts, and not to be guessed."""
+    """Returns the receipt token of an item. All attempts share it, and it cannot be guessed."""
     digest = _keyed(secret).copy()
     digest.update(b"item %d %d" % (execution_id, item_id))
     return digest.hexdigest()
@@ -147,7 +218,7 @@ def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
 
 @lru_cache(maxsize=16)
 def _keyed(secret: bytes) -> hashlib.blake2b:
-    """What has taken in the key need not do so again."""
+    """Returns a hash that has taken in the key, so that this is done once."""
     return hashlib.blake2b(key=secret, digest_size=16)
 
 

@@ -1,4 +1,4 @@
-"""Conditions of a retry policy: `retry_when`, `stop_when` and a rule's `when`. Lenient: a missing value is None."""
+"""Conditions of a retry policy: `retry_when`, `stop_when` and a rule's `when`. In them a missing value is None."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from tenax.model.attempt.outcome import Failure, Outcome
+from tenax.model.parse.findings import shorten, suggest
 from tenax.policy.expressions.compiler import TEXT_LENGTH, Expression, ExpressionError, compile_expression
 from tenax.policy.expressions.meter import Meter
-from tenax.policy.expressions.values import truth
+from tenax.policy.expressions.values import truth_value
 from tenax.policy.retry.named_failures import exception_of
 
 CONDITION_VARIABLES = frozenset(
@@ -30,8 +31,13 @@ CONDITION_VARIABLES = frozenset(
 )
 
 
+FAILURE_FIELDS = ("class", "reason", "exit_code", "retry_after", "exception", "child")
+CHILD_FIELDS = ("execution_id", "class", "reason", "message", "step", "attempts", "child")
+"""Of `failure.child`: the failure of a child execution, which may have been that of a child of its own."""
+
+
 class Condition:
-    """A compiled condition. Braces around it are optional; its text is kept as it was written."""
+    """A compiled condition. Braces around it are optional, and its text is kept as written."""
 
     __slots__ = ("_expression", "text")
 
@@ -44,16 +50,17 @@ class Condition:
         return self._expression.reads
 
     def holds(self, scope: Mapping[str, Any], meter: Meter | None = None) -> bool:
-        """True or false; an EvaluationError where these values give no answer, or `meter` has nothing left."""
-        return truth(self._expression.evaluate(scope, meter))
+        """Returns whether the condition holds. Raises EvaluationError if these values give no answer, or the meter is
+        used up."""
+        return truth_value(self._expression.evaluate(scope, meter))
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"
 
 
 def compile_condition(text: str) -> Condition:
-    """The condition, checked; an ExpressionError says what is wrong with it."""
-    if len(text) > 2 * TEXT_LENGTH:  # before the cache: it would keep the text
+    """Checks and compiles a condition. Raises ExpressionError if it is wrong."""
+    if len(text) > 2 * TEXT_LENGTH:  # before the cache, which would keep the text
         raise ExpressionError(f"the condition has {len(text):,} characters; {TEXT_LENGTH:,} are allowed")
     return _compile(text)
 
@@ -63,8 +70,27 @@ def _compile(text: str) -> Condition:
     return Condition(text, compile_expression(strip_braces(text), variables=CONDITION_VARIABLES))
 
 
+def unknown_fields(condition: Condition) -> list[str]:
+    """Returns what is wrong with the fields of `failure` that a condition reads: an unknown one would always be None."""
+    return [fault for read in sorted(condition.reads) if (fault := _fault_of(read)) is not None]
+
+
+def _fault_of(read: tuple[str, ...]) -> str | None:
+    if read[:1] != ("failure",):
+        return None
+    known: tuple[str, ...] = FAILURE_FIELDS
+    reader = "failure"
+    for name in read[1:]:
+        if name not in known:
+            return f"there is no `{reader}.{shorten(name)}`{suggest(name, known)}"
+        if name != "child":
+            return None
+        known, reader = CHILD_FIELDS, f"{reader}.child"
+    return None
+
+
 def strip_braces(text: str) -> str:
-    """`{{ x }}` and `x` say the same where only an expression can stand."""
+    """Removes the braces of `{{ x }}`, which mean nothing where only an expression can stand."""
     stripped = text.strip()
     if stripped.startswith("{{") and stripped.endswith("}}") and len(stripped) >= 4:
         inner = stripped[2:-2]
@@ -79,11 +105,11 @@ def condition_scope(
     attempt: int,
     max_attempts: int | None,
     execution_id: int,
-    node_id: str,
+    step: str,
     elapsed: float,
     cost: float,
 ) -> dict[str, Any]:
-    """The variables of a condition. What does not apply is None. `cost` includes this attempt's."""
+    """Returns the variables of a condition. A variable that does not apply is None. `cost` includes this attempt's."""
     evidence = failure.evidence
     data = evidence.get("data")
     result = outcome.result if outcome.result is not None else data
@@ -97,7 +123,7 @@ def condition_scope(
         "data": data,
         "attempt": attempt,
         "execution_id": execution_id,
-        "node_id": node_id,
+        "node_id": step,
         "max_attempts": max_attempts,
         "failure": {
             "class": failure.failure_class,

@@ -1,6 +1,6 @@
-"""Laws on rows: each table says what the fold of the events says, in every column that the events determine.
+"""Laws on rows: each table matches the fold of the events, in every column that the events determine.
 
-Each check is given the fold and the row, and yields what differs.
+Each check gets the fold and the row, and yields the differences.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tenax.policy.laws.facts import (
     ItemResultFacts,
     StepFacts,
     fingerprint,
-    moment,
+    parse_moment,
 )
 from tenax.policy.laws.fold import Fold, StepFold
 from tenax.policy.laws.law import law
-from tenax.policy.laws.work import OPEN, RUNNING, Work
+from tenax.policy.laws.work import OPEN, RUNNING, WorkFold
 from tenax.policy.retry.vary import varied
 
 _ERROR_KEPT = 500
@@ -30,9 +30,9 @@ _ERROR_KEPT = 500
 _NOTHING = fingerprint(None)
 
 
-def _differ(name: str, row: Any, told: Any) -> Iterator[str]:
-    if row != told:
-        yield f"{name} is {_shown(row)}, the events say {_shown(told)}"
+def _differ(name: str, row: Any, expected: Any) -> Iterator[str]:
+    if row != expected:
+        yield f"{name} is {_shown(row)}, the events say {_shown(expected)}"
 
 
 def _shown(value: Any) -> str:
@@ -40,13 +40,13 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _failures_differ(row: Mapping[str, Any] | None, told: Mapping[str, Any] | None) -> Iterator[str]:
+def _failures_differ(row: Mapping[str, Any] | None, expected: Mapping[str, Any] | None) -> Iterator[str]:
     for name in ("class", "reason", "message", "cause"):
-        yield from _differ(f"failure.{name}", (row or {}).get(name), (told or {}).get(name))
+        yield from _differ(f"failure.{name}", (row or {}).get(name), (expected or {}).get(name))
 
 
-def _result_differs(row: Any, told: bytes | None) -> Iterator[str]:
-    if fingerprint(row) != (told or _NOTHING):
+def _result_differs(row: Any, expected: bytes | None) -> Iterator[str]:
+    if fingerprint(row) != (expected or _NOTHING):
         yield "result is not that of the events"
 
 
@@ -84,7 +84,8 @@ def _beginnings_differ(row: ExecutionFacts, data: Mapping[str, Any], fold: Fold)
 
 
 def _results_differ(fold: Fold, row: ExecutionFacts) -> Iterator[str]:
-    """The outputs, or else the results of the goals. A fan-out's result is held against its items, with its step."""
+    """Compares the outputs, or else the results of the goals. A fan-out's result is compared with its items, together
+    with its step."""
     if fold.plan.outputs is not None:
         yield from _result_differs(row.result, fold.result)
         return
@@ -132,12 +133,12 @@ def _ended_differ(fold: Fold, name: str, step: StepFold, row: StepFacts) -> Iter
     yield from _differ("attempts", row.attempts, step.attempts)
     if step.status == "unreachable":
         yield from _failures_differ(row.failure, {"cause": step.cause})
-    elif not step.carried:  # of what is carried over, the events do not have the failure
+    elif not step.carried:  # events do not have the failure of a step that was taken over
         yield from _failures_differ(row.failure, step.failure)
     if row.gathered is not None:
         if not row.gathered:
             yield "result and failures are not those of its items"
-    elif step.told or not fold.is_fan_out(name):
+    elif step.has_whole_result or not fold.is_fan_out(name):
         yield from _result_differs(row.result, step.result)
 
 
@@ -146,8 +147,8 @@ def _ended_differ(fold: Fold, name: str, step: StepFold, row: StepFacts) -> Iter
     "The row of a fan-out counts its items as their events do, and every item has ended, has a row, or was cancelled.",
 )
 def fan_out_row(fold: Fold, name: str, row: FanOutFacts | None) -> Iterator[str]:
-    told = fold.fan_outs.get(name)
-    if told is None or told.unborn:
+    expected = fold.fan_outs.get(name)
+    if expected is None or expected.unborn:
         if row is not None:
             yield "there is a row, but no event that the step was queued"
         return
@@ -155,22 +156,24 @@ def fan_out_row(fold: Fold, name: str, row: FanOutFacts | None) -> Iterator[str]
         yield "the row is missing"
         return
     step = fold.plan.steps[name].step
-    at_once = None if told.retired or told.parallelism >= told.total else told.parallelism
-    yield from _differ("total", row.total, told.total)
-    yield from _differ("ended", row.ended, told.ended)
-    yield from _differ("failed", row.failed, told.failed)
-    yield from _differ("attempts", row.attempts, told.attempts)
-    yield from _differ("closed", row.closed, told.closed)
+    at_once = None if expected.retired or expected.parallelism >= expected.total else expected.parallelism
+    yield from _differ("total", row.total, expected.total)
+    yield from _differ("ended", row.ended, expected.ended)
+    yield from _differ("failed", row.failed, expected.failed)
+    yield from _differ("attempts", row.attempts, expected.attempts)
+    yield from _differ("closed", row.closed, expected.closed)
     yield from _differ("parallelism", row.parallelism, at_once)
-    yield from _differ("tolerated", row.tolerated, step.tolerate.allowed(told.total) if step.tolerate else 0)
+    yield from _differ(
+        "tolerated", row.tolerated, step.tolerate.allowed(expected.total) if step.tolerate else 0
+    )
     if row.parallelism is not None and not row.closed:
         yield from _differ("placed", row.placed, row.live_placed)
-    if told.ended + told.cancelled + row.live != told.total:
-        yield f"of {told.total} items {told.ended} have ended, {told.cancelled} were cancelled and {row.live} have a row"
+    if expected.ended + expected.cancelled + row.live != expected.total:
+        yield f"of {expected.total} items {expected.ended} have ended, {expected.cancelled} were cancelled and {row.live} have a row"
 
 
 @law("item-result-row", "The row of an item's end says what its events say.")
-def item_result_row(work: Work, row: ItemResultFacts | None) -> Iterator[str]:
+def item_result_row(work: WorkFold, row: ItemResultFacts | None) -> Iterator[str]:
     state = {"completed": "succeeded", "failed": "failed"}.get(work.status)
     if row is None or state is None:
         if row is not None:
@@ -189,7 +192,7 @@ def item_result_row(work: Work, row: ItemResultFacts | None) -> Iterator[str]:
     "item-row",
     "Work that is not over has one row, work that is over has none, and the row is the fold of its events.",
 )
-def item_row(work: Work, row: ItemFacts | None, fold: Fold) -> Iterator[str]:
+def item_row(work: WorkFold, row: ItemFacts | None, fold: Fold) -> Iterator[str]:
     if row is None:
         if work.status in OPEN:
             yield f"the row is missing; the events say that the work item is {work.status}"
@@ -209,8 +212,8 @@ def item_row(work: Work, row: ItemFacts | None, fold: Fold) -> Iterator[str]:
     yield from _inputs_differ(work, row)
 
 
-def _states(work: Work, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
-    """The states that the row may have."""
+def _states(work: WorkFold, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
+    """Returns the states that the row may have."""
     match work.status:
         case "new":
             return _unstarted(work, fold)
@@ -225,49 +228,51 @@ def _states(work: Work, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
     return ()
 
 
-def _unstarted(work: Work, fold: Fold) -> tuple[str, ...]:
-    """Items of fan-outs are queued by one event of their step; compensations are made before the first one is queued."""
+def _unstarted(work: WorkFold, fold: Fold) -> tuple[str, ...]:
+    """Returns the states of a row whose item has no event yet. Items of fan-outs are queued by one event of
+    their step, and compensations are inserted before the first one is queued."""
     if work.undoes:
         return ("waiting",) if fold.compensation == "running" else ()
     found = fold.fan_outs.get(work.step)
     return ("queued", "waiting") if work.item is not None and found is not None and not fold.closed else ()
 
 
-def _is_rebuilt(work: Work, fold: Fold) -> bool:
+def _is_rebuilt(work: WorkFold, fold: Fold) -> bool:
     return work.rebuilt or (fold.repaired and work.item is not None)
 
 
-def _ledgers_differ(work: Work, row: ItemFacts) -> Iterator[str]:
+def _ledgers_differ(work: WorkFold, row: ItemFacts) -> Iterator[str]:
     if fingerprint(row.ledger) != fingerprint(work.ledger):
         yield f"ledger is {_shown(row.ledger)}, the events say {_shown(work.ledger)}"
-    told = work.last_error
+    expected = work.last_error
     if row.last_error is not None or not work.rebuilt:
-        yield from _differ("last_error", row.last_error, told and told[:_ERROR_KEPT])
+        yield from _differ("last_error", row.last_error, expected and expected[:_ERROR_KEPT])
     policy = work.action.policy.policy
     if policy.vary:
         ledger = Ledger.from_dict(work.ledger) if work.ledger else Ledger()
-        told_vary, found = varied(policy, ledger) or {}, row.vary or {}
-        if (told_vary.get("override") or found.get("override")) and told_vary != found:
-            yield f"vary is {_shown(row.vary)}, the events say {_shown(told_vary)}"
+        expected_vary, found = varied(policy, ledger) or {}, row.vary or {}
+        if (expected_vary.get("override") or found.get("override")) and expected_vary != found:
+            yield f"vary is {_shown(row.vary)}, the events say {_shown(expected_vary)}"
 
 
-def _times_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
-    """A fan-out's item that was never tried, and one that was rebuilt, have times of their own."""
-    told = work.available_at
-    if told is not None and work.status == "queued" and _is_pulled_in(row.available_at, told):
-        told = None
-    if told is not None and (not _is_rebuilt(work, fold) or work.status == "retrying"):
-        yield from _differ("available_at", row.available_at, told)
+def _times_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
+    """Compares times. An item of a fan-out that was never tried, and an item that was rebuilt, have
+    times of their own."""
+    expected = work.available_at
+    if expected is not None and work.status == "queued" and _is_pulled_in(row.available_at, expected):
+        expected = None
+    if expected is not None and (not _is_rebuilt(work, fold) or work.status == "retrying"):
+        yield from _differ("available_at", row.available_at, expected)
     if work.enqueued_at is not None and not _is_rebuilt(work, fold):
         yield from _differ("created_at", row.created_at, work.enqueued_at)
 
 
-def _is_pulled_in(stored: datetime | None, told: datetime) -> bool:
-    """Whether a time lay ahead when the clock of PostgreSQL was set back, and was pulled in."""
-    return stored is not None and (told - stored).total_seconds() > CLOCK_SET_BACK
+def _is_pulled_in(stored: datetime | None, expected: datetime) -> bool:
+    """Returns whether a time was in the future when the clock of PostgreSQL was set back, and was corrected."""
+    return stored is not None and (expected - stored).total_seconds() > CLOCK_SET_BACK
 
 
-def _leases_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
+def _leases_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
     start = work.start if work.status in RUNNING else None
     waiting = work.waiting if work.status == "accepted" else None
     if start is not None and work.status == "running":
@@ -280,8 +285,8 @@ def _leases_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
     if row.awaiting == "child" and start is not None:
         yield from _differ("child", row.child, start.data.get("child"))
     if waiting is not None:
-        until = moment(waiting.get("until") or waiting.get("deadline_at"))
-        # After a gap in service all that waits has a while longer.
+        until = parse_moment(waiting.get("until") or waiting.get("deadline_at"))
+        # After a gap in service all waits are extended.
         if until is not None and (row.expires_at is None or row.expires_at < until):
             yield from _differ("expires_at", row.expires_at, until)
 
@@ -293,7 +298,7 @@ def _awaited(waiting: Mapping[str, Any] | None) -> str | None:
     return f"signal:{waiting.get('signal')}" if kind == "signal" else kind
 
 
-def _inputs_differ(work: Work, row: ItemFacts) -> Iterator[str]:
+def _inputs_differ(work: WorkFold, row: ItemFacts) -> Iterator[str]:
     if not work.undoes and fingerprint(row.previous) != (work.previous or _NOTHING):
         yield "previous is not the result of the last poll"
 

@@ -41,7 +41,7 @@ from tenax.server.schema.responses import (
     answer_view,
 )
 from tenax.server.services import actor, engine, services
-from tenax.store.tables.tokens import LARGEST_ID
+from tenax.store.fleet.tokens import LARGEST_ID
 
 LONGEST_NEWS_WAIT = 30.0
 _SNAPSHOT = r"\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?"

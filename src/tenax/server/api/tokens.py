@@ -14,7 +14,7 @@ from tenax.server.schema.body import read_body
 from tenax.server.schema.openapi import described
 from tenax.server.schema.responses import NewToken, TokenInfo, answer_view
 from tenax.server.services import engine, services
-from tenax.store.tables import tokens
+from tenax.store.fleet import tokens
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 @router.get("", **described(list[TokenInfo]))
 async def list_tokens(request: Request) -> Response:
     """All tokens, the revoked ones too; never their secrets."""
-    async with engine(request).core.transaction() as tx:
+    async with engine(request).context.transaction() as tx:
         return answer_view([_info(token) for token in await tokens.list_tokens(tx)])
 
 
@@ -30,7 +30,7 @@ async def list_tokens(request: Request) -> Response:
 async def create_token(request: Request) -> Response:
     """A new token. Its secret is in the answer, and nowhere else."""
     wanted = await read_body(request, bodies.TOKEN)
-    async with engine(request).core.transaction() as tx:
+    async with engine(request).context.transaction() as tx:
         token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role)
     services(request).doorkeeper.forget()
     return answer_view(NewToken(id=token_id, name=wanted.name, role=wanted.role, token=secret), 201)
@@ -41,7 +41,7 @@ async def revoke_token(
     request: Request, token_id: Annotated[int, Path(ge=1, le=tokens.LARGEST_ID)]
 ) -> Response:
     """A revoked token is refused by this server at once, and by others within seconds."""
-    async with engine(request).core.transaction() as tx:
+    async with engine(request).context.transaction() as tx:
         revoked = await tokens.revoke_token(tx, token_id)
     services(request).doorkeeper.forget()
     return answer_view([_info(token) for token in revoked])

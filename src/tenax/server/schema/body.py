@@ -129,17 +129,23 @@ def _parts(place: str) -> Iterator[str | int]:
 
 async def read_body(request: Request, body: Body[T], *, empty: bytes | None = None) -> T:
     """Returns the body as its type. `empty` stands for no body at all, where that is allowed."""
+    found, _ = await read_sized_body(request, body, empty=empty)
+    return found
+
+
+async def read_sized_body(request: Request, body: Body[T], *, empty: bytes | None = None) -> tuple[T, int]:
+    """Reads a body as `read_body` does. Returns its size in bytes with it."""
     sent = await _whole(request)
     if not sent and empty is not None:
-        return body.read(empty)
+        return body.read(empty), 0
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise UnsupportedBody(
             f"the body is {media_type or 'of no type'}, not application/json",
             remedy="send Content-Type: application/json",
         )
-    await engine(request).core.reading.check_values(sent)
-    return body.read(sent)
+    await engine(request).context.reading.check_values(sent)
+    return body.read(sent), len(sent)
 
 
 async def _whole(request: Request) -> bytes:

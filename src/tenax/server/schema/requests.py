@@ -47,7 +47,7 @@ from tenax.model.wire_types import (
 )
 from tenax.server.problems import InvalidRequest
 from tenax.server.schema.body import Body, Misfit
-from tenax.store.tables.tokens import LONGEST_NAME, Role
+from tenax.store.fleet.tokens import LONGEST_NAME, Role
 
 _log = structlog.get_logger("tenax.server")
 

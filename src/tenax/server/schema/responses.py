@@ -9,11 +9,11 @@ import msgspec
 from msgspec import UNSET, UnsetType, structs
 from starlette.responses import Response, StreamingResponse
 
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.model.execution_views import Execution
 from tenax.model.health import WorkerState
 from tenax.model.views import View
-from tenax.store.tables.tokens import Role
+from tenax.store.fleet.tokens import Role
 
 VIEWS_AT_ONCE = 100
 """Entries of a list that are written without a break."""
@@ -125,10 +125,10 @@ def answer_many(views: list[Any]) -> Response:
 
 
 async def _in_parts(views: list[Any]) -> AsyncIterator[bytes]:
-    opening, turns = b"[", Turns()
+    opening, time_slice = b"[", TimeSlice()
     while views:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         yield opening + _entries(views[:VIEWS_AT_ONCE])
         del views[:VIEWS_AT_ONCE]
         opening = b","
@@ -152,10 +152,10 @@ async def answer_execution(view: Execution) -> Response:
     head = _encode_view(structs.replace(view, steps={}))
     assert head.endswith(b'"steps":{}}'), "the steps are the last field"
     pieces = [head[: -len("}}")]]
-    names, turns = list(view.steps), Turns()
+    names, time_slice = list(view.steps), TimeSlice()
     for start in range(0, len(names), STEPS_AT_ONCE):
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         part = {name: view.steps[name] for name in names[start : start + STEPS_AT_ONCE]}
         pieces += (b"," if start else b"", _encode_view(part)[1:-1])
     pieces.append(b"}}")

@@ -1,12 +1,13 @@
--- Lets blocked items go on: for each place that is free again ($1 has the name of its limit as often as places are), the next item that
--- waits there and, where it is under another limit as well, for nothing else. Whether it gets the place is seen when it is claimed.
+-- Unblocks items: for each item that has stopped running under a limit ($1 repeats the name of the limit as often),
+-- the next item that waits at this limit and, if it has another limit, not at that one. Its claim checks again whether
+-- it may run.
 with freed as materialized (
     select x.name, count(*) as n,
            (select count(*) from tenax.item i where (i.limits).action = x.name and i.standing = 'running')
            + (select count(*) from tenax.item i where (i.limits).key = x.name and i.standing = 'running') as running
       from unnest($1::text[]) as x (name)
      group by x.name
-), full_keys as materialized ( -- most of a long row may wait at one of these
+), full_keys as materialized ( -- most items of a long queue may wait at one of these
     {full_keys}
 ), next as (
     select i.id

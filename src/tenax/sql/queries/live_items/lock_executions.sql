@@ -1,0 +1,14 @@
+-- Locks executions in the order of their ids. Every change of an execution begins with this. Its input may be large:
+-- `load_inputs` loads it. The returned time is one at which all the locks are held: an earlier holder of one has
+-- written an earlier time.
+with locked as materialized (
+    select id, plan_id, state, open_steps, base_dir, retry_of, original_execution, created_at, deadline_at,
+           parent_id, compensation, failure, lane
+      from tenax.execution
+     where id = any($1::bigint[])
+     order by id
+       for update
+)
+select l.*, (select tenax.clock() from (select count(*) from locked) as all_locked) as now
+  from locked l
+ order by l.id

@@ -1,7 +1,0 @@
--- Accepted items of an execution that wait for this; of one step and place where they are named. The longest wait first.
-select {item_row}
-  from tenax.item i
- where i.execution_id = $1::bigint and i.state = 'accepted' and i.awaiting = $2::text
-   and ($3::text is null or i.step = $3) and ($4::integer is null or i.item_no = $4)
- order by i.started_at, i.id
-   for update of i

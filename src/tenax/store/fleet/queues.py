@@ -1,0 +1,71 @@
+"""Queues and their limits, and work that is stuck: not taken by any worker, or blocked with nothing to wake it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenax.model.events import timestamp
+from tenax.model.execution_views import HeldWork
+from tenax.model.json_text import decode
+from tenax.model.views import Queue
+from tenax.policy.queued_action import SERVER_QUEUE
+from tenax.store.connect import Connection
+from tenax.store.statements import sql
+
+
+async def list_queues(tx: Connection, alive_within: float) -> list[Queue]:
+    rows = await tx.fetch(sql("list_queues"), alive_within, SERVER_QUEUE)
+    return [Queue(**{**row, "oldest_at": timestamp(row["oldest_at"])}) for row in rows]
+
+
+async def limit_queue(
+    tx: Connection, queue: str, *, concurrency: int | None, rate: float | None, burst: int | None
+) -> None:
+    if concurrency is None and rate is None:
+        await tx.execute(sql("unlimit_queue"), queue)
+    else:
+        await tx.execute(sql("limit_queue"), queue, concurrency, rate, burst)
+
+
+async def find_held_work(tx: Connection, execution_id: int) -> dict[str, HeldWork]:
+    """Returns the held work of an execution by step, with the last error as the reason. The rule is not
+    stored with it."""
+    return {
+        row["step"]: HeldWork(
+            rule=None,
+            reason=row["last_error"],
+            until=timestamp(row["until"]),
+            items=row["items"],
+            item=row["item"],
+            lost_by=decode(row["lost_by"]),
+        )
+        for row in await tx.fetch(sql("find_held_work"), execution_id)
+    }
+
+
+async def find_releasable_items(
+    tx: Connection, poison_after: int, but_for: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Returns items in quarantine, with their executions, that `poison_after` would not hold any more."""
+    rows = await tx.fetch(sql("find_releasable_items"), poison_after, but_for)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
+async def find_unserved_items(
+    tx: Connection, worker_wait: float, alive_within: float, but_for: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Returns items that no worker is able to run, with their executions."""
+    rows = await tx.fetch(sql("find_unserved_items"), worker_wait, alive_within, SERVER_QUEUE, but_for)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
+async def unblock_forgotten_items(tx: Connection, after: str, most: int) -> tuple[int, str | None]:
+    """Unblocks items that are blocked although their limit has room. It looks at the limits of actions and at the
+    `most` keys after this one. Returns the number of items, and the last key if there may be more."""
+    row = await tx.fetchrow(sql("unblock_forgotten_items"), after, most)
+    return row["unblocked"], row["last"]
+
+
+async def find_ancestors(tx: Connection, execution_id: int) -> set[int]:
+    """Returns an execution, its parent, and so on up to the root."""
+    return {row["id"] for row in await tx.fetch(sql("find_ancestors"), execution_id)}

@@ -1,0 +1,192 @@
+"""Live work items: locks them, extends their leases, and finds expired ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from tenax.policy.plan import Plan
+from tenax.policy.queued_action import SERVER_QUEUE
+from tenax.store.array_params import column, lines
+from tenax.store.connect import Connection
+from tenax.store.rows import (
+    ExecutionRow,
+    ExpiredItem,
+    ItemRow,
+    OpenItem,
+    RefusedItem,
+    ServerItem,
+)
+from tenax.store.statements import named, sql
+from tenax.store.tables.claims import LeaseTerms
+from tenax.store.time_slices import TimeSlice
+
+_log = structlog.get_logger("tenax.service")
+
+
+async def lock_executions(
+    tx: Connection, ids: Sequence[int]
+) -> tuple[dict[int, ExecutionRow], datetime | None]:
+    """Locks the executions in the order of their ids, and returns them with the time at which all were locked."""
+    rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
+    executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
+    return executions, rows[-1]["now"] if rows else None
+
+
+async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
+    """Loads the inputs of executions. Executions without inputs are left out."""
+    return {row["id"]: row["input"] for row in await tx.fetch(sql("load_inputs"), ids)}
+
+
+async def load_small_inputs(tx: Connection, ids: Sequence[int], most: int) -> dict[int, str | None]:
+    """The inputs of executions, without those of more than `most` bytes. None: the execution has none."""
+    return {row["id"]: row["input"] for row in await tx.fetch(sql("load_small_inputs"), ids, most)}
+
+
+async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
+    rows = await tx.fetch(sql("load_leased_items"), column(items), lines(tokens))
+    return [ItemRow(*row) for row in rows]
+
+
+async def lock_expired_items(
+    tx: Connection, items: Sequence[int], *, life: str | None = None
+) -> list[ExpiredItem]:
+    """Locks and returns those of these items that have expired, or that this life of a worker holds."""
+    return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life)]
+
+
+async def lock_open_items(
+    tx: Connection, executions: Sequence[int], *, running_too: bool, steps: Sequence[str] | None = None
+) -> list[OpenItem]:
+    """Locks started items that only wait, or with `running_too` also those that run. `steps` restricts them to some
+    steps."""
+    rows = await tx.fetch(sql("lock_open_items"), executions, running_too, steps)
+    found: list[OpenItem] = []
+    time_slice = TimeSlice()
+    for row in rows:
+        if time_slice.is_over:
+            await time_slice.give_way()
+        found.append(OpenItem(*row))
+    return found
+
+
+async def lock_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("lock_items"), items)]
+
+
+async def lock_accepted_items(
+    tx: Connection, execution_id: int, awaiting: str, *, step: str | None = None, item: int | None = None
+) -> list[ItemRow]:
+    """Locks the items that wait for this, the longest waiting first."""
+    rows = await tx.fetch(sql("lock_accepted_items"), execution_id, awaiting, step, item)
+    return [ItemRow(*row) for row in rows]
+
+
+async def find_awaited_children(tx: Connection, execution_id: int) -> list[int]:
+    return [row["id"] for row in await tx.fetch(sql("find_awaited_children"), execution_id)]
+
+
+async def find_server_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
+    """Finds ready items that the server itself carries out, with their executions."""
+    rows = await tx.fetch(sql("find_server_items"), limit, SERVER_QUEUE, but)
+    return [(row["id"], row["execution_id"]) for row in rows]
+
+
+async def lock_server_items(tx: Connection, items: Sequence[int]) -> list[ServerItem]:
+    return [ServerItem(*row) for row in await tx.fetch(sql("lock_server_items"), items)]
+
+
+async def pause_items(
+    tx: Connection, executions: Sequence[int], plans: Mapping[int, Plan], *, paused: bool
+) -> None:
+    """Pauses the items of executions, or resumes them. `plans` has the plans of the executions by id."""
+    timed = [
+        (plan_id, name, compensates, action.step.queue_ttl)
+        for plan_id, plan in plans.items()
+        for name, planned in plan.steps.items()
+        for compensates, action in ((False, planned), (True, planned.compensation))
+        if action is not None and action.step.queue_ttl is not None
+    ]
+    values = {
+        "executions": executions,
+        "paused": paused,
+        "action_plan": [plan_id for plan_id, _, _, _ in timed],
+        "action_step": [step for _, step, _, _ in timed],
+        "action_compensates": [compensates for _, _, compensates, _ in timed],
+        "action_queue_ttl": [queue_ttl for _, _, _, queue_ttl in timed],
+    }
+    text, arguments = named("pause_items").fill(values)
+    await tx.execute(text, *arguments)
+
+
+async def find_expired_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
+    """Finds expired items with their executions. Items in `but` are left out."""
+    return [(row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_expired_items"), limit, but)]
+
+
+async def find_expired_executions(tx: Connection, limit: int) -> list[int]:
+    return [row["id"] for row in await tx.fetch(sql("find_expired_executions"), limit)]
+
+
+async def find_leases_of_grants(
+    tx: Connection, grants: Sequence[str], worker: str
+) -> list[tuple[int, int, str]]:
+    rows = await tx.fetch(sql("find_leases_of_grants"), grants, worker)
+    return [(row["id"], row["execution_id"], str(row["lease_token"])) for row in rows]
+
+
+async def extend_leases(
+    tx: Connection, items: Sequence[int], tokens: Sequence[str], terms: LeaseTerms
+) -> set[tuple[int, str]]:
+    """Extends the leases that the worker still holds. Returns their items and tokens."""
+    rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
+    positions = [row["place"] - 1 for row in rows]
+    return {(items[n], tokens[n]) for n in positions}
+
+
+@dataclass(frozen=True, slots=True)
+class NextWake:
+    """The times at which something of each kind is next due, if that is soon."""
+
+    now: datetime
+    retry: datetime | None
+    expiry: datetime | None
+    """The end of a lease."""
+    wait: datetime | None
+    """The end of a wait, of a hold, or of the time that an item may be in the queue."""
+    deadline: datetime | None
+    reap_after: datetime | None
+    server_steps: bool
+    """Steps of the server's own are ready."""
+    messages: bool
+    places: bool
+    """A retry of a fan-out is due, and a slot is free."""
+
+
+async def next_wake(tx: Connection, but: Sequence[int], within: float) -> NextWake:
+    """Returns what is next due within `within` seconds. `but` are items that are isolated now."""
+    return NextWake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
+
+
+async def beat_service(tx: Connection, lease: float, probe_after: float) -> None:
+    """Records that a server is alive. Half a lease without a record is a gap in service. If the clock was set back,
+    times that are now too far ahead are corrected."""
+    set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
+    if set_back is not None:
+        _log.warning(
+            "the clock of PostgreSQL was set back; times that are too far ahead are corrected",
+            seconds=set_back,
+        )
+        await tx.execute(sql("correct_times"), lease, probe_after)
+
+
+async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:
+    """Finds ready items that every live worker able to run them has refused."""
+    return [RefusedItem(*row) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)]
+
+
+async def lock_unwanted_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
+    return [ItemRow(*row) for row in await tx.fetch(sql("lock_unwanted_items"), items)]
