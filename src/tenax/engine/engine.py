@@ -7,6 +7,7 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from tenax.engine.context import Core
@@ -18,6 +19,7 @@ from tenax.engine.fleet import ended_lives as lives
 from tenax.engine.fleet import workers
 from tenax.engine.fleet.heartbeats import Heartbeats
 from tenax.engine.forever import forever
+from tenax.engine.graph.start_execution import OWN_KEYS, Start
 from tenax.engine.group_commit import GroupCommit
 from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.operate import family, queues
@@ -25,12 +27,11 @@ from tenax.engine.operate import manual_retry as control
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE, Housekeeping
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
-from tenax.engine.report.release import release, release_grants
+from tenax.engine.report.release import give_up_unwanted, release, release_grants
 from tenax.engine.report.repeated_tokens import report_in_turn
 from tenax.engine.slices import Turns
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.batches import Submissions
-from tenax.engine.submit.submit import OWN_KEYS, Start
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
@@ -88,13 +89,20 @@ class Engine:
             lambda reports: report_in_turn(self.core, reports), at_once=_REPORTS_AT_ONCE
         )
         self._heartbeat = Heartbeats(self.core)
-        self.dispatcher = Dispatcher(self.core, self._report)
-        self._submit = Submissions(self.core, self.dispatcher)
+        self.dispatcher = Dispatcher(
+            self.core, report=self._report, release=partial(release_grants, self.core)
+        )
+        self._submit = Submissions(self.core, self.dispatcher.reserve)
         self.server_steps = ServerSteps(self.core)
-        self.postman = Postman(self.core)
+        self.postman = Postman(self.core, partial(family.cancel_for_parent, self.core))
         self._reaper = Reaper(self.core)
         self.timers = Timers(self.core, self._reaper)
-        self.housekeeping = Housekeeping(self.core, self.dispatcher)
+        self.housekeeping = Housekeeping(
+            self.core,
+            self.dispatcher.fleet,
+            wake_dispatcher=self.dispatcher.wake,
+            give_up_unwanted=partial(give_up_unwanted, self.core),
+        )
         self._loops: list[asyncio.Task[None]] = []
 
     @contextlib.asynccontextmanager

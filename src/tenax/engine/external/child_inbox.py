@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import structlog
@@ -12,7 +12,6 @@ from tenax.engine.context import Core
 from tenax.engine.graph.settle import settle
 from tenax.engine.isolate_failures import SetAside
 from tenax.engine.notifier import announce, whenever
-from tenax.engine.operate import family
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.execution_views import LEFT_OUT
@@ -28,8 +27,10 @@ _log = structlog.get_logger("tenax.inbox")
 
 
 class Postman:
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, cancel: Callable[[int, str | None], Awaitable[None]]) -> None:
+        """`cancel` ends an execution and its children, if they are open, for this reason."""
         self._core = core
+        self._cancel_family = cancel
         self._wake = asyncio.Event()
         self._broken = SetAside()
         core.hub.when_messages(self._wake.set)
@@ -69,9 +70,7 @@ class Postman:
         return len(seen)
 
     async def _cancel(self, message: Message) -> None:
-        await family.cancel_if_open(
-            self._core, message.execution_id, actor="tenax", reason=message.body["reason"]
-        )
+        await self._cancel_family(message.execution_id, message.body["reason"])
         async with self._core.transaction() as tx:
             await inbox.drop(tx, [message.id])
 

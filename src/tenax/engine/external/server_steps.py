@@ -13,11 +13,11 @@ from msgspec import UNSET, UnsetType
 
 from tenax.engine.context import Core
 from tenax.engine.graph.settle import settle
+from tenax.engine.graph.start_execution import OWN_KEYS, Start, insert_child
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, SetAside
 from tenax.engine.notifier import whenever
 from tenax.engine.slices import Turns
-from tenax.engine.submit.submit import OWN_KEYS, Start, insert_child
 from tenax.errors import InvalidInput, Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import parse_duration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from tenax.engine.lease.heard_workers import Presence
 from tenax.engine.lease.render_inputs import Assigning
 from tenax.engine.lease.worker_speed import Pace
 from tenax.engine.notifier import Settled, whenever
-from tenax.engine.report.release import release_grants
 from tenax.engine.slices import Turns, in_slices
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
@@ -39,12 +38,39 @@ class Parked:
     """Items are leased to it, and their inputs are being rendered."""
 
 
+class Reserved:
+    """A parked request that was taken out for a new item."""
+
+    __slots__ = ("_dispatcher", "_parked", "request")
+
+    def __init__(self, dispatcher: Dispatcher, parked: Parked) -> None:
+        self._dispatcher = dispatcher
+        self._parked = parked
+        self.request = parked.request
+
+    def hand_over(self, item: LeasedItem) -> Coroutine[Any, Any, None]:
+        """Answers the request with the item that was leased to it."""
+        return self._dispatcher.hand_over(self._parked, item)
+
+    def give_up(self) -> None:
+        """Ends the request with nothing. Its worker asks again."""
+        self._dispatcher.give_up([self._parked])
+
+
 class Dispatcher:
     """Claims ready items for the parked requests, whenever there is news of either."""
 
-    def __init__(self, core: Core, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        *,
+        report: Callable[[Sequence[Report]], Awaitable[Any]],
+        release: Callable[[str, Sequence[str]], Awaitable[None]],
+    ) -> None:
+        """`report` takes what became of items that cannot be run. `release` takes back the grants of a worker that never heard of them."""
         self._core = core
         self._report = report
+        self._release = release
         self._parked: list[Parked] = []
         self._wake = asyncio.Event()
         self._doubtful: list[tuple[str, str]] = []
@@ -69,7 +95,7 @@ class Dispatcher:
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Waits until there is work or the request's time is up. If the caller goes away, its items are released."""
         if request.lost_grants:
-            await release_grants(self._core, request.worker, request.lost_grants)
+            await self._release(request.worker, request.lost_grants)
         parked = self._park(request)
         if not self._claims.is_in_vain(request):
             self._wake.set()
@@ -80,7 +106,7 @@ class Dispatcher:
             self._let_go(parked)
             if not parked.granted.cancelled():  # the answer was ready in this very moment
                 with contextlib.suppress(Unreachable):  # the lease runs out then
-                    await release_grants(self._core, request.worker, [request.grant])
+                    await self._release(request.worker, [request.grant])
             raise
         finally:
             timer.cancel()
@@ -108,10 +134,10 @@ class Dispatcher:
             if not parked.granted.done():
                 parked.granted.set_result([])
 
-    def reserve(self, want: Candidate) -> Parked | None:
+    def reserve(self, want: Candidate) -> Reserved | None:
         """Takes a parked request out for a new item that is leased as it is submitted. Returns None if other work may be ready.
 
-        The caller has to call `hand_over` or `give_up` with the request.
+        The caller has to call `hand_over` or `give_up` of what is returned.
         """
         if self._wake.is_set():  # no claim has seen the latest news yet
             return None
@@ -126,7 +152,7 @@ class Dispatcher:
         if chosen is None:
             return None
         self._parked.remove(here[chosen])
-        return here[chosen]
+        return Reserved(self, here[chosen])
 
     async def hand_over(self, parked: Parked, item: LeasedItem) -> None:
         """Answers a reserved request with the item that was leased to it."""
@@ -207,7 +233,7 @@ class Dispatcher:
         """Releases the grants of claims that broke off at their commit: what they hold never reached a worker."""
         while self._doubtful:
             worker, grant = self._doubtful[-1]
-            await release_grants(self._core, worker, [grant])
+            await self._release(worker, [grant])
             self._doubtful.pop()
 
     async def _serve(self, group: list[Parked]) -> int:
@@ -216,7 +242,7 @@ class Dispatcher:
         except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
             with contextlib.suppress(Unreachable):
                 for parked in group:
-                    await release_grants(self._core, parked.request.worker, [parked.request.grant])
+                    await self._release(parked.request.worker, [parked.request.grant])
             raise
         except Exception:  # raised again: what was leased by then never reached a worker
             self.give_up(group)
@@ -277,7 +303,7 @@ class Dispatcher:
 
     def _answer(self, parked: Parked, assignments: list[Assignment]) -> None:
         if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it
-            self._later(release_grants(self._core, parked.request.worker, [parked.request.grant]))
+            self._later(self._release(parked.request.worker, [parked.request.grant]))
         elif assignments:
             parked.granted.set_result(assignments)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +17,7 @@ from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions.compiler import EvaluationError
 from tenax.policy.expressions.meter import Budget, Meter
 from tenax.policy.plan import Plan
+from tenax.policy.receipt import receipt
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables.steps import StepKey
@@ -136,19 +135,6 @@ class Assigning:
 
 class NoCallback(EvaluationError):
     """Nobody could call the server back."""
-
-
-def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
-    """The item's receipt token: the same over all its attempts, and not to be guessed."""
-    digest = _keyed(secret).copy()
-    digest.update(b"item %d %d" % (execution_id, item_id))
-    return digest.hexdigest()
-
-
-@lru_cache(maxsize=16)
-def _keyed(secret: bytes) -> hashlib.blake2b:
-    """What has taken in the key need not do so again."""
-    return hashlib.blake2b(key=secret, digest_size=16)
 
 
 def _unrendered(item: LeasedItem, error: Exception) -> Report:

@@ -48,9 +48,10 @@ async def cancel(core: Core, execution_id: int, *, actor: str, reason: str | Non
     return await _together(core, execution_id, _cancel, actor, reason)
 
 
-async def cancel_if_open(core: Core, execution_id: int, *, actor: str, reason: str | None) -> None:
+async def cancel_for_parent(core: Core, execution_id: int, reason: str | None) -> None:
+    """Cancels a child that its parent does not need any more. Does nothing if the child has ended."""
     with contextlib.suppress(Conflict):
-        await cancel(core, execution_id, actor=actor, reason=reason)
+        await cancel(core, execution_id, actor="tenax", reason=reason)
 
 
 async def pause(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:

@@ -10,13 +10,12 @@ from typing import Any
 import structlog
 
 from tenax.engine.context import Core
+from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.fleet.health_watch import Watch
 from tenax.engine.fleet.leader import Leadership
-from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.recover.server_holds import Holds
 from tenax.engine.recover.sweep import Recovery
 from tenax.engine.recover.unserved_work import Nets
-from tenax.engine.report.release import give_up_unwanted
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
 from tenax.store import service
@@ -33,9 +32,19 @@ _log = structlog.get_logger("tenax.engine")
 
 
 class Housekeeping:
-    def __init__(self, core: Core, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self,
+        core: Core,
+        fleet: Fleet,
+        *,
+        wake_dispatcher: Callable[[], None],
+        give_up_unwanted: Callable[[], Awaitable[int]],
+    ) -> None:
+        """`give_up_unwanted` ends the items that every live worker has refused."""
         self._core = core
-        self._dispatcher = dispatcher
+        self._fleet = fleet
+        self._wake_dispatcher = wake_dispatcher
+        self._give_up_unwanted = give_up_unwanted
         self._recovery = Recovery(core)
         self._watch = Watch(core)
         self._nets = Nets(core)
@@ -63,17 +72,16 @@ class Housekeeping:
 
     async def look_after_fleet(self) -> None:
         """How workers stand; and, by the one server that leads, how healthy they are, and what waits in vain."""
-        fleet = self._dispatcher.fleet
-        news = await fleet.catch_up()
+        news = await self._fleet.catch_up()
         if await self.leadership.renew():  # which sees a gap in service before anyone is judged by it
             changed = await self._watch.look()
             await self._nets.give_up_unserved()
             await self._nets.unblock_forgotten()
             if changed:
-                news |= await fleet.catch_up()
+                news |= await self._fleet.catch_up()
                 self._core.hub.announce(fleet=True)
         if news:
-            self._dispatcher.wake()
+            self._wake_dispatcher()
 
     async def recover(self, most: int = SWEPT_AT_ONCE) -> list[int]:
         return await self._recovery.sweep(most)
@@ -87,7 +95,7 @@ class Housekeeping:
         async with self._core.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
         await self.make_log_partitions()
-        await give_up_unwanted(self._core)
+        await self._give_up_unwanted()
         await self._holds.release()
 
     async def make_log_partitions(self) -> None:

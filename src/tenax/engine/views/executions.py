@@ -12,9 +12,14 @@ from typing import Any
 from msgspec import structs
 
 from tenax.engine.context import Core, no_execution
-from tenax.engine.recover.unserved_work import DECIDES_HOLDS, held_steps
 from tenax.engine.slices import Turns
-from tenax.engine.views.why_blocked import NOTHING, items_waiting_at, steps_waiting_at
+from tenax.engine.views.why_blocked import (
+    DECIDES_HOLDS,
+    NOTHING,
+    held_steps,
+    items_waiting_at,
+    steps_waiting_at,
+)
 from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
 from tenax.model.events import timestamp

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
 
 from tenax.engine.context import Core
 from tenax.model.events import timestamp
+from tenax.model.execution_views import Event, HeldWork
 from tenax.model.queue_limits import rate_words
 from tenax.model.views import IdleWorker, Limited, Standing, Unserved
 from tenax.policy.dispatch.why_unserved import NAMED, LiveWorker, Want, why_unserved
@@ -15,6 +18,8 @@ from tenax.store.tables.ready_work import ReadyWork, ready_work_among, ready_wor
 from tenax.store.tables.workers import WorkerRow
 
 NOTHING = Standing()
+DECIDES_HOLDS = ("retry_held", "compensation_retry")
+"""The events whose decision may be to hold."""
 
 
 async def steps_waiting_at(tx: Connection, core: Core, execution_id: int) -> dict[str, Standing]:
@@ -106,3 +111,14 @@ def _read_limit(limit: str) -> tuple[str, str]:
     """What people know it by, and the key: of `step:mails/send:acme` that is `send` and `acme`."""
     _, name, *key = limit.split(":", 2)
     return name.rpartition("/")[2], "".join(key)
+
+
+async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
+    """Returns the held work of an execution by step, with the rule and the reason of the last decision that held some."""
+    last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
+    found: dict[str, HeldWork] = {}
+    for step, held in (await fleet.find_held_work(tx, execution_id)).items():
+        decision = last.get(step, {})
+        reason = decision.get("reason") or held.reason
+        found[step] = replace(held, rule=decision.get("rule"), reason=reason)
+    return found
