@@ -7,31 +7,21 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
-from tenax.engine.context import Core
 from tenax.engine.external import callbacks
 from tenax.engine.external import signals as waiting
-from tenax.engine.external.child_inbox import Postman
-from tenax.engine.external.server_steps import ServerSteps
 from tenax.engine.fleet import ended_lives as lives
 from tenax.engine.fleet import workers
-from tenax.engine.fleet.heartbeats import Heartbeats
 from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import OWN_KEYS, Start
-from tenax.engine.group_commit import GroupCommit
-from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.operate import family, queues
 from tenax.engine.operate import manual_retry as control
-from tenax.engine.recover.maintenance import SWEPT_AT_ONCE, Housekeeping
-from tenax.engine.recover.reap import Reaper
-from tenax.engine.recover.timers import Timers
-from tenax.engine.report.release import give_up_unwanted, release, release_grants
-from tenax.engine.report.repeated_tokens import report_in_turn
+from tenax.engine.parts import Parts
+from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
+from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import Turns
 from tenax.engine.submit import resolve_definitions as definitions
-from tenax.engine.submit.batches import Submissions
 from tenax.engine.views import executions as views
 from tenax.engine.views.explanations import explain
 from tenax.engine.views.verify import verify_page
@@ -74,9 +64,6 @@ from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Database
 
-_REPORTS_AT_ONCE = 2
-"""Batches: what one makes ready, while the database works on the other."""
-
 
 class Engine:
     """Stateless but for caches and parked requests: any number of engines may share a database."""
@@ -84,25 +71,17 @@ class Engine:
     def __init__(
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
     ) -> None:
-        self.core = Core(database, settings, roll=roll)
-        self._report = GroupCommit[Report, ReportAnswer](
-            lambda reports: report_in_turn(self.core, reports), at_once=_REPORTS_AT_ONCE
-        )
-        self._heartbeat = Heartbeats(self.core)
-        self.dispatcher = Dispatcher(
-            self.core, report=self._report, release=partial(release_grants, self.core)
-        )
-        self._submit = Submissions(self.core, self.dispatcher.reserve)
-        self.server_steps = ServerSteps(self.core)
-        self.postman = Postman(self.core, partial(family.cancel_for_parent, self.core))
-        self._reaper = Reaper(self.core)
-        self.timers = Timers(self.core, self._reaper)
-        self.housekeeping = Housekeeping(
-            self.core,
-            self.dispatcher.fleet,
-            wake_dispatcher=self.dispatcher.wake,
-            give_up_unwanted=partial(give_up_unwanted, self.core),
-        )
+        parts = Parts(database, settings, roll)
+        self.core = parts.core
+        self.dispatcher = parts.dispatcher
+        self.server_steps = parts.server_steps
+        self.postman = parts.postman
+        self.timers = parts.timers
+        self.housekeeping = parts.housekeeping
+        self._report = parts.report
+        self._heartbeat = parts.heartbeat
+        self._submit = parts.submit
+        self._reaper = parts.reaper
         self._loops: list[asyncio.Task[None]] = []
 
     @contextlib.asynccontextmanager

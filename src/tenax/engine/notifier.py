@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from tenax.engine.server_news import News, Reader
@@ -33,10 +34,48 @@ class Settled(NamedTuple):
     pardons: Sequence[int] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Whom a hub tells what. `Engine` makes the only ones: whoever wants to know who hears of what finds it there."""
+
+    ready: Callable[[], None]
+    """There may be something to lease."""
+    special: Callable[[], None]
+    """There may be items that not every worker is able to run, or limits have changed."""
+    fleet: Callable[[], None]
+    """A worker has registered, or stands otherwise now."""
+    server_steps: Callable[[], None]
+    """The server may have a step of its own to start."""
+    messages: Callable[[], None]
+    """There may be something in the inbox."""
+    due: Callable[[float], None]
+    """Something falls due in so many seconds."""
+    connected: Callable[[], None]
+    """The connection on which other servers are heard was made anew: anything may have been missed."""
+    settled: Callable[[Settled], bool]
+    """Attempts have ended. Returns True if their workers have room for more now."""
+    handed_back: Callable[[str, Sequence[int]], None]
+    """A worker has handed back these items."""
+
+
+NOBODY = Listeners(
+    ready=lambda: None,
+    special=lambda: None,
+    fleet=lambda: None,
+    server_steps=lambda: None,
+    messages=lambda: None,
+    due=lambda _seconds: None,
+    connected=lambda: None,
+    settled=lambda _settled: False,
+    handed_back=lambda _worker, _items: None,
+)
+"""For a hub that only follows and announces."""
+
+
 class Hub:
     """Effects after commit. A message that is lost costs a sweep's time, never work: the database has it all."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, listeners: Listeners = NOBODY) -> None:
         self._database = database
         self._name = uuid.uuid4().hex
         self._reader = Reader(self._name)
@@ -45,27 +84,11 @@ class Hub:
         self._soon: asyncio.TimerHandle | None = None
         self._followers: dict[int, set[asyncio.Event]] = {}
         self._follow_all: set[asyncio.Event] = set()
-        self._on_ready: list[Callable[[], None]] = []
-        self._on_server_steps: list[Callable[[], None]] = []
-        self._on_messages: list[Callable[[], None]] = []
-        self.on_special: Callable[[], None] = lambda: None
-        self.on_fleet: Callable[[], None] = lambda: None
-        self.on_connected: Callable[[], None] = lambda: None
-        self.on_settled: Callable[[Settled], bool] = lambda _settled: False
-        self.on_handed_back: Callable[[str, Sequence[int]], None] = lambda _worker, _items: None
-        self.on_due: Callable[[float], None] = lambda _seconds: None
+        self.listeners = listeners
 
-    def when_ready(self, wake: Callable[[], None]) -> None:
-        """To be called whenever there may be something to lease."""
-        self._on_ready.append(wake)
-
-    def when_server_steps(self, wake: Callable[[], None]) -> None:
-        """To be called whenever the server may have a step of its own to start."""
-        self._on_server_steps.append(wake)
-
-    def when_messages(self, wake: Callable[[], None]) -> None:
-        """To be called whenever there may be something in the inbox."""
-        self._on_messages.append(wake)
+    def tell(self, listeners: Listeners) -> None:
+        """Tells these from now on, and nobody else."""
+        self.listeners = listeners
 
     def wake(self, *, server_steps: bool = True, messages: bool = True) -> None:
         """A time has come, or a sweep: look for work, here. The other servers have clocks of their own."""
@@ -136,7 +159,7 @@ class Hub:
         """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""
         async for message in listen(self._database):
             if message is None:
-                self.on_connected()
+                self.listeners.connected()
                 self._apply(News(True, True, True, True, True, 0.0), None)
                 continue
             if (heard := self._reader.read(message)) is not None:
@@ -144,18 +167,19 @@ class Hub:
 
     def _apply(self, news: News, executions: set[int] | None) -> None:
         """`executions` None: any may have changed."""
+        listeners = self.listeners
         if news.special:
-            self.on_special()
+            listeners.special()
         if news.fleet:
-            self.on_fleet()
-        for wake in (
-            *(self._on_ready if news.ready else ()),
-            *(self._on_server_steps if news.server_steps else ()),
-            *(self._on_messages if news.messages else ()),
-        ):
-            wake()
+            listeners.fleet()
+        if news.ready:
+            listeners.ready()
+        if news.server_steps:
+            listeners.server_steps()
+        if news.messages:
+            listeners.messages()
         if news.due_in is not None:
-            self.on_due(news.due_in)
+            listeners.due(news.due_in)
         for changed in self._follow_all if executions or executions is None else ():
             changed.set()
         if self._followers:
@@ -180,7 +204,7 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
     """What everyone must hear of a journal that has been committed."""
-    made_room = hub.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
+    made_room = hub.listeners.settled(Settled(journal.runs, journal.losses, journal.pardons))
     hub.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),
         special=journal.out_of_the_common,

@@ -26,7 +26,10 @@ class SchemaGuard:
         self._look = asyncio.Event()
         self.outdated = asyncio.Event()
         """Set when this server must stop."""
-        core.hub.on_connected = self._look.set
+
+    def look_soon(self) -> None:
+        """Ends the wait for the next look."""
+        self._look.set()
 
     async def until_next(self) -> None:
         with contextlib.suppress(TimeoutError):

@@ -33,7 +33,9 @@ class Postman:
         self._cancel_family = cancel
         self._wake = asyncio.Event()
         self._broken = SetAside()
-        core.hub.when_messages(self._wake.set)
+
+    def wake(self) -> None:
+        self._wake.set()
 
     async def run(self) -> None:
         await whenever(self._wake, self.deliver)

@@ -55,7 +55,9 @@ class ServerSteps:
         self._slow: dict[int, asyncio.Task[None]] = {}
         """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
         self._slow_at_once = asyncio.Semaphore(core.settings.aside_processes)
-        core.hub.when_server_steps(self._wake.set)
+
+    def wake(self) -> None:
+        self._wake.set()
 
     async def run(self) -> None:
         await whenever(self._wake, self.start)

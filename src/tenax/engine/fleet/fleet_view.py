@@ -97,7 +97,7 @@ class Fleet:
         elif run.outcome == "failed":
             row = self._rows[run.worker] = self._rows.get(run.worker, 0) + 1
             if row in (self._core.settings.degraded_failures, self._core.settings.unhealthy_failures):
-                self._core.hub.on_fleet()
+                self._core.hub.listeners.fleet()
 
     async def catch_up(self) -> bool:
         """Tells the database what was seen here, and learns how everyone stands. True: that has changed who gets work."""

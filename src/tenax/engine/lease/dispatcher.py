@@ -80,15 +80,15 @@ class Dispatcher:
         self.fleet = Fleet(core)
         self.pace = Pace()
         self._claims = Claims(core, self.fleet, self.pace)
-        core.hub.when_ready(self._wake.set)
-        core.hub.on_settled = self._note_settled
-        core.hub.on_special = self._claims.look_anew
-        core.hub.on_handed_back = self.fleet.note_handed_back
 
     def wake(self) -> None:
         self._wake.set()
 
-    def _note_settled(self, settled: Settled) -> bool:
+    def look_anew(self) -> None:
+        """The next claim reads the queues anew."""
+        self._claims.look_anew()
+
+    def note_settled(self, settled: Settled) -> bool:
         self._claims.note_news()  # what has ended may have kept a worker from the rest
         return self.fleet.note_settled(settled)
 
@@ -328,7 +328,7 @@ class Dispatcher:
         """Tells the timers when the first of these leases or timeouts may run out."""
         settings = self._core.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
-        self._core.hub.on_due(min(settings.lease, shortest))
+        self._core.hub.listeners.due(min(settings.lease, shortest))
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:

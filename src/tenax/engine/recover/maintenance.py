@@ -55,7 +55,10 @@ class Housekeeping:
         """Who kept the log's next partition from being made, when that was last tried."""
         self.leadership = Leadership(core)
         self.schema = SchemaGuard(core)
-        core.hub.on_fleet = self._news.set
+
+    def look_soon(self) -> None:
+        """Lets the next look at the fleet begin now."""
+        self._news.set()
 
     @property
     def loops(self) -> tuple[Callable[[], Awaitable[None]], ...]:

@@ -28,7 +28,6 @@ class Timers:
         self._reaper = reaper
         self._earlier = asyncio.Event()
         self._target = float("inf")
-        core.hub.on_due = self.note
 
     def note(self, seconds: float) -> None:
         """Something falls due in so many seconds. What is further off is found at the next look anyway."""

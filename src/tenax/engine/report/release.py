@@ -64,7 +64,7 @@ async def release(core: Core, releases: Sequence[Release]) -> None:
                 journal.failing[item.execution_id] = executions[item.execution_id]
         decisions = await settle(tx, core, journal, executions, unknown)
     for worker in {item.worker for item in items if item.worker is not None}:
-        core.hub.on_handed_back(worker, [item.id for item in items if item.worker == worker])
+        core.hub.listeners.handed_back(worker, [item.id for item in items if item.worker == worker])
     core.hub.announce(ready=True, special=True)
     _announce(core, journal, decisions)
 

@@ -67,7 +67,7 @@ def _tell_of_workers(core: Core, reports: Sequence[Report], runs: list[Run]) -> 
     if any(run.outcome != "sound" for run in runs):
         order = {r.item_id: place for place, r in enumerate(reports)}
         runs.sort(key=lambda run: order[run.item_id])
-    if core.hub.on_settled(Settled(runs)):
+    if core.hub.listeners.settled(Settled(runs)):
         core.hub.announce(ready=True)
 
 
