@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import Wanted, check_id, nobody_to_run, open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import Wanted, check_id, nobody_to_run, run_async
 from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
 from tenax.cli.input.inputs import STDIN, parse_inputs, read_definition
 from tenax.cli.input.key_conflict import known_key
@@ -142,7 +143,7 @@ def parse_since(text: str | None) -> datetime | None:
 def _list_table(found: Sequence[dict[str, Any]]) -> Any:
     from rich.text import Text
 
-    from tenax.cli.render.live import STYLES
+    from tenax.cli.render.styles import STYLES
 
     table = new_table("id", "workflow", "status", "started", "now", "last error", right=("id",))
     for row in found:

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import check_id, open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import check_id, run_async
 from tenax.cli.commands.definitions import default_retry, shown_name
 from tenax.cli.flags import ANYWHERE, Where
 from tenax.cli.input.inputs import STDIN, read_bytes

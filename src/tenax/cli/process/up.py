@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tenax.cli.commands.serve import default_server
 from tenax.cli.output import say
 from tenax.cli.process.deaths import Lives
 from tenax.cli.process.interrupts import Interrupts
@@ -23,6 +22,7 @@ from tenax.errors import Unreachable
 from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
 from tenax.private_variables import own_secrets
+from tenax.server_token import default_server
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.patience import Patience

@@ -14,8 +14,9 @@ from tenax.engine.graph.end_execution import (
     failure_of,
     render_results,
 )
-from tenax.engine.graph.start_steps import Turn, start_steps, template_failure
+from tenax.engine.graph.start_steps import start_steps, template_failure
 from tenax.engine.graph.template_scope import load_results, scope_for
+from tenax.engine.graph.turn import Turn
 from tenax.engine.slices import Turns, in_slices
 from tenax.model.changes import StepRow
 from tenax.model.events import event

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
 from tenax.engine.graph.template_scope import know_inputs, load_results, scope_of
+from tenax.engine.graph.turn import Failure, Turn
 from tenax.engine.slices import Turns
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -30,10 +31,6 @@ from tenax.store.rows import ExecutionRow, NewItem, OpenItem
 from tenax.store.tables import queue
 from tenax.store.tables.fan_outs import end_unstarted_items
 
-if TYPE_CHECKING:
-    from tenax.engine.graph.start_steps import Turn
-
-Failure = dict[str, Any]
 FEW = 8
 """Goals whose results the server itself puts together."""
 

@@ -14,7 +14,7 @@ from tenax.engine.context import Core
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.fan_out import close_fans, fan_key
-from tenax.engine.graph.start_steps import Turn
+from tenax.engine.graph.turn import Turn
 from tenax.engine.slices import Turns
 from tenax.model.decision import Decision
 from tenax.policy.outcome_events import EndedAttempt

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from tenax.engine.context import Core
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
-from tenax.engine.graph.start_steps import Turn, start_steps
+from tenax.engine.graph.start_steps import start_steps
+from tenax.engine.graph.turn import Turn
 from tenax.engine.slices import Turns
 from tenax.model.changes import StepRow
 from tenax.model.events import event

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET
 
-from tenax.engine.graph.end_execution import Failure
 from tenax.engine.graph.template_scope import load_results, scope_for
+from tenax.engine.graph.turn import Failure, Turn
 from tenax.engine.slices import Turns
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -19,9 +19,9 @@ from tenax.model.events.parts import ItemCounts
 from tenax.model.events.types import StepCompleted, StepEnqueued, StepFailedTerminal, StepSkipped
 from tenax.model.json_text import encode
 from tenax.policy.expressions.compiler import EvaluationError
-from tenax.policy.expressions.meter import Budget, Meter
+from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.values import as_text, truth
-from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_limit_name
+from tenax.policy.plan import PlannedAction, PlannedStep, action_limit_name
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
@@ -36,21 +36,6 @@ WORK_PER_KEY = 1_000
 CROWD_ITEMS = 10
 CROWD_STEPS = 50
 """A fan-out of more items, or a graph of more steps, is a crowd: its items take turns with those of others."""
-
-
-class Turn(Struct, gc=False):
-    """One execution within a transaction: its locked row, its plan, and the steps of it that have ended."""
-
-    row: ExecutionRow
-    plan: Plan
-    budget: Budget
-    """What each of its renderings may spend."""
-    ended: list[StepRow] = field(default_factory=list)
-    failure: Failure | None = None
-    """Why the execution fails, once it does."""
-    complete: bool = False
-    unforgiven: set[str] = field(default_factory=set)
-    """Failed steps whose `on_failure` could not be had."""
 
 
 async def start_steps(tx: Connection, journal: Journal, turn: Turn, names: Iterable[str]) -> list[StepRow]:

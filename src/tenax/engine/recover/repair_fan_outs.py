@@ -11,7 +11,8 @@ from tenax.engine.context import Core
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.fan_out import close_fans
-from tenax.engine.graph.start_steps import Turn, keys_of, list_of, spread_item
+from tenax.engine.graph.start_steps import keys_of, list_of, spread_item
+from tenax.engine.graph.turn import Turn
 from tenax.errors import Unreachable
 from tenax.model.decision import Ledger
 from tenax.model.events import event

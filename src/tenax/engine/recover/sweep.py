@@ -9,7 +9,8 @@ from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, failure_of, render_results
 from tenax.engine.graph.fan_out import close_fans
-from tenax.engine.graph.start_steps import Turn, queued_item, start_steps
+from tenax.engine.graph.start_steps import queued_item, start_steps
+from tenax.engine.graph.turn import Turn
 from tenax.engine.recover.repair_fan_outs import lost_item, rebuild_fan_out, repair_fans
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
