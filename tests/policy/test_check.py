@@ -14,7 +14,7 @@ from tenax.errors import InvalidDefinition
 from tenax.model.definition.workflow import STEP_TYPES
 from tenax.model.parse.step_keys import STEP_KEYS
 from tenax.model.parse.step_types import SPEC_KEYS
-from tenax.policy.expressions.check import MOST_EXPRESSIONS, load_workflow
+from tenax.policy.check import MOST_EXPRESSIONS, load_workflow
 
 GOOD = """
     name: w

@@ -61,7 +61,8 @@ def submit(
 
 def _check_first(submission: Submission, settings: Settings) -> None:
     """A file that is wrong is refused before a database is started for it. A server checks by its own defaults."""
-    from tenax.cli.commands.definitions import check_whole, default_retry
+    from tenax.cli.commands.definitions import check_whole
+    from tenax.cli.input.policies import default_retry
     from tenax.model.parse.parse import check_input
 
     server_retry = default_retry(settings)

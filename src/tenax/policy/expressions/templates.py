@@ -23,7 +23,7 @@ from tenax.policy.expressions.values import EvaluationError, as_text, concatenat
 TEMPLATE_VARIABLES = frozenset(
     {"input", "steps", "item", "index", "previous", "result", "execution_id", "attempt", "secret"}
 )
-"""In any place at all. Which of them a place has, the sets below say; `tenax.policy.expressions.check` holds a definition to them."""
+"""In any place at all. Which of them a place has, the sets below say; `tenax.policy.check` holds a definition to them."""
 WHEN_VARIABLES = TEMPLATE_VARIABLES - {"secret"}
 """For a step's `when` and other expressions that the server itself evaluates."""
 
