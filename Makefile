@@ -6,7 +6,7 @@ RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test chaos siege check format docs bench fuzz differential lock clean
+.PHONY: help install dev dist demo up test chaos siege check format docs bench fuzz differential lock clean
 
 help: ## the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,14 @@ $(DEV_STAMP): requirements/dev.txt $(RUN_STAMP)
 
 install: $(RUN_STAMP) ## makes .venv/bin/tenax
 
+dev: $(DEV_STAMP) ## sets up the tools, and the git hook that checks what is committed
+	@git config core.hooksPath .githooks
+	@echo "git commit checks the files that it commits from now on (.githooks/pre-commit)"
+
+dist: $(RUN_STAMP) ## writes a wheel and a source distribution to dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --directory dist
+
 demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes
 	@$(BIN)/python -m tenax.demo
 
@@ -40,7 +48,7 @@ up: $(RUN_STAMP) ## server, workers and database, until Ctrl-C
 	@$(BIN)/tenax up
 
 test: $(DEV_STAMP) ## all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not full"
 
 chaos: $(DEV_STAMP) ## kills servers, workers and PostgreSQL under load, a minute each, three runs; then tenax verify
 	@TENAX_CHAOS_SECONDS=$${SECONDS_EACH:-60} TENAX_CHAOS_RUNS=$${RUNS:-3} $(BIN)/python -m pytest -s tests/e2e/test_chaos.py
@@ -80,4 +88,4 @@ lock: $(DEV_STAMP) ## compiles the requirements files anew
 	    benchmarks/peers/$${peer%:*}.in --output-file benchmarks/peers/$${peer%:*}.txt || exit; done
 
 clean: ## removes the environment and the caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/.peers dist

@@ -8,7 +8,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from tenax.engine.graph.end_execution import (
-    Failure,
     cancel_waiting,
     fail_execution,
     failure_of,
@@ -16,7 +15,7 @@ from tenax.engine.graph.end_execution import (
 )
 from tenax.engine.graph.start_steps import start_steps, template_failure
 from tenax.engine.graph.template_scope import load_results, scope_for
-from tenax.engine.graph.turn import Turn
+from tenax.engine.graph.turn import Failure, Turn
 from tenax.engine.slices import Turns, in_slices
 from tenax.model.changes import StepRow
 from tenax.model.events import event

@@ -102,11 +102,18 @@ class Source(Protocol):
     findings: list[Finding]
     filename: str | None
 
+    @property
+    def data(self) -> Any:
+        """The whole file as plain data."""
+
     def place(self, path: Path) -> tuple[int, int] | None:
         """Returns the line and the column of a key path."""
 
     def written(self, path: Path) -> str | None:
         """Returns the text of a value, as it is in the file."""
+
+    def value(self, path: Path) -> Any:
+        """Returns a value as plain data."""
 
     def size(self, path: Path) -> int:
         """Returns the number of values below a key path."""
