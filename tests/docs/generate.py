@@ -18,6 +18,7 @@ import generate_limits
 import generate_policy
 import generate_reference
 import generate_rooms
+import generate_sizes
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -28,6 +29,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     **generate_cli.BLOCKS,
     **generate_limits.BLOCKS,
     **generate_rooms.BLOCKS,
+    **generate_sizes.BLOCKS,
 }
 
 
