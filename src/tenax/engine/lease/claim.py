@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from tenax.engine.context import Core
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim_requests import ClaimRequests
 from tenax.engine.lease.full_claim import Claimed, FullClaim
@@ -22,16 +21,17 @@ from tenax.policy.dispatch.claim_plan import Claim, ClaimState, Known, Pick, Que
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import claims
+from tenax.store.tables.claims import Terms
 
 
 class Claims:
     """Makes one claim after the other: the state after one is the state before the next."""
 
-    def __init__(self, core: Core, fleet: Fleet, pace: Pace) -> None:
-        self._core = core
+    def __init__(self, fleet: Fleet, pace: Pace, terms: Terms, *, ageing: float) -> None:
+        self._terms = terms
         self._fleet = fleet
         self._pace = pace
-        self._full = FullClaim(core, fleet)
+        self._full = FullClaim(fleet, terms, ageing=ageing)
         self._state = ClaimState()
 
     # -- what the dispatcher tells, and asks
@@ -83,9 +83,7 @@ class Claims:
             match claim_plan.next_query(self._state, claim):
                 case Pick() as pick:
                     slots = asked.slots_in_order(claim.taken, pick.slots)
-                    leased = await claims.lease_ready(
-                        tx, asked.groups[0], pick.shares, slots, self._core.terms
-                    )
+                    leased = await claims.lease_ready(tx, asked.groups[0], pick.shares, slots, self._terms)
                     items += leased
                     lanes = [item.lane for item in leased]
                     self._state, claim = claim_plan.after_pick(self._state, claim, pick, lanes)

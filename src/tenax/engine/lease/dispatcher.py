@@ -79,7 +79,7 @@ class Dispatcher:
         self.presence = Presence(core, self.wake)
         self.fleet = Fleet(core)
         self.pace = Pace()
-        self._claims = Claims(core, self.fleet, self.pace)
+        self._claims = Claims(self.fleet, self.pace, core.terms, ageing=core.settings.ageing)
 
     def wake(self) -> None:
         self._wake.set()

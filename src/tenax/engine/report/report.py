@@ -168,7 +168,9 @@ class ReportBatch:
         # Before any limit is locked: a claim that has one of these items may be waiting for that.
         if late:
             for (_, token), answer in (
-                await answer_late(tx, self._core, journal.now, late, believed)
+                await answer_late(
+                    tx, journal.now, late, believed=believed, most=self._core.settings.max_late_result
+                )
             ).items():
                 self.answers[token] = answer
         ended = [r for r in current if not self._accept(journal, plans, leased[r.token], r)]

@@ -57,7 +57,7 @@ async def get(core: Core, execution_id: int) -> Execution:
         told = await _fold(tx, execution_id, plan, most, with_items=not many)
         results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fans)], most)
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
-        waiting_at = await steps_waiting_at(tx, core, execution_id) if row.open else {}
+        waiting_at = await steps_waiting_at(tx, core.settings, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, told.holds.values()) if row.open else {}
     steps: dict[str, Step] = {}
     family = _by_step(children)
@@ -301,7 +301,7 @@ async def list_(
             compensation=compensation,
         )
         telling = [item for _, item in found if item is not None]
-        waiting_at = await items_waiting_at(tx, core, telling)
+        waiting_at = await items_waiting_at(tx, core.settings, telling)
     return [_standing(one, waiting_at.get(one.id, NOTHING)) for one, _ in found]
 
 

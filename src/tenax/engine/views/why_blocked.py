@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
 from tenax.model.events import timestamp
 from tenax.model.execution_views import Event, HeldWork
 from tenax.model.queue_limits import rate_words
 from tenax.model.views import IdleWorker, Limited, Standing, Unserved
 from tenax.policy.dispatch.why_unserved import NAMED, LiveWorker, Want, why_unserved
+from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.tables import fleet, workers
 from tenax.store.tables.ready_work import ReadyWork, ready_work_among, ready_work_of
@@ -22,10 +22,10 @@ DECIDES_HOLDS = ("retry_held", "compensation_retry")
 """The events whose decision may be to hold."""
 
 
-async def steps_waiting_at(tx: Connection, core: Core, execution_id: int) -> dict[str, Standing]:
+async def steps_waiting_at(tx: Connection, settings: Settings, execution_id: int) -> dict[str, Standing]:
     """Of each step of an execution that has ready work: what that waits at, if anything."""
     found: dict[str, Standing] = {}
-    for work, standing in await _judged(tx, core, await ready_work_of(tx, execution_id)):
+    for work, standing in await _judged(tx, settings, await ready_work_of(tx, execution_id)):
         known = found.get(work.step, NOTHING)
         found[work.step] = Standing(
             unserved=known.unserved or standing.unserved, limited=known.limited or standing.limited
@@ -33,17 +33,19 @@ async def steps_waiting_at(tx: Connection, core: Core, execution_id: int) -> dic
     return found
 
 
-async def items_waiting_at(tx: Connection, core: Core, items: Sequence[int]) -> dict[int, Standing]:
+async def items_waiting_at(tx: Connection, settings: Settings, items: Sequence[int]) -> dict[int, Standing]:
     """Of these work items, of which no execution has two, those that are ready: by execution."""
-    judged = await _judged(tx, core, await ready_work_among(tx, items) if items else [])
+    judged = await _judged(tx, settings, await ready_work_among(tx, items) if items else [])
     return {work.execution_id: standing for work, standing in judged}
 
 
-async def _judged(tx: Connection, core: Core, ready: Sequence[ReadyWork]) -> list[tuple[ReadyWork, Standing]]:
+async def _judged(
+    tx: Connection, settings: Settings, ready: Sequence[ReadyWork]
+) -> list[tuple[ReadyWork, Standing]]:
     if not ready:
         return []
-    lease = core.settings.lease
-    rows = await workers.load_workers(tx, core.settings.health_window, lease)
+    lease = settings.lease
+    rows = await workers.load_workers(tx, settings.health_window, lease)
     live = [row for row in rows if row.heartbeat_age < lease]
     own = any(row.serves is not None for row in live)
     lines = {id_: await fleet.find_line(tx, id_) for id_ in {work.execution_id for work in ready} if own}
