@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hostile import PATTERNS, SCHEMAS, STORABLE, assert_brief, fuzzed, no_hang
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.hostile_strategies import PATTERNS, SCHEMAS, STORABLE, assert_brief, fuzzed, no_hang
 
 from tenax.engine.definitions.reading import Reading
 from tenax.errors import InvalidDefinition, InvalidInput

@@ -24,6 +24,10 @@ LOG_FILES_KEPT = 5
 PORT = 5432
 """Only a part of the socket's name: nothing listens on a network."""
 
+_SSL_REQUEST = bytes.fromhex("0000000804d2162f")
+"""The first message of the protocol that a server answers before it knows who asks: by one byte, even while it starts."""
+_ANSWER_SECONDS = 2.0  # a server that is silent for longer is busy
+
 _FAST_SHUTDOWN_SECONDS = 60.0
 _IMMEDIATE_SHUTDOWN_SECONDS = 10.0
 _LAUNCH_SECONDS = 5.0
@@ -51,20 +55,24 @@ def read_lock_file(data: Path) -> LockFile | None:
 
 
 def answers(socket_folder: Path) -> bool:
-    """Does anything listen there? True does not mean that it is ready for queries."""
+    """Tells whether a server answers there. True does not mean that it is ready for queries.
+
+    A connection alone proves nothing: a child of a server that was killed may hold the socket for a moment, and serve nobody.
+    """
     with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(2)
+        probe.settimeout(_ANSWER_SECONDS)
         try:
             probe.connect(str(socket_folder / f".s.PGSQL.{PORT}"))
+            probe.sendall(_SSL_REQUEST)
+            return probe.recv(1) != b""
         except (BlockingIOError, TimeoutError):
             return True
         except OSError:
             return False
-    return True
 
 
 def is_ready(data: Path) -> LockFile | None:
-    """The server's lock file, if it takes queries now. Cheap: one small file and one connection that says nothing."""
+    """The server's lock file, if it takes queries now. Cheap: one small file, and one question that any server answers at once."""
     server = read_lock_file(data)
     return server if server and server.status == "ready" and answers(server.socket_folder) else None
 
