@@ -149,7 +149,7 @@ async def test_the_look_reads_no_more_than_its_bound(hand):
         ' select $1, now(), \'[{"type":"action_started","step":"only","attempt":1}]\' from generate_series(1, 60000)',
         execution_id,
     )
-    async with transaction(hand.engine.core.database) as tx:
+    async with transaction(hand.engine.context.database) as tx:
         assert await log.find_outcomes(tx, [execution_id], [a.token]) == {}, (
             "it is beyond the newest 50,000 rows"
         )
@@ -162,7 +162,7 @@ async def test_outcomes_are_found_by_one_token_and_by_many(hand, tokens):
     execution_id, a = await hand.start()
     await hand.succeed(a, 1)
     others = [f"00000000-0000-0000-0000-{n:012}" for n in range(1, tokens)]
-    async with transaction(hand.engine.core.database) as tx:
+    async with transaction(hand.engine.context.database) as tx:
         found = await log.find_outcomes(tx, [execution_id], [a.token, *others])
     assert list(found) == [a.token]
     assert found[a.token][0].event["type"] == "action_completed"

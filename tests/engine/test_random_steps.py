@@ -39,7 +39,7 @@ class Night:
         self.held: list[Assignment] = []
         self.frozen: list[Assignment] = []
         self.reported: list[tuple[Assignment, Outcome]] = []
-        hand.engine.core.roll = self.dice.random
+        hand.engine.context.roll = self.dice.random
 
     async def play(self, moves: int) -> None:
         moves_there_are = [self.submit, self.lease, self.lease, self.report, self.report, self.report, self.freeze,

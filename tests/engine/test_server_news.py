@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from tenax.engine.engine import Engine
-from tenax.engine.server_news import News, Reader
+from tenax.engine.server_news import NewsReader, ServerNews
 from tenax.model.wire import LeaseRequest, Submission
 from tenax.settings import Settings
 from tenax.store.connect import Database
@@ -31,27 +31,30 @@ def complaints():
 
 
 def test_what_one_server_writes_another_reads() -> None:
-    news = News(ready=True, fleet=True, due_in=2.5, executions={3, 4})
-    assert Reader("other").read(news.as_text("me")) == (News(ready=True, fleet=True, due_in=2.5), {3, 4})
-    assert Reader("me").read(news.as_text("me")) is None
-    many = News(executions=set(range(100)))
-    assert Reader("other").read(many.as_text("me")) == (News(), None)
+    news = ServerNews(ready=True, fleet=True, due_in=2.5, executions={3, 4})
+    assert NewsReader("other").read(news.as_text("me")) == (
+        ServerNews(ready=True, fleet=True, due_in=2.5),
+        {3, 4},
+    )
+    assert NewsReader("me").read(news.as_text("me")) is None
+    many = ServerNews(executions=set(range(100)))
+    assert NewsReader("other").read(many.as_text("me")) == (ServerNews(), None)
 
 
 def test_unknown_fields_are_passed_over_and_said_once(complaints) -> None:
-    reader = Reader("me")
-    message = json.dumps({**json.loads(News(ready=True).as_text("newer")), "colour": "red"})
+    reader = NewsReader("me")
+    message = json.dumps({**json.loads(ServerNews(ready=True).as_text("newer")), "colour": "red"})
     for _ in range(3):
-        assert reader.read(message) == (News(ready=True), set())
+        assert reader.read(message) == (ServerNews(ready=True), set())
     assert complaints() == ["the field 'colour'"]
 
 
 def test_fields_that_are_missing_say_nothing() -> None:
-    assert Reader("me").read('{"from": "older", "ready": true}') == (News(ready=True), set())
+    assert NewsReader("me").read('{"from": "older", "ready": true}') == (ServerNews(ready=True), set())
 
 
 def test_nobody_can_fill_the_log(complaints) -> None:
-    reader = Reader("me")
+    reader = NewsReader("me")
     for number in range(1000):
         reader.read(json.dumps({"from": "x", f"field{number}": 1}))
     assert len(complaints()) <= 20

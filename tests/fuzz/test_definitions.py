@@ -80,7 +80,7 @@ def reading() -> Iterator[tuple[asyncio.Runner, Reading]]:
         yield runner, made
         assert made.weight <= MEMORY
         assert not made._under_way
-        made.aside.close()
+        made.reader_processes.close()
 
 
 @given(workflow_texts())

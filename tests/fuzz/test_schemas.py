@@ -82,7 +82,7 @@ def reading() -> Iterator[tuple[asyncio.Runner, Reading]]:
     with asyncio.Runner() as runner:
         made = Reading(Settings(input_time=1.0), None, 1_000_000)
         yield runner, made
-        made.aside.close()
+        made.reader_processes.close()
 
 
 @given(SCHEMAS, VALUES)

@@ -10,7 +10,7 @@ from tenax.policy.plan import make_plan
 END = None
 
 
-def strides(*steps: str, top: str = "") -> dict[str, str | None]:
+def fixed_successors(*steps: str, top: str = "") -> dict[str, str | None]:
     """By step what follows; steps are written `a`, `b<a`, `c<a,b`, with more keys behind a bar: `c<a | when: x`."""
     lines = ["name: w", top, "workflow:"]
     for step in steps:
@@ -19,7 +19,7 @@ def strides(*steps: str, top: str = "") -> dict[str, str | None]:
         of = "" if more.startswith("type:") else "type: python, task: 't:t', "
         lines.append(f"  - {{step: {name}, needs: [{needs}], {of}{more}}}")
     plan = make_plan(parse_workflow("\n".join(lines)), None)
-    return {name: stride.next for name, stride in plan.strides.items()}
+    return {name: stride.next for name, stride in plan.fixed_successors.items()}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def strides(*steps: str, top: str = "") -> dict[str, str | None]:
     ],
 )
 def test_by_the_graph_alone(steps, expected):
-    assert strides(*steps) == expected
+    assert fixed_successors(*steps) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,33 +74,35 @@ def test_by_the_graph_alone(steps, expected):
     ],
 )
 def test_by_what_the_step_in_the_middle_asks_for(more, expected):
-    assert strides("a", f"b<a | {more}", "c<b") == expected
+    assert fixed_successors("a", f"b<a | {more}", "c<b") == expected
 
 
 @pytest.mark.parametrize(
     "more", ["for_each: [1]", "until: {condition: result, delay: 1s}", "concurrency: {limit: 1}"]
 )
 def test_an_only_step_that_is_demanding_has_none(more):
-    assert strides(f"a | {more}") == {}
+    assert fixed_successors(f"a | {more}") == {}
 
 
 def test_an_only_step_that_may_be_skipped_has_one_once_it_runs():
-    assert strides("a | when: input.x", top="input: {x: {default: 1}}") == {"a": END}
+    assert fixed_successors("a | when: input.x", top="input: {x: {default: 1}}") == {"a": END}
 
 
 def test_a_fallback_and_what_it_stands_in_for_have_none():
-    assert strides("a | on_failure: {step: f}", "f<a") == {}
-    assert strides("a | on_failure: {step: f}", "f<a", "b<a") == {"b": END}, "b waits for both"
-    assert strides("a", "b<a | on_failure: {step: f}", "f<b", "c<b") == {"a": "b", "c": END}
+    assert fixed_successors("a | on_failure: {step: f}", "f<a") == {}
+    assert fixed_successors("a | on_failure: {step: f}", "f<a", "b<a") == {"b": END}, "b waits for both"
+    assert fixed_successors("a", "b<a | on_failure: {step: f}", "f<b", "c<b") == {"a": "b", "c": END}
 
 
 def test_only_the_one_goal_ends_the_execution():
-    assert strides("a | goal: true", "b<a") == {"a": "b"}, "b runs on, and its end is decided step by step"
-    assert strides("a", "b | goal: true") == {"b": END}, (
+    assert fixed_successors("a | goal: true", "b<a") == {"a": "b"}, (
+        "b runs on, and its end is decided step by step"
+    )
+    assert fixed_successors("a", "b | goal: true") == {"b": END}, (
         "if it is the last that is open: the statement sees to that"
     )
-    assert strides("a | goal: true", "b | goal: true") == {}
+    assert fixed_successors("a | goal: true", "b | goal: true") == {}
 
 
 def test_outputs_are_rendered_so_the_last_step_has_none():
-    assert strides("a", "b<a", top="outputs: {x: '{{ steps.b.result }}'}") == {"a": "b"}
+    assert fixed_successors("a", "b<a", top="outputs: {x: '{{ steps.b.result }}'}") == {"a": "b"}

@@ -13,15 +13,15 @@ from support.connections import connected
 from tenax.errors import Unreachable
 from tenax.settings import Settings
 from tenax.store.connect import GONE, Connection, Database, connect
-from tenax.store.planned_pool import StraightSessions
+from tenax.store.planned_pool import PlannedPool
 from tenax.store.transaction import session
 
 MOST = 2
 
 
 @asynccontextmanager
-async def opened(database_url: str) -> AsyncIterator[StraightSessions]:
-    sessions = StraightSessions(lambda: connect(database_url), MOST)
+async def opened(database_url: str) -> AsyncIterator[PlannedPool]:
+    sessions = PlannedPool(lambda: connect(database_url), MOST)
     try:
         yield sessions
     finally:
@@ -30,7 +30,7 @@ async def opened(database_url: str) -> AsyncIterator[StraightSessions]:
 
 
 @pytest.fixture
-def sessions(database_url: str) -> AbstractAsyncContextManager[StraightSessions]:
+def sessions(database_url: str) -> AbstractAsyncContextManager[PlannedPool]:
     return opened(database_url)
 
 
@@ -40,7 +40,7 @@ def witness(database_url: str) -> AbstractAsyncContextManager[Connection]:
     return connected(database_url)
 
 
-async def pid_of(sessions: StraightSessions) -> int:
+async def pid_of(sessions: PlannedPool) -> int:
     async with sessions.acquire() as connection:
         return int(await connection.fetchval("select pg_backend_pid()"))
 
@@ -149,7 +149,7 @@ async def test_one_that_cannot_be_opened_keeps_nobody_waiting(database_url):
             raise OSError("no route")
         return await connect(database_url)
 
-    sessions = StraightSessions(fails_once, 1)
+    sessions = PlannedPool(fails_once, 1)
     first, second = (asyncio.create_task(pid_of(sessions)) for _ in range(2))
     async with asyncio.timeout(10):
         with pytest.raises(OSError, match="no route"):
@@ -167,7 +167,7 @@ async def test_one_that_is_opened_while_they_close_is_not_used(database_url):
         await may_go_on.wait()
         return connection
 
-    sessions = StraightSessions(slowly)
+    sessions = PlannedPool(slowly)
     using = asyncio.create_task(pid_of(sessions))
     async with asyncio.timeout(10):
         await opening.wait()
@@ -189,7 +189,7 @@ async def test_those_that_can_be_had_are_opened_ahead(database_url):
             raise error
         return await connect(database_url)
 
-    sessions = StraightSessions(fails_once, 3)
+    sessions = PlannedPool(fails_once, 3)
     await sessions.open_ahead()
     assert sessions.get_size() == 2
     async with sessions.acquire(), sessions.acquire():
@@ -206,7 +206,7 @@ async def test_closing_waits_for_what_is_used_and_nothing_is_opened_then(databas
             async with session(database):
                 raise ZeroDivisionError  # the last connection ends, and a new one takes its place
         async with session(database) as connection:
-            closing = asyncio.create_task(database.straight.close())
+            closing = asyncio.create_task(database.planned_pool.close())
             await asyncio.wait([closing], timeout=0.05)
             assert not closing.done()
             assert await connection.fetchval("select 1") == 1

@@ -14,7 +14,7 @@ import pytest
 from msgspec import to_builtins
 
 from tenax.engine.engine import Engine
-from tenax.engine.graph.fan_out import feed
+from tenax.engine.graph.fan_out import fill_slots
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import (
     Assignment,
@@ -122,8 +122,8 @@ class Hand:
         await engine.dispatcher.finish_answers()
         while (
             await engine.server_steps.start()
-            + await engine.postman.deliver()
-            + await feed(engine.core)
+            + await engine.inbox_delivery.deliver()
+            + await fill_slots(engine.context)
             + await engine.reap()
         ):
             pass
@@ -142,8 +142,8 @@ class Hand:
 
     async def restarted(self, **settings: Any) -> Hand:
         """Starts the next server on the same database: it knows nothing but what is there."""
-        core = self.engine.core
-        engine = Engine(core.database, replace(core.settings, **settings), roll=core.roll)
+        context = self.engine.context
+        engine = Engine(context.database, replace(context.settings, **settings), roll=context.roll)
         await engine.prepare()
         return Hand(engine, self.clock, self._lives)
 
@@ -175,7 +175,7 @@ class Hand:
         return (await self.engine.get(execution_id)).status
 
     async def sql(self, statement: str, *arguments: Any) -> Any:
-        async with transaction(self.engine.core.database) as tx:
+        async with transaction(self.engine.context.database) as tx:
             return await tx.fetch(statement, *arguments)
 
 
@@ -197,4 +197,4 @@ async def hand_on(
             yield Hand(engine, clock)
         finally:
             engine.server_steps.close()
-            engine.core.reading.aside.close()
+            engine.context.reading.reader_processes.close()

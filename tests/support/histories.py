@@ -12,7 +12,7 @@ from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.decision import DECIDER_VERSION, NO_CONTROLS, Ledger
 from tenax.model.events import timestamp
 from tenax.model.parse.parse import parse_workflow
-from tenax.policy.laws import ExecutionCheck, Tally
+from tenax.policy.laws import ExecutionCheck, VerifyTally
 from tenax.policy.laws.facts import (
     ExecutionFacts,
     FanOutFacts,
@@ -145,8 +145,8 @@ class History:
     def change_row(self, **changes: Any) -> None:
         self.rows.execution = replace(self.rows.execution, **changes)
 
-    def check(self) -> Tally:
-        tally = Tally()
+    def check(self) -> VerifyTally:
+        tally = VerifyTally()
         check = ExecutionCheck(EXECUTION, self.plan, tally)
         for found in self.events:
             check.see(found)

@@ -66,7 +66,7 @@ class Night:
         self.dice = random.Random(seed)
         self.held: list[Assignment] = []
         self.calls: list[Assignment] = []
-        hand.engine.core.roll = self.dice.random
+        hand.engine.context.roll = self.dice.random
 
     async def play(self, moves: int) -> None:
         there_are = [self.lease, self.lease, self.report, self.report, self.report, self.call_back, self.call_back,

@@ -67,5 +67,5 @@ def check_decisions(plan: Plan, events: list[dict[str, Any]]) -> int:
 
 async def plan_of(hand: Hand, execution_id: int) -> Plan:
     [row] = await hand.sql("select plan_id from tenax.execution where id = $1", execution_id)
-    async with hand.engine.core.transaction() as tx:
-        return await hand.engine.core.plans.one(tx, row["plan_id"])
+    async with hand.engine.context.transaction() as tx:
+        return await hand.engine.context.plans.one(tx, row["plan_id"])

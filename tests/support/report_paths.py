@@ -39,8 +39,8 @@ def failure(a: Assignment, *, usage: Usage | None = None, **facts: Any) -> Repor
 
 async def decided_from_memory(hand: Hand, *reports: Report, verdict: str = "complete") -> set[int]:
     """Reports what can be decided on from memory, and returns the items of it. The server has forgotten the leases of the others."""
-    batch = ReportBatch(hand.engine.core, reports)
-    async with hand.engine.core.statements() as session:
+    batch = ReportBatch(hand.engine.context, reports)
+    async with hand.engine.context.statements() as session:
         journal = Journal(await now(session))
         await batch.decide_from_memory(journal)
         applied = await journal.write(session) if journal.guarded else set()

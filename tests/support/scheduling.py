@@ -10,7 +10,7 @@ from typing import Any
 
 from support.hand import Hand
 from tenax.engine.engine import Engine
-from tenax.engine.lease.dispatcher import Dispatcher, Parked
+from tenax.engine.lease.dispatcher import Dispatcher, WaitingRequest
 from tenax.model.wire import Assignment, LeaseRequest, Registration, Submission
 
 EVERYTHING = ("python", "http", "process")
@@ -38,7 +38,7 @@ def ask(worker: str = "w1", slots: int = 10, **more: Any) -> LeaseRequest:
 async def claim_once(engine: Engine, *requests: LeaseRequest) -> list[list[Assignment]]:
     """One claim, for all of these requests together: what each of them got."""
     dispatcher = engine.dispatcher
-    parked = [dispatcher._park(request) for request in requests]
+    parked = [dispatcher._add_waiting(request) for request in requests]
     await dispatcher.claim()
     return [await _given(dispatcher, one) for one in parked]
 
@@ -49,7 +49,7 @@ async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assign
     given: list[list[Assignment]] = [[] for _ in requests]
     for _ in range(MOST_CLAIMS):
         asking = [n for n, request in enumerate(requests) if len(given[n]) < request.slots]
-        parked = {n: dispatcher._park(_left(requests[n], len(given[n]))) for n in asking}
+        parked = {n: dispatcher._add_waiting(_left(requests[n], len(given[n]))) for n in asking}
         done = await dispatcher.claim()
         for n, one in parked.items():
             given[n] += await _given(dispatcher, one)
@@ -58,7 +58,7 @@ async def claim_all(engine: Engine, *requests: LeaseRequest) -> list[list[Assign
     raise AssertionError("claims go on without an end")
 
 
-async def _given(dispatcher: Dispatcher, parked: Parked) -> list[Assignment]:
+async def _given(dispatcher: Dispatcher, parked: WaitingRequest) -> list[Assignment]:
     dispatcher._let_go(parked)
     return await parked.granted
 
@@ -104,7 +104,7 @@ async def servers(hand: Hand, count: int) -> list[Hand]:
 
 def look_anew(hand: Hand) -> None:
     """Time has passed by the database's clock; by that of the process it has not."""
-    hand.engine.core.hub.listeners.special()
+    hand.engine.context.notifier.listeners.restricted()
 
 
 def by_execution(leased: Sequence[Assignment]) -> Counter[int]:

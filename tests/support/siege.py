@@ -115,14 +115,14 @@ class Siege(Household):
         """Submits honest work at a steady rate, and notes its executions."""
         over = threading.Event()
 
-        def feed() -> None:
+        def fill_slots() -> None:
             due = time.monotonic()
             with self.client() as client:
                 while not over.wait(max(0.0, due - time.monotonic())):
                     submitted.extend(answer.id for answer in client.submit_many([Submission(source=HONEST)]))
                     due += 1 / RATE
 
-        thread = threading.Thread(target=feed)
+        thread = threading.Thread(target=fill_slots)
         thread.start()
         try:
             yield

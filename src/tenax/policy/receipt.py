@@ -1,4 +1,4 @@
-"""The receipt of an item: whoever shows it may speak of the item's attempts."""
+"""Computes the receipt of an item, which allows its holder to report on the item's attempts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
-    """The item's receipt token: the same over all its attempts, and not to be guessed."""
+    """Returns the receipt token of an item. All attempts share it, and it cannot be guessed."""
     digest = _keyed(secret).copy()
     digest.update(b"item %d %d" % (execution_id, item_id))
     return digest.hexdigest()
@@ -15,5 +15,5 @@ def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
 
 @lru_cache(maxsize=16)
 def _keyed(secret: bytes) -> hashlib.blake2b:
-    """What has taken in the key need not do so again."""
+    """Returns a hash that has taken in the key, so that this is done once."""
     return hashlib.blake2b(key=secret, digest_size=16)

@@ -39,7 +39,7 @@ from tenax.server.services import Services
 from tenax.server.watchdog import Watchdog
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.patience import Patience
+from tenax.store.database_wait import DatabaseWait
 from tenax.store.transaction import transaction
 
 _log = structlog.get_logger("tenax.server")
@@ -73,7 +73,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    doorkeeper = Doorkeeper(engine.core, is_open=is_open(settings))
+    doorkeeper = Doorkeeper(engine.context, is_open=is_open(settings))
     app.state.services = Services(engine, doorkeeper, Parking(), Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)
@@ -98,20 +98,20 @@ async def serve(
     """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens, and `tell` who may enter."""
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         async with Database.open(
-            settings, patience=Patience(settings.database_wait, _log.warning)
+            settings, wait_for=DatabaseWait(settings.database_wait, _log.warning)
         ) as database:
-            access = await database.patience(
+            access = await database.wait_for(
                 lambda: _settle_access(database, settings, url_of(listener).removeprefix("http://"))
             )
             async with Engine(database, settings).running() as engine:
-                engine.core.callback_base = callback_base(listener, settings)
+                engine.context.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
                 _work_out_routes(app)
                 tell(access)
                 with app.state.services.watchdog.watching():
                     await _serve(app, settings, listener, ready, stop or asyncio.Event())
-                if engine.core.refusal is not None:
-                    raise engine.core.refusal
+                if engine.context.refusal is not None:
+                    raise engine.context.refusal
 
 
 async def _settle_access(database: Database, settings: Settings, address: str) -> str:
@@ -122,10 +122,10 @@ async def _settle_access(database: Database, settings: Settings, address: str) -
 @contextlib.asynccontextmanager
 async def listening_for_callbacks(engine: Engine) -> AsyncIterator[str]:
     """For an engine without a server: callbacks, and nothing else, on a free port of loopback. Gives its URL."""
-    app = create_app(engine, engine.core.settings, (callbacks,))
+    app = create_app(engine, engine.context.settings, (callbacks,))
     started = asyncio.Event()
     with contextlib.closing(bind("127.0.0.1", 0)) as listener:
-        server = _Server(_config(app, engine.core.settings), lambda _url: started.set())
+        server = _Server(_config(app, engine.context.settings), lambda _url: started.set())
         serving = asyncio.create_task(server.serve([listener]))
         try:
             await started.wait()
@@ -164,7 +164,7 @@ async def _serve(
 ) -> None:
     server = _Server(_config(app, settings), ready)
     serving = asyncio.create_task(server.serve([listener]))
-    outdated = app.state.services.engine.housekeeping.schema.outdated
+    outdated = app.state.services.engine.maintenance.schema.outdated
     stopping = [asyncio.create_task(event.wait()) for event in (stop, outdated)]
     with _signals_set(stop, server):
         try:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.errors import Forbidden, Unauthorized, UsageError
 from tenax.store.tables.tokens import Role, any_live_token, find_token, hash_secret
 from tenax.token_file import is_loopback
@@ -58,8 +58,10 @@ class Doorkeeper:
     `is_open`: as long as there are no tokens, everyone is let in.
     """
 
-    def __init__(self, core: Core, *, is_open: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self._core = core
+    def __init__(
+        self, context: EngineContext, *, is_open: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._context = context
         self._is_open = is_open
         self._clock = clock
         self._known: dict[bytes, tuple[Principal, float]] = {}
@@ -107,7 +109,7 @@ class Doorkeeper:
         if principal is not None and now < until:
             return principal
         # Not from the pool that views share: whoever reads much must not keep workers from coming in.
-        async with self._core.statements() as tx:
+        async with self._context.statements() as tx:
             token = await find_token(tx, secret_hash)
         if token is None or token.revoked_at is not None:
             self._known.pop(secret_hash, None)
@@ -122,7 +124,7 @@ class Doorkeeper:
         guarded, until = self._guarded
         now = self._clock()
         if now >= until:
-            async with self._core.statements() as tx:
+            async with self._context.statements() as tx:
                 guarded = await any_live_token(tx)
             self._guarded = (guarded, now + REMEMBERED)
         return guarded

@@ -109,7 +109,7 @@ async def test_a_parent_by_name_keeps_the_file_that_it_was_last_planned_with(han
 async def test_the_names_in_memory_are_bounded(hand):
     await hand.engine.store_workflow(GREETS)
     await submit(hand, "greets")
-    named = hand.engine.core.named_plans
+    named = hand.engine.context.named_plans
     [entry] = (await named.find(["greets"])).values()
     for n in range(20):
         named.keep(f"another {n}", entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.hand import Hand, one_postgres
 
-from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, Weighted, weight_of_plan
+from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, WeightedCache, weight_of_plan
 from tenax.policy.check import load_workflow
 from tenax.policy.plan import make_plan
 
@@ -20,13 +20,13 @@ def definition(name: str, steps: int) -> str:
 @one_postgres
 @pytest.mark.settings(plan_memory=3 * SHARE)
 async def test_large_definitions_make_room_for_each_other(hand: Hand) -> None:
-    core = hand.engine.core
+    context = hand.engine.context
     ids = []
     for n in range(12):
         ids.append(await hand.submit(definition(f"large{n}", 100)))
-        assert core.plans.weight <= SHARE
-        assert core.reading.weight <= SHARE
-    assert core.plans.weight > SHARE / 2, "what fits is kept"
+        assert context.plans.weight <= SHARE
+        assert context.reading.weight <= SHARE
+    assert context.plans.weight > SHARE / 2, "what fits is kept"
     # One that had to go is read again when it is needed.
     assert len((await hand.get(ids[0]))["steps"]) == 100
 
@@ -66,7 +66,7 @@ def test_the_weight_of_a_plan_counts_every_large_value(source: str) -> None:
 
 
 def test_what_was_not_used_for_longest_goes_first() -> None:
-    kept: Weighted[str, int] = Weighted(10, lambda value: value)
+    kept: WeightedCache[str, int] = WeightedCache(10, lambda value: value)
     assert [*kept.keep("a", 4), *kept.keep("b", 4)] == []
     assert kept.use("a") == 4
     assert list(kept.keep("c", 4)) == [4]

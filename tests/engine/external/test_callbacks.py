@@ -235,7 +235,7 @@ async def test_an_attempt_that_was_never_given_cannot_be_called_back(hand, attem
 async def test_nothing_counts_before_the_first_attempt(hand):
     _, a = await hand.start(ITEMS)
     [row] = await hand.sql("select id from tenax.item where item_no = 1")
-    key = receipt(hand.engine.core.secret, a.execution_id, row["id"])
+    key = receipt(hand.engine.context.secret, a.execution_id, row["id"])
     with pytest.raises(NotFound, match="nothing to call back"):
         await hand.engine.callback(a.execution_id, row["id"], 0, key, DONE, step="job", item=1)
 

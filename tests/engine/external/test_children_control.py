@@ -178,7 +178,7 @@ async def _work_until_cancelled(hand: Hand, ids: list[int]) -> None:
     """Starts children, leases and reports; every child fails, so that new ones are started all the time."""
     engine = hand.engine
     while any(one != "cancelled" for one in await statuses(hand, ids)):
-        loops = [engine.server_steps.start(), engine.postman.deliver(), engine.reap()]
+        loops = [engine.server_steps.start(), engine.inbox_delivery.deliver(), engine.reap()]
         for found in await asyncio.gather(*loops, return_exceptions=True):
             assert not isinstance(found, BaseException) or isinstance(found, Busy), found
         for assignment in await hand.lease(slots=5):

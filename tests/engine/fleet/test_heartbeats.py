@@ -42,7 +42,7 @@ async def transactions(hand: Hand) -> int:
 async def test_the_heartbeats_of_many_workers_are_one_transaction(hand):
     await crowd_on(hand)
     beats = [Heartbeat(name, health=HealthReport(queue_depth=n)) for n, name in enumerate(CROWD)]
-    answers = await heartbeats(hand.engine.core, beats)
+    answers = await heartbeats(hand.engine.context, beats)
     assert all(answer.known and answer.state == "active" for answer in answers)
     assert set((await heard_of(hand)).values()) == {0.0}
     assert await transactions(hand) == 1
@@ -63,9 +63,9 @@ async def test_each_of_many_hears_of_its_own_leases(hand):
         Heartbeat("w2", (Held(other.item_id, other.token),)),
         Heartbeat("w3"),
     ]
-    first, *alone = await heartbeats(hand.engine.core, beats)
+    first, *alone = await heartbeats(hand.engine.context, beats)
     assert alone == [None, None], "one names an item that another names too, one is not known"
-    second, unknown = [await heartbeat(hand.engine.core, beat) for beat in beats[1:]]
+    second, unknown = [await heartbeat(hand.engine.context, beat) for beat in beats[1:]]
     assert first.revoked == (gone,)
     assert second.revoked == ()
     assert not unknown.known
@@ -79,7 +79,7 @@ async def test_an_earlier_life_among_many_is_told_and_changes_nothing(hand):
     await hand.register("w1", life=new_life())
     await hand.register("w2")
     await hand.clock.advance(5)
-    old, other = await heartbeats(hand.engine.core, [Heartbeat("w1", life=earlier), Heartbeat("w2")])
+    old, other = await heartbeats(hand.engine.context, [Heartbeat("w1", life=earlier), Heartbeat("w2")])
     assert old.superseded
     assert not other.superseded
     assert await heard_of(hand) == {"w1": 5.0, "w2": 0.0}
@@ -87,7 +87,7 @@ async def test_an_earlier_life_among_many_is_told_and_changes_nothing(hand):
 
 async def test_a_worker_that_leaves_stays_gone_whatever_else_it_said_before(hand):
     await crowd_on(hand)
-    beat = Heartbeats(hand.engine.core)
+    beat = Heartbeats(hand.engine.context)
     waiting = [asyncio.create_task(beat(Heartbeat(name))) for name in CROWD]
     await asyncio.sleep(0)
     last = asyncio.create_task(beat(Heartbeat(CROWD[-1], leaving=True)))
@@ -149,7 +149,7 @@ async def test_so_is_whoever_has_more_than_its_slots(hand):
 
 
 async def is_sound(hand: Hand) -> bool:
-    async with transaction(hand.engine.core.database) as tx:
+    async with transaction(hand.engine.context.database) as tx:
         return await is_fleet_sound(tx, 30.0, 30.0, 300.0)
 
 
@@ -167,9 +167,9 @@ async def two_leases_of_one_item(hand: Hand) -> tuple[Held, Held]:
 async def test_a_heartbeat_that_names_two_leases_of_one_item_hears_which_one_is_revoked(hand):
     old, current = await two_leases_of_one_item(hand)
     beat = Heartbeat("w1", (old, current))
-    assert (await heartbeat(hand.engine.core, beat)).revoked == (old,)
+    assert (await heartbeat(hand.engine.context, beat)).revoked == (old,)
     await hand.register("w2")
-    [answer, _] = await heartbeats(hand.engine.core, [beat, Heartbeat("w2")])
+    [answer, _] = await heartbeats(hand.engine.context, [beat, Heartbeat("w2")])
     assert answer.revoked == (old,)
 
 
@@ -185,7 +185,7 @@ async def test_a_heartbeat_waits_for_nobody_and_gives_up_nothing_that_is_being_d
     before = await lease_ends(hand, locked)
     await hand.clock.advance(10)
     await hand.succeed(gone)
-    async with transaction(hand.engine.core.database) as rival:
+    async with transaction(hand.engine.context.database) as rival:
         await rival.execute("select from tenax.item where id = $1 for update", locked.item_id)
         async with asyncio.timeout(10):
             answer = await hand.beat(*leased)
@@ -201,7 +201,7 @@ async def test_a_worker_whose_row_someone_holds_keeps_no_heartbeat_of_others_wai
     for name in names:
         await hand.register(name)
         await hand.engine.heartbeat(Heartbeat(name))
-    async with hand.engine.core.transaction() as tx:
+    async with hand.engine.context.transaction() as tx:
         await tx.fetch("select from tenax.worker where name = 'w03' for update")
         held = asyncio.create_task(hand.engine.heartbeat(Heartbeat("w03")))
         others = [hand.engine.heartbeat(Heartbeat(name)) for name in names if name != "w03"]

@@ -46,7 +46,7 @@ async def accept(hand: Hand, assignment: Assignment) -> None:
 
 
 async def test_a_worker_whose_callee_accepts_has_done_its_part(hand):
-    hand.engine.core.callback_base = "http://server.test"
+    hand.engine.context.callback_base = "http://server.test"
     await arrive(hand, "good", "w1")
     await hand.submit(PATIENT)
     await fail_often(hand, "w1", 9)
@@ -122,7 +122,7 @@ async def test_nothing_is_said_of_a_worker_that_nobody_knows(hand):
 
 @pytest.mark.parametrize("end", [Hand.succeed, Hand.fail, accept, Hand.hand_back])
 async def test_what_an_earlier_life_ends_after_all_was_not_lost(hand, end):
-    hand.engine.core.callback_base = "http://server.test"
+    hand.engine.context.callback_base = "http://server.test"
     await arrive(hand, "good", "w1")
     for _ in range(5):
         await hand.submit(ASYNC)
@@ -246,7 +246,7 @@ async def test_a_late_report_beside_one_under_a_limit_does_not_clash_with_a_clai
     await hand.submit(limited)
     current = await take(hand, "w1")
     assert current.item_id != late.item_id
-    async with hand.engine.core.transaction() as claim:  # as claims lock: items, then the count of limits
+    async with hand.engine.context.transaction() as claim:  # as claims lock: items, then the count of limits
         await claim.execute("select from tenax.item where id = $1 for update", late.item_id)
         reporting = asyncio.create_task(hand.engine.report([_report(current), _report(late)]))
         while not await waits_for_a_lock(hand):

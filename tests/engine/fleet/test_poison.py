@@ -193,8 +193,8 @@ async def test_a_person_releases_what_should_have_been_given_up_by_now(hand):
 
 async def with_poison_after(hand: Hand, limit: int) -> Hand:
     """The next server on this database, with another setting."""
-    core = hand.engine.core
-    engine = Engine(core.database, replace(core.settings, poison_after=limit), roll=core.roll)
+    context = hand.engine.context
+    engine = Engine(context.database, replace(context.settings, poison_after=limit), roll=context.roll)
     await engine.prepare()
     return Hand(engine, hand.clock, hand._lives)
 

@@ -16,7 +16,7 @@ from support.hand import Hand, hand_on
 from support.naive_graph import RESULTS, Key, Part, World, all_needs, has_circle
 from support.profiles import examples
 
-from tenax.engine.graph.fan_out import feed
+from tenax.engine.graph.fan_out import fill_slots
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment, Report
 
@@ -121,7 +121,7 @@ class Beside:
 
     async def pass_time(self, milliseconds: int) -> None:
         await self.hand.clock.advance(milliseconds / 1000)
-        await feed(self.hand.engine.core)
+        await fill_slots(self.hand.engine.context)
         self.world.pass_time(milliseconds)
 
     async def compare_ready(self) -> None:

@@ -8,7 +8,7 @@ import uuid
 from support.hand import Hand
 from support.report_paths import chain
 
-from tenax.engine.lease.render_inputs import Assigning
+from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.model.wire import Assignment, LeaseRequest
 
 SUSPECT = '{"counted": 1, "exempted": 0, "by_class": {}, "by_rule": {}, "snoozes": 0, "elapsed": 1, "lost_by": ["w0"]}'
@@ -41,7 +41,7 @@ async def test_what_is_remembered_of_a_lease_is_small_and_ends_with_it(hand):
     )
     await hand.submit(fan, input={"rows": ["x" * 100_000] * 3})
     [a] = await hand.lease(slots=1)
-    leased = hand.engine.core.leased
+    leased = hand.engine.context.lease_cache
     [known] = leased._by_token.values()
     assert (known.element, known.previous) == (None, None)
     await hand.hand_back(a)
@@ -58,7 +58,7 @@ async def test_a_claim_that_is_cut_off_hands_back_what_it_had_leased(hand, monke
         reached.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Assigning, "prepare", stuck)
+    monkeypatch.setattr(InputRenderer, "prepare", stuck)
     running = asyncio.create_task(hand.engine.dispatcher.run())
     asked = ask(hand)
     await reached.wait()

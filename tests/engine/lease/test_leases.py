@@ -364,7 +364,7 @@ async def test_a_caller_that_goes_away_while_it_is_served_takes_nobody_with_it(h
         LeaseRequest(name, str(uuid.uuid4()), 1, ("python",), wait=wait)
         for name, wait in (("a", 0), ("b", 60))
     ]
-    blocker = await hand.engine.core.database.connect()
+    blocker = await hand.engine.context.database.connect()
     async with blocker.transaction():
         await blocker.execute("lock table tenax.item in access exclusive mode")
         impatient, patient = (asyncio.create_task(dispatcher.lease(request)) for request in ask)

@@ -13,7 +13,7 @@ import pytest
 from support.hand import Hand
 from support.scheduling import ask, claim_all, lease_all, left_out, one_step, running, servers, submit_many
 
-from tenax.engine.recover.unserved_work import Nets
+from tenax.engine.recover.unserved_work import UnservedWork
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 
@@ -244,7 +244,7 @@ async def test_one_that_is_turned_away_while_a_place_becomes_free_is_not_forgott
     [held] = await lease_all(hand)
     await submit_many(hand, 1, one_step(concurrency=1))
     engine = hand.engine
-    async with engine.core.transaction() as tx:
+    async with engine.context.transaction() as tx:
         claimed = await engine.dispatcher._claims.take_in_full(tx, [ask("w2")])
         assert (claimed.items, claimed.blocked) == ([], 1)
         report = asyncio.create_task(hand.succeed(held))
@@ -263,9 +263,9 @@ async def test_room_that_nobody_was_told_of_is_found_by_the_look_at_the_fleet(ha
     await submit_many(hand, 1, one_step("plain", concurrency=1))
     await hand.sql("update tenax.item set stopped_by = 'limit' where state = 'queued'")
     assert await lease_all(hand) == []
-    assert await Nets(hand.engine.core).unblock_forgotten() == 2
+    assert await UnservedWork(hand.engine.context).unblock_forgotten() == 2
     assert behind in await executions(lease_all(hand))
-    assert await Nets(hand.engine.core).unblock_forgotten() == 0
+    assert await UnservedWork(hand.engine.context).unblock_forgotten() == 0
     assert await left_out(hand) == []
 
 

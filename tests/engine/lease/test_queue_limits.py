@@ -144,12 +144,12 @@ async def test_a_rate_is_exact_with_three_servers(hand):
 
 async def test_time_spent_on_a_claim_is_not_taken_from_the_rate(hand):
     await limit(hand, rate=1.0, burst=5)
-    core = hand.engine.core
-    async with core.transaction() as tx:
+    context = hand.engine.context
+    async with context.transaction() as tx:
         before = (await claims.lock_queue_limits(tx, ["default"]))["default"]
         await hand.clock.advance(2)
         await claims.spend_tokens(tx, [replace(before, tokens=1.0)])
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         assert (await claims.lock_queue_limits(tx, ["default"]))["default"].tokens == 3.0
 
 

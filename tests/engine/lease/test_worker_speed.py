@@ -8,7 +8,7 @@ from support.hand import Hand
 from support.scheduling import ask, claim_once, submit_many
 
 from tenax.engine.lease import worker_speed as pacing
-from tenax.engine.lease.worker_speed import BRISK_SECONDS, Pace
+from tenax.engine.lease.worker_speed import BRISK_SECONDS, WorkerSpeed
 
 
 @pytest.mark.parametrize(
@@ -22,30 +22,30 @@ from tenax.engine.lease.worker_speed import BRISK_SECONDS, Pace
 )
 def test_brisk_is_who_is_as_free_as_before_in_a_moment(asked, again, after, brisk):
     now = 0.0
-    pace = Pace(lambda: now)
-    pace.note_asked(ask("w", asked))
-    assert not pace.is_brisk("w"), "nothing is known of it yet"
-    pace.note_served(ask("w", asked))
+    worker_speed = WorkerSpeed(lambda: now)
+    worker_speed.note_asked(ask("w", asked))
+    assert not worker_speed.is_brisk("w"), "nothing is known of it yet"
+    worker_speed.note_served(ask("w", asked))
     now += after
-    pace.note_asked(ask("w", again))
-    assert pace.is_brisk("w") == brisk
+    worker_speed.note_asked(ask("w", again))
+    assert worker_speed.is_brisk("w") == brisk
 
 
 def test_who_asks_twice_for_one_answer_is_not_brisk():
-    pace = Pace(lambda: 0.0)
-    pace.note_served(ask("w"))
-    pace.note_asked(ask("w"))
-    pace.note_asked(ask("w"))
-    assert not pace.is_brisk("w")
+    worker_speed = WorkerSpeed(lambda: 0.0)
+    worker_speed.note_served(ask("w"))
+    worker_speed.note_asked(ask("w"))
+    worker_speed.note_asked(ask("w"))
+    assert not worker_speed.is_brisk("w")
 
 
 def test_workers_that_are_gone_are_forgotten(monkeypatch):
     monkeypatch.setattr(pacing, "MOST_WORKERS", 10)
-    pace = Pace(lambda: 0.0)
+    worker_speed = WorkerSpeed(lambda: 0.0)
     for n in range(100):
-        pace.note_served(ask(f"w{n}"))
-        pace.note_asked(ask(f"w{n}"))
-    assert 0 < sum(pace.is_brisk(f"w{n}") for n in range(100)) <= 10
+        worker_speed.note_served(ask(f"w{n}"))
+        worker_speed.note_asked(ask(f"w{n}"))
+    assert 0 < sum(worker_speed.is_brisk(f"w{n}") for n in range(100)) <= 10
 
 
 async def shares(hand: Hand, *slots: int) -> list[int]:
@@ -55,7 +55,7 @@ async def shares(hand: Hand, *slots: int) -> list[int]:
 
 
 async def test_while_there_is_more_work_than_slots_whole_requests_are_filled(hand):
-    hand.engine.dispatcher.pace.clock = lambda: 0.0
+    hand.engine.dispatcher.worker_speed.clock = lambda: 0.0
     await submit_many(hand, 30)
     assert await shares(hand, 3, 3, 3) == [3, 3, 3], "nobody is known yet"
     await submit_many(hand, 600)
@@ -66,7 +66,7 @@ async def test_while_there_is_more_work_than_slots_whole_requests_are_filled(han
 
 
 async def test_where_one_claim_can_fill_all_slots_everyone_has_its_share(hand):
-    hand.engine.dispatcher.pace.clock = lambda: 0.0
+    hand.engine.dispatcher.worker_speed.clock = lambda: 0.0
     await submit_many(hand, 600)
     assert await shares(hand, 250, 250) == [250, 250]
     assert await shares(hand, 250, 250) == [50, 50]
@@ -74,7 +74,7 @@ async def test_where_one_claim_can_fill_all_slots_everyone_has_its_share(hand):
 
 async def test_who_takes_its_time_gets_its_share_only(hand):
     now = 0.0
-    hand.engine.dispatcher.pace.clock = lambda: now
+    hand.engine.dispatcher.worker_speed.clock = lambda: now
     await submit_many(hand, 2000)
     assert await shares(hand, 400, 400, 400) == [167, 167, 166]
     now += BRISK_SECONDS

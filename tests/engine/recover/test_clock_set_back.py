@@ -54,9 +54,9 @@ async def test_there_is_a_leader_within_its_normal_time(hand):
     await hand.look()
     await move(hand, -HOUR)
     other = await hand.restarted()
-    assert not other.engine.housekeeping.leadership.leads
+    assert not other.engine.maintenance.leadership.leads
     await other.look()
-    assert other.engine.housekeeping.leadership.leads
+    assert other.engine.maintenance.leadership.leads
 
 
 async def test_a_leader_keeps_its_lead_while_the_clock_goes_on(hand):
@@ -67,8 +67,8 @@ async def test_a_leader_keeps_its_lead_while_the_clock_goes_on(hand):
         await hand.look()
         await other.look()
     assert (
-        hand.engine.housekeeping.leadership.leads,
-        other.engine.housekeeping.leadership.leads,
+        hand.engine.maintenance.leadership.leads,
+        other.engine.maintenance.leadership.leads,
     ) == (True, False)
 
 

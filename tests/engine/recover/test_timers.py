@@ -20,8 +20,8 @@ SOON = {"deadline": 'name: p\ndeadline: 1s\nworkflow: [{step: s, type: python, t
 @pytest.mark.parametrize("source", SOON.values(), ids=SOON)
 async def test_what_runs_out_soon_is_told_to_the_timers_and_seen_on_time(hand, source):
     told: list[float] = []
-    hub = hand.engine.core.hub
-    hub.tell(replace(hub.listeners, due=told.append))
+    notifier = hand.engine.context.notifier
+    notifier.tell(replace(notifier.listeners, due=told.append))
     id_ = await hand.submit(source)
     await hand.settle_down()
     assert min(told) == 1.0
@@ -35,8 +35,8 @@ async def test_so_is_the_time_in_the_queue_of_a_step_that_comes_later(hand):
     steps = [{**CALL, "step": "first"}, {"step": "second", "needs": ["first"], "queue_ttl": "3s"}]
     _, first = await hand.start(fan([], *steps))
     told: list[float] = []
-    hub = hand.engine.core.hub
-    hub.tell(replace(hub.listeners, due=told.append))
+    notifier = hand.engine.context.notifier
+    notifier.tell(replace(notifier.listeners, due=told.append))
     await hand.succeed(first)
     assert told == [3.0]
 
@@ -45,7 +45,7 @@ async def test_what_runs_out_later_than_the_next_look_is_not_looked_for(hand):
     """Else each look goes over all leases that have ended since the last vacuum: they would have run out sooner."""
     await hand.submit()
     await hand.lease_one()
-    async with hand.engine.core.statements() as tx:
+    async with hand.engine.context.statements() as tx:
         soon, at_some_time = [await next_wake(tx, [], within) for within in (29.0, 31.0)]
     assert soon.expiry is None
     assert (at_some_time.expiry - at_some_time.now).total_seconds() == 30

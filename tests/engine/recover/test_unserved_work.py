@@ -335,7 +335,7 @@ async def test_what_is_as_it_should_be_is_left_alone(hand):
 
 async def leads(hand: Hand) -> bool:
     await hand.look()
-    return hand.engine.housekeeping.leadership.leads
+    return hand.engine.maintenance.leadership.leads
 
 
 async def test_one_server_leads_until_it_does_not_renew_that(hand):
@@ -354,9 +354,9 @@ async def test_one_server_leads_until_it_does_not_renew_that(hand):
 async def test_a_leader_that_resigns_is_followed_at_once(hand):
     second = await hand.restarted()
     assert [await leads(one) for one in (hand, second)] == [True, False]
-    await second.engine.housekeeping.leadership.resign()
+    await second.engine.maintenance.leadership.resign()
     assert not await leads(second), "only the leader can"
-    await hand.engine.housekeeping.leadership.resign()
+    await hand.engine.maintenance.leadership.resign()
     assert [await leads(one) for one in (second, hand)] == [True, False]
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.hand import ONE_STEP, Hand
 from support.report_paths import chain, decided_from_memory, left_behind, success
 
-from tenax.engine.caches.lease_cache import Leased
+from tenax.engine.caches.lease_cache import LeaseCache
 from tenax.model.wire import Assignment
 
 LABELS = {"zone": "north"}
@@ -27,7 +27,7 @@ async def from_memory(hand: Hand, a: Assignment, result: Any) -> None:
 
 
 async def from_rows(hand: Hand, a: Assignment, result: Any) -> None:
-    hand.engine.core.leased = Leased()
+    hand.engine.context.lease_cache = LeaseCache()
     [answer] = await hand.engine.report([success(a, result)])
     assert (answer.item_id, answer.status, answer.verdict) == (a.item_id, "applied", "complete")
 
@@ -135,7 +135,7 @@ async def after_failures(hand: Hand, more: str, facts: dict[str, Any], *, forget
         for a in await hand.lease():
             await hand.clock.advance(TOOK)
             if forget:
-                hand.engine.core.leased = Leased()
+                hand.engine.context.lease_cache = LeaseCache()
             answer = await hand.fail(a, **facts)
             seen.append((answer.status, answer.verdict))
         seen.append(await left_behind(hand, id_))

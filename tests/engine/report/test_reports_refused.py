@@ -14,7 +14,7 @@ from support.compensation_workflows import UNDO
 from support.hand import CANCELLED, STARTED, STEP_DONE, Hand
 from support.report_paths import answered, chain, decided_from_memory, failure, left_behind, success
 
-from tenax.engine.caches.lease_cache import Leased
+from tenax.engine.caches.lease_cache import LeaseCache
 from tenax.engine.report.report import report
 from tenax.errors import Conflict
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
@@ -99,7 +99,7 @@ async def test_an_execution_that_someone_else_is_changing_is_not_waited_for(hand
     theirs, mine = [await hand.submit(chain(steps, RETRY)) for _ in range(2)]
     leased = {a.execution_id: a for a in await hand.lease()}
     told = [way.told(leased[theirs]), way.told(leased[mine])]
-    async with hand.engine.core.transaction() as tx:
+    async with hand.engine.context.transaction() as tx:
         await tx.fetch("select from tenax.execution where id = $1 for update", theirs)
         assert await decided_from_memory(hand, *told, verdict=way.verdict) == {leased[mine].item_id}
         assert await hand.types(theirs) == STARTED
@@ -111,9 +111,9 @@ async def test_an_execution_that_someone_else_is_changing_is_not_waited_for(hand
 
 async def test_a_report_waits_for_whoever_holds_the_execution_and_sees_what_came_of_it(hand):
     id_, a = await hand.start(chain(2))
-    async with hand.engine.core.transaction() as tx:
+    async with hand.engine.context.transaction() as tx:
         await tx.fetch("select from tenax.execution where id = $1 for update", id_)
-        reporting = asyncio.create_task(report(hand.engine.core, [success(a, 1)]))
+        reporting = asyncio.create_task(report(hand.engine.context, [success(a, 1)]))
         while not await hand.sql("select from pg_locks where not granted and pid <> pg_backend_pid()"):
             assert not reporting.done(), "it cannot be decided on while someone else holds it"
     [answer] = await reporting
@@ -422,7 +422,7 @@ async def test_what_is_no_plain_retry_is_decided_in_full(hand, more, facts):
 async def test_a_message_that_postgresql_cannot_hold_is_kept_as_far_as_it_can_be(hand, is_short):
     id_, a = await hand.start(chain(1, RETRY))
     if not is_short:
-        hand.engine.core.leased = Leased()
+        hand.engine.context.lease_cache = LeaseCache()
     told = Outcome("failed", facts=Facts(message="a\x00b \ud800 \u00e9"))
     assert await answered(hand, Report(id_, a.item_id, a.attempt, a.token, told)) == [AGAIN]
     [error] = await hand.sql("select last_error from tenax.item")
@@ -433,11 +433,11 @@ async def test_each_failure_of_a_batch_has_a_roll_of_its_own(hand):
     ids = [await hand.submit(chain(1, "retry: {max_attempts: 3, initial_delay: 5s}")) for _ in range(6)]
     leased = await hand.lease()
     told = [failure(a, traceback="Traceback ...") for a in leased]
-    rows = hand.engine.core.roll
+    rows = hand.engine.context.roll
     drawn = iter([0.0, 0.25, 0.5, 0.75, 0.9, 0.1])
-    hand.engine.core.roll = lambda: next(drawn)
+    hand.engine.context.roll = lambda: next(drawn)
     assert await decided_from_memory(hand, *told, verdict="retry") == {a.item_id for a in leased}
-    hand.engine.core.roll = rows
+    hand.engine.context.roll = rows
     delays = []
     for id_ in ids:
         [explained] = await hand.engine.explain(id_)

@@ -16,7 +16,7 @@ select exists (select from pg_locks l join pg_database d on d.oid = l.database w
 
 async def test_a_fan_out_that_waits_for_a_lock_holds_up_no_other_submission(hand):
     """Its first item cannot be inserted while someone has the table of fan-outs for themselves."""
-    async with hand.engine.core.transaction() as tx:
+    async with hand.engine.context.transaction() as tx:
         await tx.execute("lock table tenax.fan in access exclusive mode")
         large = asyncio.create_task(hand.engine.submit([Submission(source=LARGE)]))
         async with asyncio.timeout(30):

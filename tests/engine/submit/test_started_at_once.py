@@ -12,7 +12,7 @@ import pytest
 from support.hand import ONE_STEP, Hand
 from support.report_paths import chain, left_behind
 
-from tenax.engine.lease.render_inputs import Assigning
+from tenax.engine.lease.render_inputs import InputRenderer
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Submission
 from tenax.policy.dispatch.assignment import Candidate
@@ -58,7 +58,7 @@ async def let_go(*parked: asyncio.Task[list[Assignment]]) -> None:
 
 @asynccontextmanager
 async def nothing_is_written(hand: Hand) -> AsyncIterator[None]:
-    blocker = await hand.engine.core.database.connect()
+    blocker = await hand.engine.context.database.connect()
     async with blocker.transaction():
         await blocker.execute("lock table tenax.item in access exclusive mode")
         yield
@@ -93,7 +93,7 @@ async def test_it_is_one_statement_and_leaves_what_submitting_and_leasing_leave(
     usual = await hand.lease_one(labels=labels)
     parked = await park(hand, labels=labels)
     statements: list[str] = []
-    async with hand.engine.core.statements() as tx:
+    async with hand.engine.context.statements() as tx:
         tx.add_query_logger(lambda query: statements.append(query.query))
     id_ = await hand.submit(source)
     at_once = await given(parked)
@@ -139,7 +139,7 @@ async def test_what_is_ready_already_goes_first(hand):
 
 async def test_while_there_may_be_something_out_of_the_common_it_waits_for_its_turn(hand):
     parked = await park(hand)
-    hand.engine.core.hub.announce(special=True)
+    hand.engine.context.notifier.announce(special=True)
     id_ = await hand.submit()
     assert await is_queued(hand, id_)
     await look(hand)
@@ -200,8 +200,8 @@ async def test_a_worker_that_is_paused_or_silent_gets_nothing(hand):
     await look(hand)
     await given(parked)
     parked = await park(hand)
-    presence = hand.engine.dispatcher.presence
-    presence._heard["w1"] -= presence.patience + 1
+    heard_workers = hand.engine.dispatcher.heard_workers
+    heard_workers._heard["w1"] -= heard_workers.silence_limit + 1
     assert await is_queued(hand, await hand.submit())
     await let_go(parked)
 
@@ -222,7 +222,7 @@ async def test_one_that_goes_away_meanwhile_has_it_handed_back(hand):
 async def test_one_whose_time_is_up_meanwhile_still_gets_it(hand):
     parked = await park(hand)
     dispatcher = hand.engine.dispatcher
-    [request] = dispatcher._parked
+    [request] = dispatcher._waiting
     async with nothing_is_written(hand):
         submitting = asyncio.create_task(hand.submit())
         await blocked(hand)
@@ -346,7 +346,7 @@ async def test_what_is_stored_is_submitted_whatever_becomes_of_its_lease(hand, m
     async def broken(*_: object) -> None:
         raise RuntimeError("it cannot be read")
 
-    monkeypatch.setattr(Assigning, "prepare", broken)
+    monkeypatch.setattr(InputRenderer, "prepare", broken)
     id_ = await hand.submit(WAITS_FOR_INPUT, input={"x": "long" * 1000})
     monkeypatch.undo()
     assert await parked == []
@@ -359,7 +359,7 @@ async def test_a_request_that_has_just_ended_is_not_reserved(hand):
     dispatcher = hand.engine.dispatcher
     parked = await park(hand)
     parked.cancel()  # whoever asked has not heard it yet, and its request still stands there
-    assert dispatcher._parked
+    assert dispatcher._waiting
     assert dispatcher.reserve(want) is None
     await let_go(parked)
     assert not (await park(hand)).done()
@@ -393,7 +393,7 @@ async def test_a_worker_that_vanishes_with_it_costs_it_an_attempt_and_no_more(ha
     parked = await park(hand)
     id_ = await hand.submit()
     await given(parked)
-    await hand.pass_time(hand.engine.core.settings.lease + 1)
+    await hand.pass_time(hand.engine.context.settings.lease + 1)
     await hand.engine.reap()
     assert "lease_expired" in await hand.types(id_)
     await hand.clock.advance(5)

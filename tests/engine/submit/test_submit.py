@@ -27,13 +27,13 @@ def workflow(*steps: dict[str, Any], **top: Any) -> str:
 
 async def sent(hand: Hand) -> list[str]:
     """A list to which the text of every statement is added that is sent from now on."""
-    database, texts = hand.engine.core.database, list[str]()
+    database, texts = hand.engine.context.database, list[str]()
 
     def note(query: Any) -> None:
         texts.append(query.query)
 
     async with AsyncExitStack() as stack:
-        for pool in (database.pool, database.straight):
+        for pool in (database.pool, database.planned_pool):
             for _ in range(pool.get_size()):
                 (await stack.enter_async_context(pool.acquire())).add_query_logger(note)
     return texts
@@ -177,7 +177,7 @@ async def test_a_batch_with_a_taken_key_is_written_whole_or_not_at_all(hand, mon
 async def test_the_events_of_a_large_submission_are_in_order_whatever_the_plan(hand):
     """They are many rows of the log. A hash join, which statistics may call for, turns rows around."""
     last = 10 * EVENTS_PER_ROW
-    pool = hand.engine.core.database.pool
+    pool = hand.engine.context.database.pool
     async with AsyncExitStack() as stack:
         for _ in range(pool.get_size()):
             session = await stack.enter_async_context(pool.acquire())

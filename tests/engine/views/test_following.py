@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from support.fan_out_workflows import fan
 
-from tenax.engine.notifier import Hub
+from tenax.engine.notifier import Notifier
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment, Report
 from tenax.store.transaction import transaction
@@ -22,7 +22,7 @@ workflow:
 
 async def test_a_follower_misses_nothing_and_sees_nothing_twice_whatever_the_order_of_commits(hand):
     """The slow transaction draws its event's id first and commits last."""
-    database = hand.engine.core.database
+    database = hand.engine.context.database
     id_ = await hand.submit(TWO)
     first = await hand.news(id_)
     assert [e["seq"] for e in first["events"]] == [1, 2, 3]
@@ -62,17 +62,17 @@ async def test_a_month_that_began_without_its_partition_stays_in_the_default_one
 @pytest.mark.parametrize("how", ["by itself", "as its command ends"])
 async def test_another_server_hears_of_what_only_followers_ask_for(hand, how: str):
     """It is told a moment later than of work, which is there to be done."""
-    hub = hand.engine.core.hub
-    elsewhere = Hub(hand.engine.core.database)
+    notifier = hand.engine.context.notifier
+    elsewhere = Notifier(hand.engine.context.database)
     loops = [asyncio.create_task(elsewhere.receive())]
     async with elsewhere.following(7) as changed, asyncio.timeout(20):
         await changed.wait()  # it listens: from here on nothing is missed
         changed.clear()
-        hub.announce(executions={7})
+        notifier.announce(executions={7})
         if how == "by itself":
-            loops.append(asyncio.create_task(hub.send()))
+            loops.append(asyncio.create_task(notifier.send()))
         else:
-            await hub.flush()
+            await notifier.flush()
         await changed.wait()
     for loop in loops:
         loop.cancel()

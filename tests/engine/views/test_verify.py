@@ -243,7 +243,7 @@ async def test_pages_follow_each_other(hand, monkeypatch):
 
 async def test_it_writes_nothing_and_waits_for_nobody(hand):
     found = await some_history(hand)
-    async with hand.engine.core.transaction() as tx:
+    async with hand.engine.context.transaction() as tx:
         await tx.execute("select from tenax.execution where id = $1 for update", found["waiting"])
         await tx.execute("select from tenax.item for update")
         assert await laws_broken(hand) == set()

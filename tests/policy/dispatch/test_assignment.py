@@ -16,7 +16,7 @@ from tenax.policy.dispatch.assignment import (
     PROBE,
     Able,
     Candidate,
-    Limit,
+    ItemLimit,
     Offer,
     admit,
     assign,
@@ -200,10 +200,10 @@ def test_no_item_waits_while_someone_able_is_free(fleet, of_worker, ready):
     assert assign(left, [replace(offer, slots=1) for offer in idle]) == []
 
 
-ACTION, KEY = Limit("action", 3), Limit("key", 1)
+ACTION, KEY = ItemLimit("action", 3), ItemLimit("key", 1)
 
 
-def limited(*rows: tuple[int, tuple[Limit, ...], str]) -> list[Candidate]:
+def limited(*rows: tuple[int, tuple[ItemLimit, ...], str]) -> list[Candidate]:
     """Rows of item, limits and queue."""
     return [Candidate(id_, queue, "python", limits=limits) for id_, limits, queue in rows]
 
@@ -219,7 +219,7 @@ def limited(*rows: tuple[int, tuple[Limit, ...], str]) -> list[Candidate]:
         ([(1, (ACTION, KEY), "q"), (2, (ACTION, KEY), "q"), (3, (ACTION,), "q")], {}, {}, [1, 3]),
         ([(1, (ACTION, KEY), "q"), (2, (ACTION,), "q")], {"action": 2, "key": 1}, {}, [2]),
         ([(1, (ACTION, ACTION), "q"), (2, (ACTION,), "q")], {"action": 1}, {}, [1, 2]),
-        ([(1, (Limit("k", 0),), "q")], {}, {}, []),
+        ([(1, (ItemLimit("k", 0),), "q")], {}, {}, []),
         ([(n, (), "q") for n in range(3)], {}, {"q": 2}, [0, 1]),
         ([(1, (), "q"), (2, (), "r")], {}, {"q": 0}, [2]),
         ([(1, (KEY,), "q"), (2, (KEY,), "r")], {}, {"q": 0}, [2]),
@@ -233,7 +233,7 @@ def test_limits_and_quotas(wanted, running, quotas, admitted):
     assert (running, quotas) == before
 
 
-limits = st.lists(st.builds(Limit, st.sampled_from("gh"), st.integers(0, 4)), max_size=2).map(tuple)
+limits = st.lists(st.builds(ItemLimit, st.sampled_from("gh"), st.integers(0, 4)), max_size=2).map(tuple)
 wishes = st.lists(st.tuples(limits, st.sampled_from("qr")), max_size=15).map(
     lambda rows: limited(*[(n, *row) for n, row in enumerate(rows)])
 )

@@ -15,13 +15,13 @@ from tenax.policy.dispatch.claim_plan import (
     SNAPSHOT_SECONDS,
     Claim,
     ClaimState,
-    Known,
     LevelSnapshot,
     Pick,
     Query,
+    QueueKnowledge,
     QueueSnapshot,
     Share,
-    Source,
+    SnapshotSource,
     after_claim,
     after_look,
     after_pick,
@@ -29,7 +29,7 @@ from tenax.policy.dispatch.claim_plan import (
     next_query,
     plan_shares,
 )
-from tenax.policy.dispatch.fair_turns import Turns, serve_order
+from tenax.policy.dispatch.fair_turns import FairTurns, serve_order
 
 QUEUES = frozenset({"q"})
 LANE = 7
@@ -107,23 +107,23 @@ def fan_out(most: int, skip: int = 0) -> Share:
 @pytest.mark.parametrize(
     ("seen", "slots", "turns", "shares"),
     [
-        (NEW, 10, Turns(), [retries(5), new(10)]),
-        (snapshot(level(retry=1.0)), 10, Turns(), [new(5), retries(10)]),
-        (snapshot(level(new=1.0, retry=3.0)), 10, Turns(), [new(5), retries(10), new(10, 5)]),
-        (snapshot(level(new=3.0, retry=1.0)), 10, Turns(), [retries(5), new(10), retries(10, 5)]),
-        (snapshot(level(new=3.0, retry=1.0)), 3, Turns(odd_slot=1), [retries(2), new(3), retries(3, 2)]),
-        (snapshot(level(new=3.0, retry=1.0)), 3, Turns(odd_slot=0), [retries(1), new(3), retries(3, 1)]),
+        (NEW, 10, FairTurns(), [retries(5), new(10)]),
+        (snapshot(level(retry=1.0)), 10, FairTurns(), [new(5), retries(10)]),
+        (snapshot(level(new=1.0, retry=3.0)), 10, FairTurns(), [new(5), retries(10), new(10, 5)]),
+        (snapshot(level(new=3.0, retry=1.0)), 10, FairTurns(), [retries(5), new(10), retries(10, 5)]),
+        (snapshot(level(new=3.0, retry=1.0)), 3, FairTurns(odd_slot=1), [retries(2), new(3), retries(3, 2)]),
+        (snapshot(level(new=3.0, retry=1.0)), 3, FairTurns(odd_slot=0), [retries(1), new(3), retries(3, 1)]),
         (
             snapshot(level(new=1.0, retry=2.0), level(new=3.0, queue="r")),
             4,
-            Turns(),
+            FairTurns(),
             [retries(2, queue="r"), new(4, queue="r"), new(2), retries(4), new(4, 2)],
         ),
-        (FAN_OUT, 10, Turns(), [fan_out(10)]),
-        (BOTH, 8, Turns(), [fan_out(1), retries(4), new(8), fan_out(8, 1)]),
-        (BOTH, 8, Turns(odd_slot=0), [fan_out(1), retries(3), new(8), fan_out(8, 1)]),
-        (BOTH, 8, Turns(since_fan_out=7), [fan_out(1), retries(4), new(8), fan_out(8, 1)]),
-        (BOTH, 9, Turns(since_fan_out=7), [fan_out(2), retries(4), new(9), fan_out(9, 2)]),
+        (FAN_OUT, 10, FairTurns(), [fan_out(10)]),
+        (BOTH, 8, FairTurns(), [fan_out(1), retries(4), new(8), fan_out(8, 1)]),
+        (BOTH, 8, FairTurns(odd_slot=0), [fan_out(1), retries(3), new(8), fan_out(8, 1)]),
+        (BOTH, 8, FairTurns(since_fan_out=7), [fan_out(1), retries(4), new(8), fan_out(8, 1)]),
+        (BOTH, 9, FairTurns(since_fan_out=7), [fan_out(2), retries(4), new(9), fan_out(9, 2)]),
     ],
 )
 def test_shares(seen, slots, turns, shares):
@@ -132,22 +132,22 @@ def test_shares(seen, slots, turns, shares):
 
 # -- what comes next
 
-DRAINED = ClaimState(Known.DRAINED, NEW)
-AWARE = ClaimState(Known.SNAPSHOT, NEW)
+DRAINED = ClaimState(QueueKnowledge.DRAINED, NEW)
+AWARE = ClaimState(QueueKnowledge.SNAPSHOT, NEW)
 
 
 @pytest.mark.parametrize(
     ("state", "queues", "now", "source"),
     [
-        (ClaimState(), QUEUES, 0.0, Source.NONE),
-        (DRAINED, QUEUES, 1e9, Source.GUESS),
-        (DRAINED, frozenset({"q", "r"}), 0.0, Source.NONE),
-        (replace(DRAINED, snapshot=FAN_OUT), QUEUES, 0.0, Source.NONE),
-        (AWARE, QUEUES, SNAPSHOT_SECONDS * 0.9, Source.MEMORY),
-        (AWARE, QUEUES, SNAPSHOT_SECONDS, Source.NONE),
-        (AWARE, frozenset({"r"}), 0.0, Source.NONE),
-        (replace(AWARE, snapshot=BOTH), QUEUES, 0.0, Source.NONE),
-        (replace(AWARE, known=Known.NOTHING), QUEUES, 0.0, Source.NONE),
+        (ClaimState(), QUEUES, 0.0, SnapshotSource.NONE),
+        (DRAINED, QUEUES, 1e9, SnapshotSource.GUESS),
+        (DRAINED, frozenset({"q", "r"}), 0.0, SnapshotSource.NONE),
+        (replace(DRAINED, snapshot=FAN_OUT), QUEUES, 0.0, SnapshotSource.NONE),
+        (AWARE, QUEUES, SNAPSHOT_SECONDS * 0.9, SnapshotSource.MEMORY),
+        (AWARE, QUEUES, SNAPSHOT_SECONDS, SnapshotSource.NONE),
+        (AWARE, frozenset({"r"}), 0.0, SnapshotSource.NONE),
+        (replace(AWARE, snapshot=BOTH), QUEUES, 0.0, SnapshotSource.NONE),
+        (replace(AWARE, known=QueueKnowledge.NOTHING), QUEUES, 0.0, SnapshotSource.NONE),
     ],
 )
 def test_a_claim_begins_with_what_is_known(state, queues, now, source):
@@ -157,26 +157,26 @@ def test_a_claim_begins_with_what_is_known(state, queues, now, source):
 @pytest.mark.parametrize(
     ("source", "seen", "taken", "was_filled", "query"),
     [
-        (Source.NONE, EMPTY, 0, None, Query.LOOK),
-        (Source.GUESS, NEW, 0, None, MIN_EXPECTED),
-        (Source.GUESS, NEW, 8, True, 2),
-        (Source.GUESS, NEW, 10, True, Query.END),
-        (Source.GUESS, NEW, 3, False, Query.END),
-        (Source.GUESS, NEW, 0, False, Query.LOOK),
-        (Source.MEMORY, NEW, 0, None, MIN_EXPECTED),
-        (Source.MEMORY, NEW, 8, True, 2),
-        (Source.MEMORY, NEW, 3, False, Query.LOOK),
-        (Source.READ, EMPTY, 0, None, Query.END),
-        (Source.READ, NEW, 0, None, MIN_EXPECTED),
-        (Source.READ, NEW, 3, None, 7),
-        (Source.READ, NEW, 8, True, 2),
-        (Source.READ, NEW, 3, False, Query.END),
-        (Source.READ, NEW, 0, False, Query.END),
-        (Source.READ, BOTH, 0, None, MIN_EXPECTED),
-        (Source.READ, BOTH, 0, False, Query.FULL_CLAIM),
-        (Source.READ, BOTH, 3, False, Query.END),
-        (Source.READ, LIMITED, 0, None, Query.FULL_CLAIM),
-        (Source.READ, LIMITED, 3, None, Query.END),
+        (SnapshotSource.NONE, EMPTY, 0, None, Query.LOOK),
+        (SnapshotSource.GUESS, NEW, 0, None, MIN_EXPECTED),
+        (SnapshotSource.GUESS, NEW, 8, True, 2),
+        (SnapshotSource.GUESS, NEW, 10, True, Query.END),
+        (SnapshotSource.GUESS, NEW, 3, False, Query.END),
+        (SnapshotSource.GUESS, NEW, 0, False, Query.LOOK),
+        (SnapshotSource.MEMORY, NEW, 0, None, MIN_EXPECTED),
+        (SnapshotSource.MEMORY, NEW, 8, True, 2),
+        (SnapshotSource.MEMORY, NEW, 3, False, Query.LOOK),
+        (SnapshotSource.READ, EMPTY, 0, None, Query.END),
+        (SnapshotSource.READ, NEW, 0, None, MIN_EXPECTED),
+        (SnapshotSource.READ, NEW, 3, None, 7),
+        (SnapshotSource.READ, NEW, 8, True, 2),
+        (SnapshotSource.READ, NEW, 3, False, Query.END),
+        (SnapshotSource.READ, NEW, 0, False, Query.END),
+        (SnapshotSource.READ, BOTH, 0, None, MIN_EXPECTED),
+        (SnapshotSource.READ, BOTH, 0, False, Query.FULL_CLAIM),
+        (SnapshotSource.READ, BOTH, 3, False, Query.END),
+        (SnapshotSource.READ, LIMITED, 0, None, Query.FULL_CLAIM),
+        (SnapshotSource.READ, LIMITED, 3, None, Query.END),
     ],
 )
 def test_next_query(source, seen, taken, was_filled, query):
@@ -191,7 +191,7 @@ def test_a_guess_lets_new_items_and_retries_have_all_slots():
 
 @pytest.mark.parametrize("odd_slot", [0, 1])
 def test_a_share_of_nothing_is_not_asked_for(odd_slot):
-    state = replace(AWARE, turns=Turns(odd_slot=odd_slot))
+    state = replace(AWARE, turns=FairTurns(odd_slot=odd_slot))
     found = next_query(state, begin_claim(state, QUEUES, 1, 0.0))
     assert found == Pick([retries(1), new(1)] if odd_slot else [new(1)], 1)
 
@@ -202,14 +202,14 @@ def test_a_share_of_nothing_is_not_asked_for(odd_slot):
 @pytest.mark.parametrize(
     ("known", "source", "taken", "after"),
     [
-        (Known.SNAPSHOT, Source.READ, 10, Known.SNAPSHOT),
-        (Known.SNAPSHOT, Source.MEMORY, 10, Known.SNAPSHOT),
-        (Known.SNAPSHOT, Source.READ, 9, Known.DRAINED),
-        (Known.SNAPSHOT, Source.MEMORY, 9, Known.NOTHING),
-        (Known.DRAINED, Source.READ, 0, Known.DRAINED),
-        (Known.NOTHING, Source.READ, 9, Known.NOTHING),
-        (Known.NOTHING, Source.GUESS, 9, Known.NOTHING),
-        (Known.NOTHING, Source.GUESS, 10, Known.NOTHING),
+        (QueueKnowledge.SNAPSHOT, SnapshotSource.READ, 10, QueueKnowledge.SNAPSHOT),
+        (QueueKnowledge.SNAPSHOT, SnapshotSource.MEMORY, 10, QueueKnowledge.SNAPSHOT),
+        (QueueKnowledge.SNAPSHOT, SnapshotSource.READ, 9, QueueKnowledge.DRAINED),
+        (QueueKnowledge.SNAPSHOT, SnapshotSource.MEMORY, 9, QueueKnowledge.NOTHING),
+        (QueueKnowledge.DRAINED, SnapshotSource.READ, 0, QueueKnowledge.DRAINED),
+        (QueueKnowledge.NOTHING, SnapshotSource.READ, 9, QueueKnowledge.NOTHING),
+        (QueueKnowledge.NOTHING, SnapshotSource.GUESS, 9, QueueKnowledge.NOTHING),
+        (QueueKnowledge.NOTHING, SnapshotSource.GUESS, 10, QueueKnowledge.NOTHING),
     ],
 )
 def test_the_queues_are_drained_once_a_claim_has_read_them_and_left_a_slot_empty(known, source, taken, after):
@@ -219,26 +219,26 @@ def test_the_queues_are_drained_once_a_claim_has_read_them_and_left_a_slot_empty
 
 def test_an_empty_look_leaves_the_last_snapshot_to_guess_by():
     state, claim = after_look(AWARE, Claim(QUEUES, 10), EMPTY)
-    assert (state.known, state.snapshot, claim.snapshot) == (Known.DRAINED, NEW, EMPTY)
+    assert (state.known, state.snapshot, claim.snapshot) == (QueueKnowledge.DRAINED, NEW, EMPTY)
     state, claim = after_look(AWARE, Claim(QUEUES, 10), BOTH)
-    assert (state.known, state.snapshot, claim.snapshot) == (Known.SNAPSHOT, BOTH, BOTH)
+    assert (state.known, state.snapshot, claim.snapshot) == (QueueKnowledge.SNAPSHOT, BOTH, BOTH)
 
 
 @pytest.mark.parametrize(
     ("source", "seen", "lanes", "known", "turns"),
     [
-        (Source.READ, NEW, [0, 0, 0], Known.SNAPSHOT, Turns(3, 4, 0)),
-        (Source.MEMORY, NEW, [], Known.SNAPSHOT, Turns(3, 4, 0)),
-        (Source.GUESS, NEW, [0], Known.NOTHING, Turns(3, 4, 1)),
-        (Source.GUESS, NEW, [], Known.NOTHING, Turns(3, 4, 1)),
-        (Source.READ, BOTH, [0, 0], Known.NOTHING, Turns(5, 4, 0)),
-        (Source.READ, BOTH, [LANE, 0, 0, 0, 0, 0], Known.NOTHING, Turns(1, LANE, 0)),
-        (Source.READ, FAN_OUT, [LANE, LANE], Known.NOTHING, Turns(0, LANE, 0)),
-        (Source.READ, FAN_OUT, [], Known.SNAPSHOT, Turns(3, 4, 0)),
+        (SnapshotSource.READ, NEW, [0, 0, 0], QueueKnowledge.SNAPSHOT, FairTurns(3, 4, 0)),
+        (SnapshotSource.MEMORY, NEW, [], QueueKnowledge.SNAPSHOT, FairTurns(3, 4, 0)),
+        (SnapshotSource.GUESS, NEW, [0], QueueKnowledge.NOTHING, FairTurns(3, 4, 1)),
+        (SnapshotSource.GUESS, NEW, [], QueueKnowledge.NOTHING, FairTurns(3, 4, 1)),
+        (SnapshotSource.READ, BOTH, [0, 0], QueueKnowledge.NOTHING, FairTurns(5, 4, 0)),
+        (SnapshotSource.READ, BOTH, [LANE, 0, 0, 0, 0, 0], QueueKnowledge.NOTHING, FairTurns(1, LANE, 0)),
+        (SnapshotSource.READ, FAN_OUT, [LANE, LANE], QueueKnowledge.NOTHING, FairTurns(0, LANE, 0)),
+        (SnapshotSource.READ, FAN_OUT, [], QueueKnowledge.SNAPSHOT, FairTurns(3, 4, 0)),
     ],
 )
 def test_after_a_pick(source, seen, lanes, known, turns):
-    state = ClaimState(Known.SNAPSHOT, seen, turns=Turns(3, 4))
+    state = ClaimState(QueueKnowledge.SNAPSHOT, seen, turns=FairTurns(3, 4))
     claim = Claim(QUEUES, 10, source, seen, taken=2)
     state, claim = after_pick(state, claim, Pick([], 3), lanes)
     assert (state.known, state.turns) == (known, turns)
@@ -327,7 +327,7 @@ counts = st.integers(0, 30)
 
 @given(counts, counts, counts, st.integers(1, 40), st.integers(0, 9), st.integers(0, 1), st.integers(1, 40))
 def test_no_slot_is_left_empty_once_the_queue_was_read(new, retried, fanned, slots, since, odd, expected):
-    state = ClaimState(turns=Turns(since, 0, odd), expected=expected)
+    state = ClaimState(turns=FairTurns(since, 0, odd), expected=expected)
     state, query, served = run_claim(state, Queue(new, retried, fanned), slots)
     assert query is Query.END
     assert served.total() == min(slots, new + retried + fanned)
@@ -336,7 +336,7 @@ def test_no_slot_is_left_empty_once_the_queue_was_read(new, retried, fanned, slo
 
 @given(st.integers(1, 40), st.integers(0, 9), st.integers(0, 1), st.integers(1, 40))
 def test_a_fan_out_has_the_turns_that_the_full_claim_would_give_it(slots, since, odd, expected):
-    state = ClaimState(turns=Turns(since, 0, odd), expected=expected)
+    state = ClaimState(turns=FairTurns(since, 0, odd), expected=expected)
     state, _, served = run_claim(state, Queue(new=100, fan_out=100), slots)
     others, fan_outs = [(5.0, 5, "new")] * 100, [(5.0, 5, "fan_out")] * 100
     assert served == Counter(serve_order(others, fan_outs, since)[:slots])
@@ -356,6 +356,6 @@ def test_new_items_and_retries_have_half_of_the_slots_each(claims: Sequence[int]
 
 def test_a_fan_out_that_needs_the_full_claim_has_nothing_leased_beside_it():
     queue = Queue(new=100, fan_out=100, needs_full_claim=True)
-    state, query, served = run_claim(ClaimState(turns=Turns(since_fan_out=7)), queue, 5)
+    state, query, served = run_claim(ClaimState(turns=FairTurns(since_fan_out=7)), queue, 5)
     assert (query, served.total()) == (Query.FULL_CLAIM, 0)
     assert state.fresh_snapshot(QUEUES, 0.0) is not None, "the full claim need not look again"

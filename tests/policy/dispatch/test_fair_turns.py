@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.policy.dispatch.fair_turns import (
-    Turns,
+    FairTurns,
     alternate,
     fan_out_turns,
     order_candidates,
@@ -154,11 +154,11 @@ def test_candidates_are_ordered_by_urgency_and_turns(found, since, order):
 @pytest.mark.parametrize(
     ("turns", "lanes", "after"),
     [
-        (Turns(3, 7), [], Turns(3, 7)),
-        (Turns(3, 7), [0, 0], Turns(5, 7)),
-        (Turns(3, 7), [0, 9, 0, 0], Turns(2, 9)),
-        (Turns(3, 7), [9, 8], Turns(0, 8)),
-        (Turns(3, 7, 0), [0], Turns(4, 7, 0)),
+        (FairTurns(3, 7), [], FairTurns(3, 7)),
+        (FairTurns(3, 7), [0, 0], FairTurns(5, 7)),
+        (FairTurns(3, 7), [0, 9, 0, 0], FairTurns(2, 9)),
+        (FairTurns(3, 7), [9, 8], FairTurns(0, 8)),
+        (FairTurns(3, 7, 0), [0], FairTurns(4, 7, 0)),
     ],
 )
 def test_turns_are_counted_in_the_order_of_serving(turns, lanes, after):

@@ -15,7 +15,7 @@ from tenax.policy.dispatch.health import (
     FAILURE_COLUMNS,
     Seen,
     Verdict,
-    columns,
+    health_tests,
     judge,
     judge_fleet,
     may_probe,
@@ -129,7 +129,7 @@ def test_the_worst_column_decides_and_of_equals_the_first(changes, column):
 
 
 def test_the_columns_of_the_table():
-    table = columns(seen(consecutive_failures=3, queue_depth=60, runs=19, failures=10, slots=70), TERMS)
+    table = health_tests(seen(consecutive_failures=3, queue_depth=60, runs=19, failures=10, slots=70), TERMS)
     assert [(c.name, c.value, c.degraded_at, c.unhealthy_at, c.health) for c in table] == [
         ("heartbeat_age", 1.0, None, 30.0, "healthy"),
         ("consecutive_failures", 3, 3, 10, "degraded"),

@@ -10,7 +10,7 @@ import pytest
 from support.histories import DAWN, Break, History, graph, item_of, one_retry, undone, waiting_retry
 
 from tenax.model.decision import DECIDER_VERSION
-from tenax.policy.laws import LAWS, Tally, Violation
+from tenax.policy.laws import LAWS, LawViolation, VerifyTally
 from tenax.policy.laws.facts import ItemFacts, fingerprint
 from tenax.policy.laws.law import MOST_VIOLATIONS
 from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
@@ -291,9 +291,9 @@ def test_a_violation_names_its_events() -> None:
 
 
 def test_only_so_many_violations_are_kept() -> None:
-    tally = Tally()
+    tally = VerifyTally()
     for number in range(MOST_VIOLATIONS + 5):
-        tally.add(Violation("begins-once", number, "it has no events"))
+        tally.add(LawViolation("begins-once", number, "it has no events"))
     assert len(tally.violations) == MOST_VIOLATIONS
     assert tally.not_shown == 5
 

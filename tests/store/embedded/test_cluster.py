@@ -12,7 +12,7 @@ from support.waiting import eventually
 
 from tenax.store.embedded import cluster as embedded_cluster
 from tenax.store.embedded import postmaster
-from tenax.store.embedded.location import Place, find_place
+from tenax.store.embedded.location import ClusterPlace, find_place
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
 
@@ -52,10 +52,10 @@ def test_a_link_in_the_data_leads_root_nowhere(open_folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "open", trap)
         with pytest.raises(FileExistsError):
-            embedded_cluster._write(Place(open_folder, account), data / "tenax.conf", "x = 1\n")
+            embedded_cluster._write(ClusterPlace(open_folder, account), data / "tenax.conf", "x = 1\n")
     assert (victim.read_text(), victim.stat().st_uid) == ("root's own", 0)
     assert len(traps) == 1
-    embedded_cluster._write(Place(open_folder, account), data / "tenax.conf", "x = 1\n")
+    embedded_cluster._write(ClusterPlace(open_folder, account), data / "tenax.conf", "x = 1\n")
     assert (data / "tenax.conf").read_text() == "x = 1\n"
     assert (data / "tenax.conf").stat().st_uid == account.uid
     assert {path.name for path in data.iterdir()} <= {"tenax.conf", traps[0].name}

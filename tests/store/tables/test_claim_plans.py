@@ -11,7 +11,7 @@ from support.query_plans import Explaining, analyze, fill_items, rows_read
 
 from tenax.policy.dispatch.claim_plan import Share
 from tenax.store.tables import claims
-from tenax.store.tables.claims import Terms, WorkerGroup
+from tenax.store.tables.claims import LeaseTerms, WorkerGroup
 
 SLOTS = 10
 LEVELS = [("default", priority) for priority in range(9, -1, -1)]
@@ -27,7 +27,7 @@ BOTH = [
 ]
 GROUP = WorkerGroup(("default",), ("python",), "{}", ("w0", "w1"), SLOTS)
 GIVEN = [("w1", str(uuid.uuid4()))] * SLOTS
-TERMS = Terms(30.0, 1.0)
+TERMS = LeaseTerms(30.0, 1.0)
 RESTRICTED = {"suspects": True, "extra": 50, "max_lanes": SLOTS, "divided": True}
 STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
     "lease_ready of unrestricted items": (

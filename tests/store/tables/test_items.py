@@ -32,7 +32,7 @@ SERVES: dict[str, Callable[[Any], Awaitable[Any]]] = {
     "item_suspect": lambda tx: claims.find_suspecting_workers(tx, ["w0"]),
     "item_due": lambda tx: tx.fetch(queue.sql("next_wake"), [], queue.SERVER_QUEUE, 5.0),
     "item_expiry": lambda tx: queue.find_expired_items(tx, 10, []),
-    "item_without_slot": lambda tx: fans.find_placeable(tx, 10),
+    "item_without_slot": lambda tx: fans.find_free_slots(tx, 10),
     "item_undo": lambda tx: compensations.start_next(tx, 7, WHEN, []),
     "item_execution": lambda tx: queue.lock_open_items(tx, [7], running_too=True),
 }

@@ -11,7 +11,7 @@ from support.connections import connected
 
 from tenax.policy.dispatch.claim_plan import Share
 from tenax.store.connect import Connection
-from tenax.store.tables.claims import Terms, WorkerGroup, lease_ready
+from tenax.store.tables.claims import LeaseTerms, WorkerGroup, lease_ready
 
 GROUP = WorkerGroup(("q",), ("python",), '{"zone": "a"}', ("w1",), 10)
 LANE = 7
@@ -52,7 +52,7 @@ def connection(database_url: str) -> AbstractAsyncContextManager[Connection]:
 async def lease(connection: Connection, shares: Sequence[Share], slots: int) -> list[int]:
     """Returns the items that were leased, by the number of their slot."""
     given = [("w1", str(uuid.uuid4())) for _ in range(slots)]
-    items = await lease_ready(connection, GROUP, shares, given, Terms(30.0, 1.0))
+    items = await lease_ready(connection, GROUP, shares, given, LeaseTerms(30.0, 1.0))
     assert [item.grant for item in items] == [given[item.slot - 1][1] for item in items]
     return [item.id for item in sorted(items, key=lambda item: item.slot)]
 

@@ -16,12 +16,12 @@ from tenax.policy.dispatch.claim_plan import Share
 from tenax.policy.queued_action import QueuedAction
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
-from tenax.store.planned_pool import STRAIGHT
+from tenax.store.planned_pool import PLANNED_SESSION
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
 from tenax.store.statements import sql
 from tenax.store.tables import claims, compensations, queue, steps
 from tenax.store.tables import fan_outs as fans
-from tenax.store.tables.claims import Terms, WorkerGroup
+from tenax.store.tables.claims import LeaseTerms, WorkerGroup
 from tenax.store.tables.new_executions import insert_executions
 
 BATCHES = (1, 10, 100, 500)
@@ -81,7 +81,7 @@ async def insert(tx: Any, rows: list[Any], now: Any) -> None:
         journal.new_items.append(new_item(NEW + n))
         journal.step(StepRow(NEW + n, "a", "pending", 1))
         journal.log(NEW + n, {"type": "execution_started"})
-    await insert_executions(tx, journal, new, [None] * len(new), Terms(30.0, 1.0))
+    await insert_executions(tx, journal, new, [None] * len(new), LeaseTerms(30.0, 1.0))
 
 
 async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
@@ -95,7 +95,7 @@ async def accept_items(tx: Explaining, rows: list[Any], now: Any) -> None:
 
 
 async def lease_ready(tx: Explaining, shares: list[Share], rows: list[Any]) -> None:
-    await claims.lease_ready(tx, GROUP, shares, slots(len(rows)), Terms(30.0, 1.0))
+    await claims.lease_ready(tx, GROUP, shares, slots(len(rows)), LeaseTerms(30.0, 1.0))
 
 
 STRAIGHTLY: dict[str, Call] = {
@@ -122,7 +122,7 @@ STRAIGHTLY: dict[str, Call] = {
     "look_at_queues": lambda tx, rows, _: claims.look_at_queues(tx, [f"q{n}" for n in range(len(rows))]),
     "next_wake": next_wake,
     "lock_executions": lambda tx, rows, _: queue.lock_executions(tx, [row["execution_id"] for row in rows]),
-    "load_fans": lambda tx, rows, _: fans.load_fans(tx, [(row["execution_id"], "s") for row in rows]),
+    "load_fans": lambda tx, rows, _: fans.load_fan_outs(tx, [(row["execution_id"], "s") for row in rows]),
     "load_steps": lambda tx, rows, _: steps.load_steps(tx, [(row["execution_id"], "a") for row in rows]),
     "load_step_results": lambda tx, rows, _: steps.load_step_results(
         tx, [(row["execution_id"], "a") for row in rows], 16_000_000
@@ -190,11 +190,11 @@ def check(found: dict[tuple[str, int], Explaining]) -> None:
 
 
 async def test_statements_that_are_planned_once_read_in_proportion_to_their_batch(database_url):
-    check(await explain_all(database_url, STRAIGHTLY, STRAIGHT))
+    check(await explain_all(database_url, STRAIGHTLY, PLANNED_SESSION))
 
 
 async def test_so_do_those_that_were_planned_before_there_was_anything(database_url):
-    check(await explain_all(database_url, STRAIGHTLY, STRAIGHT, planned_while_empty=True))
+    check(await explain_all(database_url, STRAIGHTLY, PLANNED_SESSION, planned_while_empty=True))
 
 
 @pytest.mark.parametrize("planned_while_empty", [False, True])
@@ -202,7 +202,11 @@ async def test_so_do_those_that_are_planned_while_statistics_say_that_there_is_n
     database_url, planned_while_empty
 ):
     found = await explain_all(
-        database_url, STRAIGHTLY, STRAIGHT, planned_while_empty=planned_while_empty, believed_empty=True
+        database_url,
+        STRAIGHTLY,
+        PLANNED_SESSION,
+        planned_while_empty=planned_while_empty,
+        believed_empty=True,
     )
     check(found)
 
@@ -235,11 +239,11 @@ class Carrying(Explaining):
 async def test_the_compensations_that_a_large_fan_out_lacks_are_found_in_proportion_to_it(database_url):
     """Sessions that plan once forbid hash joins: the statement is planned freely there, or it would join row by row."""
     action = NewItem(1, 1, "s", "default", "python", 5, None, 3, 300.0, None)
-    async with connected(database_url, session=STRAIGHT) as connection, connection.transaction():
+    async with connected(database_url, session=PLANNED_SESSION) as connection, connection.transaction():
         await connection.execute(_UNDOABLE, MANY)
         await connection.execute(_RESULTS, MANY)
         explaining = Carrying(connection)
-        await compensations.insert(
+        await compensations.insert_compensations(
             explaining, [action], await connection.fetchval("select tenax.now()"), 60.0
         )
         kept = await connection.fetchrow(
@@ -250,7 +254,7 @@ async def test_the_compensations_that_a_large_fan_out_lacks_are_found_in_proport
 
 
 async def test_the_result_of_a_large_fan_out_is_put_together_in_proportion_to_it(database_url):
-    async with connected(database_url, session=STRAIGHT) as connection, connection.transaction():
+    async with connected(database_url, session=PLANNED_SESSION) as connection, connection.transaction():
         await connection.execute(_RESULTS, MANY)
         explaining = Explaining(connection)
         await explaining.fetch(sql("close_fan"), 1, "s", "completed", MANY, None, MANY)

@@ -35,7 +35,7 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
     tell_of_new_database(settings)
     async with Database.open(settings, max_size=2, application_name="tenax command") as database:
         engine = Engine(database, settings)
-        with contextlib.closing(engine.core.reading.aside):
+        with contextlib.closing(engine.context.reading.reader_processes):
             async with _hearing(engine, follow=follow):
                 yield DatabaseBackend(engine)
 
@@ -45,7 +45,7 @@ async def _hearing(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
     if not follow:
         yield
         return
-    ears = asyncio.create_task(engine.core.hub.receive())
+    ears = asyncio.create_task(engine.context.notifier.receive())
     try:
         yield
     finally:

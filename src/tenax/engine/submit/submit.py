@@ -1,4 +1,4 @@
-"""New executions: a batch in one transaction, the same key the same execution."""
+"""Writes new executions: a batch in one transaction. Submissions with the same key are one execution."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.start_execution import Start, insert
 from tenax.engine.graph.start_steps import CROWD_STEPS
 from tenax.model.wire import LeaseRequest, Submitted
@@ -18,46 +18,48 @@ from tenax.store.connect import Connection
 from tenax.store.journal import NO_TIME
 from tenax.store.rows import LeasedItem
 from tenax.store.tables.executions import prepare_submit
-from tenax.store.tables.new_executions import Inserted
+from tenax.store.tables.new_executions import InsertedExecution
 
 _log = structlog.get_logger("tenax.submit")
 FEW = 16
-"""Executions. So many are written by nested loops as fast as by any other plan, and planned once for all."""
+"""Executions in a batch that a planned statement with nested loops writes as fast as any other plan would."""
 
 
 class Reservation(Protocol):
-    """The lease request of a waiting worker, kept free for one new item. It must be ended by one of its methods."""
+    """The lease request of a waiting worker, reserved for one new item. One of its methods must be called."""
 
     @property
     def request(self) -> LeaseRequest:
-        """The request that the item may be leased to, by the statement that inserts it."""
+        """The request to which the statement that inserts the item leases it."""
 
     def hand_over(self, item: LeasedItem) -> Coroutine[Any, Any, None]:
         """Answers the request with the item that was leased to it."""
 
     def give_up(self) -> None:
-        """Ends the request with nothing. Its worker asks again."""
+        """Ends the request without an item. Its worker asks again."""
 
 
 Reserve = Callable[[Candidate], Reservation | None]
 """Reserves the request of a worker that waits for such an item. Returns None if there is none, or other work comes first."""
 
 
-def _session(core: Core, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
+def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
     """Opens a session. A batch that one statement writes needs no transaction around it.
 
-    A key that is taken is looked up by a second statement. Where others are in the batch, that must not fail after theirs is committed.
+    A second statement looks up the keys that were taken. In a batch with other executions it must not fail after they
+    are committed.
     """
-    if len(starts) > FEW or any(is_large(start) for start in starts):
-        return core.transaction()
+    if len(starts) > FEW or any(is_large_start(start) for start in starts):
+        return context.transaction()
     is_one_statement = all(_is_plain(start) for start in starts) and (
         len(starts) == 1 or all(start.key is None for start in starts)
     )
-    return core.statements() if is_one_statement else core.straight()
+    return context.statements() if is_one_statement else context.planned_transaction()
 
 
-def is_large(start: Start) -> bool:
-    """Whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes over what another one did."""
+def is_large_start(start: Start) -> bool:
+    """Returns whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes
+    over results."""
     plan = start.plan
     return (
         len(plan.steps) > CROWD_STEPS
@@ -67,21 +69,23 @@ def is_large(start: Start) -> bool:
 
 
 def _is_plain(start: Start) -> bool:
-    """Whether what is written of it depends neither on its id nor on the time: the statement that writes it finds both."""
+    """Returns whether nothing that is written depends on the execution's id or on the time. The statement that writes
+    it then finds both."""
     plan = start.plan
     return (
         plan.begins_plainly and start.parent is None and not start.carried and len(plan.steps) <= CROWD_STEPS
     )
 
 
-async def submit(core: Core, reserve: Reserve, starts: Sequence[Start]) -> list[Submitted]:
-    """Writes a batch of new executions, in one transaction. A key that was used before is the execution that it was used for."""
+async def submit(context: EngineContext, reserve: Reserve, starts: Sequence[Start]) -> list[Submitted]:
+    """Writes a batch of new executions in one transaction. A key that was used before returns the execution that it was
+    used for."""
     reserved = _reserve(reserve, starts)
     request = reserved.request if reserved is not None else None
     try:
-        async with _session(core, starts) as tx:
+        async with _session(context, starts) as tx:
             numbers, now = await _numbers(tx, starts)
-            inserted = await insert(tx, core, now, list(zip(numbers, starts, strict=True)), request)
+            inserted = await insert(tx, context, now, list(zip(numbers, starts, strict=True)), request)
             known = await _known_keys(tx, numbers, starts, inserted)
             answers = [
                 Submitted(inserted[number].id, created=True)
@@ -89,7 +93,7 @@ async def submit(core: Core, reserve: Reserve, starts: Sequence[Start]) -> list[
                 else Submitted(known[start.key or ""], created=False)
                 for number, start in zip(numbers, starts, strict=True)
             ]
-    except BaseException:  # it is raised again; the request must not wait for what will not come
+    except BaseException:  # raised again: the request must not wait for an item that will not come
         if reserved is not None:
             reserved.give_up()
         raise
@@ -98,7 +102,7 @@ async def submit(core: Core, reserve: Reserve, starts: Sequence[Start]) -> list[
         reserved.give_up()
     elif reserved is not None:
         await _hand_over(reserved, leased[0])
-    core.hub.announce(
+    context.notifier.announce(
         ready=not leased,
         server_steps=any(start.plan.has_server_steps for start in starts),
         due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
@@ -107,14 +111,14 @@ async def submit(core: Core, reserve: Reserve, starts: Sequence[Start]) -> list[
 
 
 def _reserve(reserve: Reserve, starts: Sequence[Start]) -> Reservation | None:
-    """Reserves the request of a worker that waits for just this, where one execution comes alone and begins with one step."""
+    """Reserves the request of a waiting worker for a single execution that begins with one step."""
     [start, *others] = starts
     if others or start.retry_of is not None or start.operator is not None or not _is_plain(start):
         return None
     [first, *more] = start.plan.roots
     step = start.plan.steps[first]
     if more or step.step.concurrency is not None or "async" in step.step.spec:
-        return None  # the lease of an async step has its item's id in its event, which is not known yet
+        return None  # the event of an async step's lease contains the item's id, which is not known yet
     queued = step.queued
     return reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
 
@@ -129,7 +133,7 @@ async def _hand_over(reserved: Reservation, leased: LeasedItem) -> None:
 
 
 async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], datetime]:
-    """Returns the number of each execution, and the time: ids and the time are asked for only where something depends on them."""
+    """Returns the number of each execution, and the time. Ids and time are read only if something depends on them."""
     are_plain = [_is_plain(start) for start in starts]
     if all(are_plain):
         return [-n for n in range(1, len(starts) + 1)], NO_TIME
@@ -139,8 +143,8 @@ async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], 
 
 
 async def _known_keys(
-    tx: Connection, numbers: Sequence[int], starts: Sequence[Start], inserted: Mapping[int, Inserted]
+    tx: Connection, numbers: Sequence[int], starts: Sequence[Start], inserted: Mapping[int, InsertedExecution]
 ) -> dict[str, int]:
-    """Finds the executions that have the keys which were taken."""
+    """Finds the executions whose keys were taken."""
     taken = [start.key for number, start in zip(numbers, starts, strict=True) if number not in inserted]
     return (await prepare_submit(tx, 0, taken)).known if taken else {}

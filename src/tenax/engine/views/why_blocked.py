@@ -1,4 +1,4 @@
-"""What work waits at: nobody is able to run it, as much runs as may, or it is held."""
+"""Tells what ready work waits for: a worker that is able to run it, room under a limit, or a release from a hold."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tenax.store.tables.workers import WorkerRow
 
 NOTHING = Standing()
 DECIDES_HOLDS = ("retry_held", "compensation_retry")
-"""The events whose decision may be to hold."""
+"""The events whose decision may be to hold an item."""
 
 
 async def steps_waiting_at(tx: Connection, settings: Settings, execution_id: int) -> dict[str, Standing]:
-    """Of each step of an execution that has ready work: what that waits at, if anything."""
+    """Returns, for each step with ready work, what that work waits for, if anything."""
     found: dict[str, Standing] = {}
     for work, standing in await _judged(tx, settings, await ready_work_of(tx, execution_id)):
         known = found.get(work.step, NOTHING)
@@ -34,7 +34,7 @@ async def steps_waiting_at(tx: Connection, settings: Settings, execution_id: int
 
 
 async def items_waiting_at(tx: Connection, settings: Settings, items: Sequence[int]) -> dict[int, Standing]:
-    """Of these work items, of which no execution has two, those that are ready: by execution."""
+    """Returns, by execution, what these work items wait for if they are ready. No execution has two of them."""
     judged = await _judged(tx, settings, await ready_work_among(tx, items) if items else [])
     return {work.execution_id: standing for work, standing in judged}
 
@@ -91,7 +91,7 @@ def _limited(work: ReadyWork) -> Limited | None:
 
 
 def _why_limited(work: ReadyWork) -> str | None:
-    """The first limit that is reached, in plain words."""
+    """Returns the first limit that is reached, in plain words."""
     if work.action is not None and _is_full(work.action_running, work.action_most):
         name, _ = _read_limit(work.action)
         return f"{work.action_running} of {work.action_most} of `{name}` run (concurrency)"
@@ -110,13 +110,13 @@ def _is_full(running: int | None, most: int | None) -> bool:
 
 
 def _read_limit(limit: str) -> tuple[str, str]:
-    """What people know it by, and the key: of `step:mails/send:acme` that is `send` and `acme`."""
+    """Returns the name that users know a limit by, and its key: `send` and `acme` for `step:mails/send:acme`."""
     _, name, *key = limit.split(":", 2)
     return name.rpartition("/")[2], "".join(key)
 
 
 async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
-    """Returns the held work of an execution by step, with the rule and the reason of the last decision that held some."""
+    """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
     last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
     found: dict[str, HeldWork] = {}
     for step, held in (await fleet.find_held_work(tx, execution_id)).items():

@@ -1,6 +1,6 @@
 """What the check of an input against its schema can cost at most, found without making the check.
 
-A check that is provably short is made at once. All others are made aside, in a process that can be killed (`tenax.engine.definitions.aside`): a
+A check that is provably short is made at once. All others are made aside, in a process that can be killed (`tenax.engine.definitions.reader_processes`): a
 backtracking pattern, a chain of `$ref` or a long list can take any time.
 """
 

@@ -1,4 +1,4 @@
-"""Waits for a PostgreSQL that is away."""
+"""Waits for PostgreSQL while it is away."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from tenax.errors import Busy, DatabaseAway
 
 T = TypeVar("T")
 
-COMMAND_SECONDS = 2.0  # how long a command waits, unless the setting `database_wait` says otherwise
+COMMAND_SECONDS = 2.0  # seconds that a command waits, unless the setting `database_wait` says otherwise
 FIRST_PAUSE = 0.1  # seconds between the first two tries; each further pause is twice as long
 LONGEST_PAUSE = 2.0
 
 
-class Patience:
-    """Does something again for as long as PostgreSQL is away, up to a time. It says so once, and once more when that is over."""
+class DatabaseWait:
+    """Repeats work while PostgreSQL is away, for a limited time. It reports once that PostgreSQL is away, and once that
+    it is back."""
 
     def __init__(self, seconds: float | None, tell: Callable[[str], None] | None = None) -> None:
-        """`seconds` None: for ever."""
+        """`seconds` is the limit of the wait; None means no limit."""
         self._seconds = seconds
         self._tell = tell
         self._told = False
 
     async def __call__(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Returns what the work returns. The last error comes out when the time is up; any other error at once."""
+        """Returns the result of `work`. Raises the last error when the time is over, and any error of another kind at
+        once."""
         began, pause = _now(), FIRST_PAUSE
         while True:
             try:

@@ -1,7 +1,7 @@
-"""Turns on the event loop: whoever goes through what others have sent gives it back every few milliseconds.
+"""Time slices on the event loop: work of a length that others choose lets other work run every few milliseconds.
 
-All such work of a loop stands in one line. Between two slices of it, whoever they belong to, the loop goes round several times for
-everybody else. So short work is held up by one slice at most, however much long work there is.
+All such work of one loop waits in one line. Between two slices, whichever work they belong to, the loop makes several
+rounds for everything else. So short work is delayed by one slice at most, however much long work there is.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from time import perf_counter
 from weakref import WeakKeyDictionary
 
 FIRST_SLICE = 0.01
-"""Seconds of work after which the loop is given back for the first time. A batch of 500 failures is decided on within it."""
+"""Seconds of the first slice of each work. A batch of 500 failures is decided on within it."""
 SLICE = 0.005
-"""Seconds of each further slice, where no other long work waits for its turn."""
+"""Seconds of each further slice if no other long work waits."""
 SHORT_SLICE = 0.002
-"""The same, where other long work waits."""
+"""Seconds of each further slice if other long work waits."""
 ROUNDS_BETWEEN = 8
-"""Rounds of the loop between two slices: about as many as it takes from a due time to the statement that leases what is due."""
+"""Rounds of the loop between two slices. The way from a due time to the statement that leases the due items takes about
+as many."""
 REST = 0.001
-"""Seconds between two slices where several wait: answers of the database arrive meanwhile."""
+"""Seconds between two slices if several wait. The database's answers arrive meanwhile."""
 
 
 class _Line:
-    """The long work of one event loop that waits for its turn, the oldest first."""
+    """The long work of one event loop that waits for its next slice, the oldest first."""
 
     __slots__ = ("_is_moving", "_waiting")
 
@@ -46,14 +47,14 @@ class _Line:
         await turn
 
     def _go_round(self, rounds: int) -> None:
-        """Lets the loop go round so many times, and then the next one in the line go on."""
+        """Lets the loop make so many rounds, and then continues the first work in the line."""
         loop = asyncio.get_running_loop()
         if rounds > 1:
             loop.call_soon(self._go_round, rounds - 1)
             return
         while self._waiting:
             turn = self._waiting.popleft()
-            if not turn.done():  # else it was cancelled meanwhile
+            if not turn.done():  # otherwise it was cancelled meanwhile
                 turn.set_result(None)
                 break
         self._is_moving = bool(self._waiting)
@@ -73,12 +74,12 @@ def _line() -> _Line:
 
 
 async def give_way() -> None:
-    """Gives the loop back to everybody else, and waits for the next turn."""
+    """Lets all other work run, and waits for the next slice."""
     await _line().wait()
 
 
-class Turns:
-    """Gives the loop back where this work has held it for a slice. For loops over what others have sent."""
+class TimeSlice:
+    """Measures the time slice of one piece of work. For loops over data whose length others choose."""
 
     __slots__ = ("_until",)
 
@@ -86,7 +87,7 @@ class Turns:
         self._until = perf_counter() + FIRST_SLICE
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return perf_counter() > self._until
 
     async def give_way(self) -> None:

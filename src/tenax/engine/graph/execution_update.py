@@ -1,4 +1,4 @@
-"""What one execution is within a transaction that takes it onward."""
+"""Holds what a transaction knows of an execution that it updates."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tenax.policy.plan import Plan
 from tenax.store.rows import ExecutionRow
 
 Failure = dict[str, Any]
-"""Why an execution or a step has failed, as its events say it."""
+"""Failure of an execution or a step, as in its events."""
 
 
-class Turn(Struct, gc=False):
-    """One execution within a transaction: its locked row, its plan, and the steps of it that have ended."""
+class ExecutionUpdate(Struct, gc=False):
+    """An execution that a transaction updates: its locked row, its plan, and the steps that have ended."""
 
     row: ExecutionRow
     plan: Plan
     budget: Budget
-    """What each of its renderings may spend."""
+    """Budget of each rendering."""
     ended: list[StepRow] = field(default_factory=list)
     failure: Failure | None = None
-    """Why the execution fails, once it does."""
+    """Failure of the execution, once it fails."""
     complete: bool = False
     unforgiven: set[str] = field(default_factory=set)
-    """Failed steps whose `on_failure` could not be had."""
+    """Failed steps whose `on_failure` value could not be computed."""

@@ -1,7 +1,8 @@
 """Processes beside the server, for work whose length depends on what others have sent.
 
-They can be killed, so that a check that takes too long costs one process and never the event loop. Each is started when it is first
-needed, and ends with the server. It sees no secrets and no database (`tenax.engine.definitions.aside_process`).
+They can be killed: a check that takes too long costs one process and never the event loop. Each process is started when
+it is first needed, and ends with the server. It sees no secrets and no database
+(`tenax.engine.definitions.reader_process`).
 """
 
 from __future__ import annotations
@@ -24,42 +25,42 @@ import structlog
 from tenax.errors import InvalidDefinition, TenaxError
 
 PATIENCE = 10.0
-"""Times the processor's time that work may take: it is waited for so long, since the machine may be busy with other things."""
+"""The server waits this many times the processor time that a task may take, since the machine may be busy."""
 START_LIMIT = 60.0
-"""Seconds within which a new process is ready: a machine under load takes its time to import modules."""
+"""Seconds within which a new process must be ready. A machine under load is slow to import modules."""
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "HOME")
 _COUNT = struct.Struct("!Q")
 _log = structlog.get_logger("tenax.aside")
 
 
-class AsideFailed(Exception):
-    """The work broke for a reason of its own: a bug, or data that this version cannot read."""
+class ReaderProcessFailed(Exception):
+    """The task failed for a reason of its own: a bug, or data that this version cannot read."""
 
 
-class NotDone(Exception):
-    """The work was not done within its bounds. It says which of them it was."""
+class TaskNotDone(Exception):
+    """The task was not done within its bounds. Each subclass names one bound."""
 
 
-class TookTooLong(NotDone):
-    """The time was over, or the server ends."""
+class TookTooLong(TaskNotDone):
+    """The task's time was over, or the server is stopping."""
 
 
-class OutOfMemory(NotDone):
-    """It wanted more memory than a process aside has. Some of what gets no memory ends its process."""
+class OutOfMemory(TaskNotDone):
+    """The task wanted more memory than its process may use. Some failed allocations end the process."""
 
 
-class TooDeep(NotDone):
-    """What was sent is nested more deeply than it can be read."""
+class TooDeep(TaskNotDone):
+    """The data that was sent is nested too deeply to be read."""
 
 
 _BOUNDS = {b"too large": OutOfMemory, b"too deep": TooDeep}
 
 
-class Aside:
-    """A few processes. Work that finds all of them busy waits for one."""
+class ReaderProcesses:
+    """Runs tasks in a few processes. A task that finds all of them busy waits for one."""
 
     def __init__(self, processes: int, memory: int) -> None:
-        """`memory`: bytes that each of them may have."""
+        """`memory` is the number of bytes that each process may use."""
         self._memory = memory
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="tenax-aside")
         self._lock = threading.Lock()
@@ -68,10 +69,9 @@ class Aside:
         self._closed = False
 
     async def run(self, task: str, *arguments: Any, seconds: float) -> list[bytes]:
-        """Runs a task of `tenax.engine.definitions.aside_process`, and returns its answer in pickled parts.
-
-        Raises TookTooLong after that many seconds of the processor's time, another NotDone at its other bounds, and the TenaxError that the task raises.
-        """
+        """Runs a task of `tenax.engine.definitions.reader_process`, and returns its answer in pickled parts. Raises
+        TookTooLong after that many seconds of processor time, another TaskNotDone at another bound, and the TenaxError
+        that the task raises."""
         request = pickle.dumps((task, arguments, seconds))
         loop = asyncio.get_running_loop()
         answer = await loop.run_in_executor(self._threads, self._run, request, seconds)
@@ -83,7 +83,7 @@ class Aside:
         raise _error(how, pickle.loads(parts[0]))  # noqa: S301 -- our own process wrote it
 
     def close(self) -> None:
-        """Ends the processes. Whoever still waits for one hears that it took too long."""
+        """Ends the processes. Tasks that still wait for one get TookTooLong."""
         with self._lock:
             self._closed = True
             processes = list(self._all)
@@ -92,7 +92,8 @@ class Aside:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _run(self, request: bytes, seconds: float) -> list[bytes]:
-        """In a thread of its own: it waits for the process, and holds no lock of the interpreter meanwhile."""
+        """Runs a task. This is called in a thread of its own, which waits for the process without holding the
+        interpreter lock."""
         process = self._take()
         try:
             answer = process.exchange(request, seconds)
@@ -101,7 +102,7 @@ class Aside:
             self._end(process)
             by_time = isinstance(error, TimeoutError) or process.ended_by_time or self._closed
             raise (TookTooLong if by_time else OutOfMemory) from None
-        if answer[0] in _BOUNDS:  # it has little memory left, or is full of fragments
+        if answer[0] in _BOUNDS:  # the process has little memory left, or its memory is fragmented
             self._end(process)
         else:
             with self._lock:
@@ -131,16 +132,16 @@ def _error(how: bytes, told: Any) -> Exception:
         kind, message, remedy = told
         error: TenaxError = kind(message, remedy=remedy)
         return error
-    return AsideFailed(told)
+    return ReaderProcessFailed(told)
 
 
 class _Process:
     """One process and the pipes to it."""
 
     def __init__(self, memory: int) -> None:
-        # -P: a module in the working folder must not be taken for one of ours.
+        # -P: a module in the working folder must not be imported in place of one of ours.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tenax.engine.definitions.aside_process", str(memory)],
+            [sys.executable, "-P", "-m", "tenax.engine.definitions.reader_process", str(memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
@@ -151,7 +152,7 @@ class _Process:
         self._ready = False
 
     def exchange(self, request: bytes, seconds: float) -> list[bytes]:
-        """Sends a request and reads its answer. TimeoutError or OSError: the process is of no use any more."""
+        """Sends a request and reads its answer. After a TimeoutError or an OSError the process cannot be used any more."""
         if not self._ready:
             self._read(1, time.monotonic() + START_LIMIT)
             self._ready = True
@@ -163,7 +164,8 @@ class _Process:
 
     @property
     def ended_by_time(self) -> bool:
-        """Whether the system ended the process, which is killed by now, because it had computed for as long as it may."""
+        """Returns whether the system ended the process at its limit of processor time. The process has been killed by
+        now."""
         return self._process.returncode == -signal.SIGPROF
 
     def kill(self) -> None:

@@ -1,7 +1,5 @@
-"""A process beside the server: it reads definitions and checks inputs, one after the other, until its pipe is closed.
-
-The server kills it where it takes too long. Should the server itself be gone by then, a timer of the system does.
-"""
+"""A process beside the server that reads definitions and checks inputs, one after the other, until its pipe is closed.
+The server kills it if a task takes too long. If the server has died by then, a system timer ends it."""
 
 from __future__ import annotations
 
@@ -27,14 +25,14 @@ from tenax.policy.plan import resolve_policies
 from tenax.policy.retry.resolve import policy_hash
 
 NICE = 10
-"""The server itself, its database and its workers go first."""
+"""Niceness of the process: the server, its database and its workers have priority."""
 STEPS_IN_PART = 100
-"""Of a definition: the server takes it in part by part, and has time for others between two of them."""
+"""Steps in one part of a definition. The server takes in part after part, and does other work between two of them."""
 _COUNT = struct.Struct("!Q")
 
 
 def main(memory: int) -> None:
-    """Serves requests. `memory`: the bytes of address space that the process may have."""
+    """Serves requests. `memory` is the number of bytes of address space that the process may use."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)
     with contextlib.suppress(ValueError, OSError):
@@ -44,7 +42,8 @@ def main(memory: int) -> None:
     answers.flush()
     while len(head := requests.read(_COUNT.size)) == _COUNT.size:
         task, arguments, seconds = pickle.loads(requests.read(_COUNT.unpack(head)[0]))  # noqa: S301 -- the server wrote it
-        # By the processor's time: a busy machine must not fail what is short. The system ends the process, whatever it is in.
+        # The limit is processor time: a busy machine must not fail a short task. The system ends the process wherever
+        # it is.
         signal.setitimer(signal.ITIMER_PROF, seconds)
         _send(answers, _answer(TASKS[task], arguments))
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -57,7 +56,7 @@ def _answer(task: Callable[..., Iterator[Any]], arguments: tuple[Any, ...]) -> l
         return [b"invalid definition", pickle.dumps(error.findings)]
     except TenaxError as error:
         return [b"error", pickle.dumps((type(error), error.message, error.remedy))]
-    except (MemoryError, SystemError):  # orjson raises the latter where it gets no memory
+    except (MemoryError, SystemError):  # orjson raises SystemError when it gets no memory
         return [b"too large"]
     except RecursionError:
         return [b"too deep"]
@@ -89,7 +88,7 @@ def _read(source: str, filename: str | None, server_retry: Patch | None, limits:
 
 
 def _restore(body: str, server_retry: Patch | None) -> Iterator[Any]:
-    """Reads a stored definition, and resolves its policies anew."""
+    """Reads a stored definition, and resolves its policies again."""
     workflow = Workflow.from_dict(decode(body))
     return _parts(workflow, resolve_policies(workflow, server_retry))
 
@@ -102,7 +101,8 @@ def _restore_plan(body: str, policies: str, policy_bodies: str) -> Iterator[Any]
 
 
 def _parts(workflow: Workflow, policies: dict[str, Policy]) -> Iterator[Any]:
-    """The workflow without its steps, its hash and its text; then its steps, each with what belongs to it."""
+    """Divides a definition into parts: the workflow without its steps, its hash and its text, and then its steps with
+    what belongs to each."""
     yield replace(workflow, steps=()), workflow_hash(workflow), encode(workflow.as_dict())
     hashes = {name: policy_hash(policy) for name, policy in policies.items()}
     texts = {hashes[name]: encode(policy.as_dict()) for name, policy in policies.items()}
