@@ -18,7 +18,7 @@ from tenax.sdk.client import Client, SyncClient
 from tenax.server.app import serve
 from tenax.settings import Settings
 from tenax.store.connect import connect
-from tenax.store.tables.tokens import list_tokens, revoke_token
+from tenax.store.fleet.tokens import list_tokens, revoke_token
 from tenax.token_file import read_token
 
 

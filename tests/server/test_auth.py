@@ -17,7 +17,7 @@ from tenax.model.wire import PROTOCOL
 from tenax.server.auth import REMEMBERED, Doorkeeper
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.tables.tokens import ROLES, create_token, revoke_token
+from tenax.store.fleet.tokens import ROLES, create_token, revoke_token
 from tenax.token_file import is_loopback
 
 EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}

@@ -9,14 +9,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.external import callbacks
-from tenax.engine.external import signals as waiting
-from tenax.engine.fleet import ended_lives as lives
-from tenax.engine.fleet import workers
+from tenax.engine.external import callbacks, signals
+from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.forever import forever
 from tenax.engine.graph.start_execution import OWN_KEYS, Start
-from tenax.engine.operate import family, queues
-from tenax.engine.operate import manual_retry as control
+from tenax.engine.operate import family, manual_retry, queues
 from tenax.engine.parts import Parts
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE
 from tenax.engine.report.release import release, release_grants
@@ -165,9 +162,8 @@ class Engine:
         top: bool = False,
         compensation: str | None = None,
     ) -> list[ExecutionSummary]:
-        """Lists executions, the newest first. `top` leaves out executions that others started. `compensation` keeps
-        only those in that state of compensation."""
-        return await views.list_(
+        """Lists executions, newest first. `top` leaves out children. `compensation` is a state of compensations."""
+        return await views.list_summaries(
             self.context,
             states=states,
             workflow=workflow,
@@ -186,8 +182,7 @@ class Engine:
         return views.event_pages(self.context, execution_id, after=after)
 
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
-        """Returns the events since the cursor, and the next cursor. With `wait` it waits up to so many seconds for the
-        first one."""
+        """Returns the events since the cursor, and the next one. Waits up to `wait` seconds for the first event."""
         return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
 
     async def explain(
@@ -203,8 +198,7 @@ class Engine:
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None
     ) -> Verified:
-        """Checks the next executions after this one against all laws. `next` of the answer is the last execution that
-        was checked, None at the end."""
+        """Checks the next executions after this one against all laws. `next` is None at the end."""
         return await verify_page(self.context, after=after, since=since, only=only)
 
     async def items(
@@ -236,7 +230,7 @@ class Engine:
         self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
     ) -> SignalAnswer:
         """Gives a signal to the step that waits for it, or keeps it until a step does."""
-        return await waiting.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
+        return await signals.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
 
     async def decide_approval(
         self,
@@ -248,7 +242,7 @@ class Engine:
         item: int | None = None,
         reason: str | None = None,
     ) -> ApprovalAnswer:
-        return await waiting.decide_approval(
+        return await signals.decide_approval(
             self.context, execution_id, step, approved=approved, item=item, actor=actor, reason=reason
         )
 
@@ -271,16 +265,15 @@ class Engine:
     async def retry(
         self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
     ) -> RetryAnswer:
-        """Retries an execution. Steps that wait for their next attempt start now. A finished execution is started again
-        as a new one that is linked to it."""
-        if await control.is_execution_open(self.context, execution_id):
+        """Retries waiting steps now, or starts a finished execution again as a new one."""
+        if await manual_retry.is_execution_open(self.context, execution_id):
             if from_failed:
                 raise UsageError(
                     f"execution {execution_id} is still open: `--from-failed` is for a finished one"
                 )
-            steps = await control.retry_now(self.context, execution_id, actor=actor, reason=reason)
+            steps = await manual_retry.retry_now(self.context, execution_id, actor=actor, reason=reason)
             return RetryAnswer(id=execution_id, created=False, steps=steps)
-        start = await control.retry_anew(
+        start = await manual_retry.retry_anew(
             self.context, execution_id, actor=actor, reason=reason, from_failed=from_failed
         )
         [submitted] = await self._submit([start])
@@ -289,8 +282,7 @@ class Engine:
     # -- workers
 
     async def register(self, who: Registration, *, token_id: int | None = None) -> RegistrationAnswer:
-        """Registers a worker. `token_id` is the id of its token, to which the name then belongs. None leaves the name
-        free for the next worker."""
+        """Registers a worker. Its name then belongs to the token with this id, or to nobody if it is None."""
         answer = await workers.register(self.context, who, token_id)
         self.dispatcher.fleet.note_registered(who)
         self.context.notifier.announce(fleet=True)
@@ -299,8 +291,9 @@ class Engine:
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
         return await self.dispatcher.lease(request)
 
-    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        return await self._report(reports)
+    async def report(self, reports: Sequence[Report], *, size: int = 0) -> Sequence[ReportAnswer]:
+        """`size`: the bytes that the reports came in. Large ones are written beside those of others."""
+        return await self._report(reports, size=size)
 
     async def release(self, releases: Sequence[Release]) -> None:
         if releases:
@@ -314,7 +307,7 @@ class Engine:
 
     async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
         """Ends the leases of a worker whose process has died, without waiting for them to expire."""
-        return EndedLifeAnswer(await lives.end_life(self.context, ended))
+        return EndedLifeAnswer(await ended_lives.end_life(self.context, ended))
 
     async def workers(self, *, all: bool = False) -> Sequence[Worker]:  # noqa: A002 -- the word of the command
         """Lists the live workers; with `all`, also the workers that are gone and not forgotten yet."""

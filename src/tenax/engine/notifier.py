@@ -27,7 +27,7 @@ PAUSE = 0.5
 """Seconds before another try while the database is away."""
 
 
-class Settled(NamedTuple):
+class WorkerEffects(NamedTuple):
     """The effects of a commit on workers."""
 
     runs: Sequence[Run]
@@ -53,7 +53,7 @@ class Listeners:
     """Something is due in so many seconds."""
     connected: Callable[[], None]
     """The connection that listens to the other servers was made anew. Messages may have been missed."""
-    settled: Callable[[Settled], bool]
+    worker_effects: Callable[[WorkerEffects], bool]
     """Attempts have ended. Returns True if their workers have room for more now."""
     handed_back: Callable[[str, Sequence[int]], None]
     """A worker has handed back these items."""
@@ -67,7 +67,7 @@ NOBODY = Listeners(
     messages=lambda: None,
     due=lambda _seconds: None,
     connected=lambda: None,
-    settled=lambda _settled: False,
+    worker_effects=lambda _effects: False,
     handed_back=lambda _worker, _items: None,
 )
 """For a notifier that is only used to follow executions and to announce news."""
@@ -100,14 +100,14 @@ class Notifier:
         self,
         *,
         ready: bool = False,
-        special: bool = False,
+        restricted: bool = False,
         fleet: bool = False,
         server_steps: bool = False,
         messages: bool = False,
         due_in: float | None = None,
         executions: Iterable[int] = (),
     ) -> None:
-        fresh = ServerNews(ready, special, fleet, server_steps, messages, due_in, set(executions))
+        fresh = ServerNews(ready, restricted, fleet, server_steps, messages, due_in, set(executions))
         self._apply(fresh, fresh.executions)
         self._news.add(fresh)
         if fresh.urgent:
@@ -171,7 +171,7 @@ class Notifier:
     def _apply(self, news: ServerNews, executions: set[int] | None) -> None:
         """Calls the functions that the news concern. `executions` None means that any execution may have changed."""
         listeners = self.listeners
-        if news.special:
+        if news.restricted:
             listeners.restricted()
         if news.fleet:
             listeners.fleet()
@@ -207,10 +207,12 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 def announce(notifier: Notifier, journal: Journal, delays: Iterable[float] = ()) -> None:
     """Announces the effects of a committed journal."""
-    made_room = notifier.listeners.settled(Settled(journal.runs, journal.losses, journal.pardons))
+    made_room = notifier.listeners.worker_effects(
+        WorkerEffects(journal.runs, journal.losses, journal.pardons)
+    )
     notifier.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),
-        special=journal.has_restricted_items,
+        restricted=journal.has_restricted_items,
         server_steps=journal.server_ready,
         messages=journal.messages,
         due_in=min((*delays, *journal.queue_times), default=None),

@@ -9,22 +9,17 @@ from tenax.engine.context import EngineContext
 from tenax.engine.external.child_inbox import InboxDelivery
 from tenax.engine.external.server_steps import ServerSteps
 from tenax.engine.fleet.heartbeats import Heartbeats
-from tenax.engine.group_commit import GroupCommit
 from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.notifier import Listeners
 from tenax.engine.operate import family
 from tenax.engine.recover.maintenance import Maintenance
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
-from tenax.engine.report.release import give_up_unwanted, release_grants
-from tenax.engine.report.repeated_tokens import report_in_turn
+from tenax.engine.report.release import give_up_unwanted, release, release_grants
+from tenax.engine.report.report_batches import ReportBatches
 from tenax.engine.submit.batches import Submissions
-from tenax.model.wire import Report, ReportAnswer
 from tenax.settings import Settings
 from tenax.store.connect import Database
-
-_REPORTS_AT_ONCE = 2
-"""Batches of reports under way: one is prepared while the database works on the other."""
 
 
 class Parts:
@@ -32,12 +27,13 @@ class Parts:
 
     def __init__(self, database: Database, settings: Settings, roll: Callable[[], float]) -> None:
         self.context = EngineContext(database, settings, roll=roll)
-        self.report = GroupCommit[Report, ReportAnswer](
-            lambda reports: report_in_turn(self.context, reports), at_once=_REPORTS_AT_ONCE
-        )
+        self.report = ReportBatches(self.context)
         self.heartbeat = Heartbeats(self.context)
         self.dispatcher = Dispatcher(
-            self.context, report=self.report, release=partial(release_grants, self.context)
+            self.context,
+            report=self.report,
+            release=partial(release, self.context),
+            release_grants=partial(release_grants, self.context),
         )
         self.submit = Submissions(self.context, self.dispatcher.reserve)
         self.server_steps = ServerSteps(self.context)
@@ -62,6 +58,6 @@ class Parts:
             messages=self.inbox_delivery.wake,
             due=self.timers.note,
             connected=self.maintenance.schema.look_soon,
-            settled=self.dispatcher.note_settled,
+            worker_effects=self.dispatcher.note_worker_effects,
             handed_back=self.dispatcher.fleet.note_handed_back,
         )

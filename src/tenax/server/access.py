@@ -11,7 +11,7 @@ from tenax import token_file
 from tenax.errors import UsageError
 from tenax.settings import Settings
 from tenax.store.connect import Connection
-from tenax.store.tables import tokens
+from tenax.store.fleet import tokens
 
 TokenInFile = Literal["live", "unknown", "revoked", "absent"]
 """How the token in the file of this home stands in the database."""

@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 from tenax.engine.context import EngineContext
 from tenax.errors import Forbidden, Unauthorized, UsageError
-from tenax.store.tables.tokens import Role, any_live_token, find_token, hash_secret
+from tenax.store.fleet.tokens import Role, any_live_token, find_token, hash_secret
 from tenax.token_file import is_loopback
 
 REMEMBERED = 5.0

@@ -149,7 +149,7 @@ class DatabaseBackend:
         return dict(to_builtins(limited))
 
     async def nobody_works(self) -> bool:
-        from tenax.store.tables.workers import count_live_workers
+        from tenax.store.fleet.workers import count_live_workers
 
         async with self._engine.context.transaction() as tx:
             return not await count_live_workers(tx, self._engine.context.settings.lease)

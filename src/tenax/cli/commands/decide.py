@@ -64,7 +64,7 @@ def decide(
             controls=NO_CONTROLS if chosen.retries_enabled else NO_RETRIES,
             roll=roll,
             execution_id=0,
-            node_id=chosen.step,
+            step=chosen.step,
         )
 
     # What the ledger holds of this attempt itself can be taken out of it once the attempt has been read.

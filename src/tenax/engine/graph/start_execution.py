@@ -81,7 +81,7 @@ async def insert(
 ) -> dict[int, InsertedExecution]:
     """Writes the executions. Returns the inserted ones by number: the keys of the others were taken. `request` is the
     lease request that the only item goes to."""
-    journal = Journal(now, most_read=context.settings.max_rendered)
+    journal = Journal(now, max_result_bytes=context.settings.max_rendered)
     rows: list[NewExecution] = []
     for number, start in new:
         parent = start.parent

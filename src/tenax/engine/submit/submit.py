@@ -11,7 +11,7 @@ import structlog
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.start_execution import Start, insert
-from tenax.engine.graph.start_steps import CROWD_STEPS
+from tenax.engine.graph.start_steps import TURN_TAKING_STEPS
 from tenax.model.wire import LeaseRequest, Submitted
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.connect import Connection
@@ -62,7 +62,7 @@ def is_large_start(start: Start) -> bool:
     over results."""
     plan = start.plan
     return (
-        len(plan.steps) > CROWD_STEPS
+        len(plan.steps) > TURN_TAKING_STEPS
         or bool(start.carried)
         or any(plan.steps[name].for_each is not None for name in plan.roots)
     )
@@ -73,7 +73,10 @@ def _is_plain(start: Start) -> bool:
     it then finds both."""
     plan = start.plan
     return (
-        plan.begins_plainly and start.parent is None and not start.carried and len(plan.steps) <= CROWD_STEPS
+        plan.begins_plainly
+        and start.parent is None
+        and not start.carried
+        and len(plan.steps) <= TURN_TAKING_STEPS
     )
 
 
@@ -128,7 +131,8 @@ async def _hand_over(reserved: Reservation, leased: LeasedItem) -> None:
         await reserved.hand_over(leased)
     except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
         _log.exception(
-            "what was leased as it was submitted could not be handed over", execution_id=leased.execution_id
+            "an item that was leased at its submission could not be handed to its worker",
+            execution_id=leased.execution_id,
         )
 
 

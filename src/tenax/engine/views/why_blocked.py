@@ -13,9 +13,9 @@ from tenax.model.views import IdleWorker, Limited, Standing, Unserved
 from tenax.policy.dispatch.why_unserved import NAMED, LiveWorker, Want, why_unserved
 from tenax.settings import Settings
 from tenax.store.connect import Connection
-from tenax.store.tables import fleet, workers
+from tenax.store.fleet import queues, workers
+from tenax.store.fleet.workers import WorkerRow
 from tenax.store.tables.ready_work import ReadyWork, ready_work_among, ready_work_of
-from tenax.store.tables.workers import WorkerRow
 
 NOTHING = Standing()
 DECIDES_HOLDS = ("retry_held", "compensation_retry")
@@ -48,7 +48,9 @@ async def _judged(
     rows = await workers.load_workers(tx, settings.health_window, lease)
     live = [row for row in rows if row.heartbeat_age < lease]
     own = any(row.serves is not None for row in live)
-    lines = {id_: await fleet.find_line(tx, id_) for id_ in {work.execution_id for work in ready} if own}
+    lines = {
+        id_: await queues.find_ancestors(tx, id_) for id_ in {work.execution_id for work in ready} if own
+    }
     judged: list[tuple[ReadyWork, Standing]] = []
     for work in ready:
         line = lines.get(work.execution_id, set())
@@ -119,7 +121,7 @@ async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event])
     """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
     last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
     found: dict[str, HeldWork] = {}
-    for step, held in (await fleet.find_held_work(tx, execution_id)).items():
+    for step, held in (await queues.find_held_work(tx, execution_id)).items():
         decision = last.get(step, {})
         reason = decision.get("reason") or held.reason
         found[step] = replace(held, rule=decision.get("rule"), reason=reason)

@@ -18,6 +18,8 @@ from typing import Any
 from tenax.sdk.context import TaskContext
 from tenax.sdk.task import REGISTRY, Task
 
+_MOST_FOLDERS = 3
+"""Folders that a message names."""
 _IMPORTING = threading.RLock()
 """`sys.path` is the whole process's: one import at a time may change it."""
 
@@ -86,10 +88,17 @@ def import_beside(name: str, base_dir: str | None) -> ModuleType:
                 return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-                raise NoHandler(f"there is no module {name!r} here") from error
+                raise NoHandler(f"there is no module {name!r} in {_searched(base_dir)}") from error
             raise
         except ValueError as error:  # an empty or relative name
             raise NoHandler(f"{name!r} is not the name of a module") from error
+
+
+def _searched(base_dir: str | None) -> str:
+    """Returns the folders in which a module was looked for, the first of them by name."""
+    folders = list(dict.fromkeys(folder for folder in (base_dir, *sys.path) if folder))
+    more = f" (nor in {len(folders) - _MOST_FOLDERS} more)" if len(folders) > _MOST_FOLDERS else ""
+    return ", ".join(folders[:_MOST_FOLDERS]) + more
 
 
 def _spec_beside(name: str, base_dir: str | None) -> ModuleSpec | None:
