@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
-from tenax.store.tables.tokens import create_token
-
 from tenax.engine.context import VIEWS_AT_ONCE
 from tenax.server.auth import Doorkeeper
+from tenax.store.fleet.tokens import create_token
 
 SESSIONS = 8
 

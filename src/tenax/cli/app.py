@@ -53,7 +53,7 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ("cancel", "control:cancel", _EXECUTIONS, "End an execution."),
     ("retry", "control:retry", _EXECUTIONS, "Run what waits now; run a finished execution again."),
     ("validate", "definitions:validate", _DEFINITIONS, "Check a workflow file."),
-    ("schema", "schema:schema", _DEFINITIONS, "Print the JSON Schema of workflow files, for editors."),
+    ("schema", "definitions:schema", _DEFINITIONS, "Print the JSON Schema of workflow files, for editors."),
     (
         "delays",
         "definitions:delays",

@@ -73,7 +73,11 @@ def say(text: str, *, stream: IO[str] | None = None) -> None:
 
 def print_json(document: Any) -> None:
     """The one document of `--json`, indented: people read it and diff it too."""
-    print(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+    print(json_document(document))
+
+
+def json_document(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False, default=str)
 
 
 def printable(text: str) -> str:

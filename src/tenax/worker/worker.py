@@ -17,6 +17,7 @@ from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import (
     OLDEST_SERVER,
+    PROTOCOL,
     Assignment,
     Heartbeat,
     Held,
@@ -28,7 +29,8 @@ from tenax.model.wire import (
 )
 from tenax.private_variables import own_variables
 from tenax.worker.attempt import Attempt, release
-from tenax.worker.executors.runtimes import RESULT_LIMIT, RUNTIMES, Executors
+from tenax.worker.executors import RESULT_LIMIT
+from tenax.worker.executors.runtimes import RUNTIMES, Executors
 from tenax.worker.handlers.error_outcomes import outcome_of, refused, within_limits
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.handlers.secrets import SecretMissing, Secrets
@@ -76,16 +78,8 @@ class Worker:
     ) -> None:
         """`life` is that of this process, where a supervisor has given it one: a UUID. `environment`: by default our own."""
         self._transport = transport
-        self._registration = Registration(
-            name,
-            tuple(runtimes),
-            tuple(queues),
-            dict(labels or {}),
-            slots,
-            version,
-            life=life,
-            execution_id=execution_id,
-        )
+        offers = (tuple(runtimes), tuple(queues), dict(labels or {}), slots, version)
+        self._registration = Registration(name, *offers, life, execution_id, PROTOCOL)
         self._slots = slots
         self._drain = drain
         self._wait = wait

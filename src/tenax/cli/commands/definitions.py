@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -11,19 +12,18 @@ from cyclopts import Parameter
 from tenax.cli.errors import USAGE
 from tenax.cli.flags import Json
 from tenax.cli.input.inputs import STDIN, STDIN_SHOWN, definition_of, read_bytes
-from tenax.cli.output import new_table, print_json, printable, say, show
+from tenax.cli.input.policies import default_retry, policies_of
+from tenax.cli.output import json_document, new_table, print_json, printable, say, show
 from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.definition.children import child_references, input_problems
 from tenax.model.definition.workflow import Workflow
 from tenax.model.durations import format_duration
+from tenax.model.parse.file_schema import file_schema
 from tenax.model.parse.parse import draft_workflow, workflow_hash
-from tenax.model.parse.retry_fields import retry_of_settings
 from tenax.model.policy import Patch, Policy
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.retry.delay_table import DelayRow, delay_table
-from tenax.policy.retry.resolve import resolve_policy
 from tenax.sdk.bundle import bundle, shown_path
-from tenax.settings import Settings, load_settings
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
 MOST_ROWS = 10_000
@@ -115,6 +115,23 @@ def _wrong_inputs(
     return ()
 
 
+def schema(
+    *,
+    output: Annotated[
+        Path | None, Parameter(name=["--output", "-o"], help="Write it to this file. [stdout]")
+    ] = None,
+) -> None:
+    """Print the JSON Schema (2020-12) of workflow files. Editors complete and check files by it; see docs/cli.md."""
+    if output is None:
+        print_json(file_schema())
+        return
+    try:
+        output.write_text(json_document(file_schema()) + "\n", "utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from None
+    say(f"wrote {output}")
+
+
 def delays(
     file: File,
     /,
@@ -139,16 +156,6 @@ def delays(
             say("")
         say(f"{name}: {policy_words(policy)}")
         show(_table(delay_table(policy, limit=limit)))
-
-
-def default_retry(settings: Settings | None = None) -> Patch | None:
-    """The server's default policy by this machine's settings: what a server here would resolve with."""
-    settings = settings or load_settings()
-    return retry_of_settings(settings.retry, settings.sources.get("retry", "the setting retry"))
-
-
-def policies_of(workflow: Workflow, server_retry: Patch | None) -> Mapping[str, Policy]:
-    return {step.name: resolve_policy([step.retry, workflow.retry, server_retry]) for step in workflow.steps}
 
 
 def shown_name(file: str) -> str:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import Wanted, check_id, nobody_to_run, open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import Wanted, check_id, nobody_to_run, run_async
 from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
 from tenax.cli.input.inputs import STDIN, parse_inputs, read_definition
 from tenax.cli.input.key_conflict import known_key
 from tenax.cli.output import new_table, one_line, print_json, printable, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.durations import parse_duration
+from tenax.model import durations
 from tenax.model.parse.findings import shorten
 from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
@@ -60,7 +61,8 @@ def submit(
 
 def _check_first(submission: Submission, settings: Settings) -> None:
     """A file that is wrong is refused before a database is started for it. A server checks by its own defaults."""
-    from tenax.cli.commands.definitions import check_whole, default_retry
+    from tenax.cli.commands.definitions import check_whole
+    from tenax.cli.input.policies import default_retry
     from tenax.model.parse.parse import check_input
 
     server_retry = default_retry(settings)
@@ -127,13 +129,8 @@ def parse_since(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
+        return durations.parse_since(text, datetime.now(UTC))
     except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
         raise UsageError(
             f"--since {shorten(text)}: expected a duration such as 2h or 1d, or a time such as 2026-01-31T12:00:00Z"
         ) from None
@@ -142,7 +139,7 @@ def parse_since(text: str | None) -> datetime | None:
 def _list_table(found: Sequence[dict[str, Any]]) -> Any:
     from rich.text import Text
 
-    from tenax.cli.render.live import STYLES
+    from tenax.cli.render.styles import STYLES
 
     table = new_table("id", "workflow", "status", "started", "now", "last error", right=("id",))
     for row in found:

@@ -10,10 +10,8 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from tenax.cli.commands.serve import default_server
 from tenax.cli.output import say
 from tenax.cli.process.deaths import Lives
 from tenax.cli.process.interrupts import Interrupts
@@ -23,6 +21,7 @@ from tenax.errors import Unreachable
 from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
 from tenax.private_variables import own_secrets
+from tenax.server_token import default_server
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.database_wait import DatabaseWait
@@ -43,7 +42,8 @@ async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
         if database is None:
             return 0
         try:
-            settings = replace(settings, port=settings.port or _free_port(settings.host))
+            port = settings.port or _free_port(settings.host)
+            settings = settings.model_copy(update={"port": port})
             async with _pass(database) as workers_pass:
                 return await _Up(settings, modules, workers_pass, interrupts).run()
         finally:

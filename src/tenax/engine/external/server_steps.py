@@ -16,11 +16,11 @@ from msgspec import UNSET, UnsetType
 from tenax.engine.context import EngineContext
 from tenax.engine.definitions.sender_turns import SenderTurns, sent_by
 from tenax.engine.graph.settle import settle
+from tenax.engine.graph.start_execution import OWN_KEYS, Start, insert_child
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import whenever
 from tenax.engine.slices import TimeSlice
-from tenax.engine.submit.submit import OWN_KEYS, Start, insert_child
 from tenax.errors import InvalidInput, Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import parse_duration
@@ -44,7 +44,7 @@ BATCH = 200  # items that one transaction starts
 MOST_SLOW = 100
 """Children that wait for the check of their inputs at the same time. More are left for later."""
 MOST_SLOW_OF_ONE = 50
-"""The same, of one execution: the children of others have room beside it."""
+"""The same limit for one execution, so that the children of others have room."""
 FAILURE_MESSAGE = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
@@ -58,11 +58,14 @@ class ServerSteps:
         self._wake = asyncio.Event()
         self._isolated = IsolatedItems()
         self._slow: dict[int, asyncio.Task[None]] = {}
-        """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
+        """Children whose inputs are checked in a reader process. Each starts by itself, so that it delays no
+        other step."""
         self._slow_of: Counter[int] = Counter()
-        """How many of them each execution has."""
+        """The number of these children by execution."""
         self._slow_at_once = SenderTurns(context.settings.aside_processes)
-        context.notifier.when_server_steps(self._wake.set)
+
+    def wake(self) -> None:
+        self._wake.set()
 
     async def run(self) -> None:
         await whenever(self._wake, self.start)

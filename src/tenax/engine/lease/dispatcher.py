@@ -18,10 +18,9 @@ from tenax.engine.lease.full_claim import Claimed
 from tenax.engine.lease.heard_workers import HeardWorkers
 from tenax.engine.lease.large_inputs import LargeInputs
 from tenax.engine.lease.render_inputs import InputRenderer
-from tenax.engine.lease.waiting_requests import WaitingRequest, by_execution, share_out
+from tenax.engine.lease.waiting_requests import Reserved, WaitingRequest, by_execution, share_out
 from tenax.engine.lease.worker_speed import WorkerSpeed
 from tenax.engine.notifier import WorkerEffects, whenever
-from tenax.engine.report.release import release, release_grants
 from tenax.engine.slices import TimeSlice, in_slices, urgent
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Release, Report
@@ -34,16 +33,27 @@ claim waits this long, because it would mostly find nothing."""
 
 
 OWN_CLAIMS_AT_ONCE = 2
-"""Claims for executions with workers of their own, each of which needs a session."""
+"""Claims for executions with workers of their own that run at the same time. Each needs a session."""
 _log = structlog.get_logger("tenax.lease")
 
 
 class Dispatcher:
     """Claims ready items for the waiting requests whenever work or a request arrives."""
 
-    def __init__(self, context: EngineContext, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
+    def __init__(
+        self,
+        context: EngineContext,
+        *,
+        report: Callable[[Sequence[Report]], Awaitable[Any]],
+        release: Callable[[Sequence[Release]], Awaitable[None]],
+        release_grants: Callable[[str, Sequence[str]], Awaitable[None]],
+    ) -> None:
+        """`report` takes the failures of items whose inputs cannot be rendered. `release` and `release_grants` take back
+        leases that never reached their worker."""
         self._context = context
         self._report = report
+        self._release = release
+        self._release_grants = release_grants
         self._waiting: list[WaitingRequest] = []
         self._wake = asyncio.Event()
         self._uncertain: list[tuple[str, str]] = []
@@ -52,27 +62,27 @@ class Dispatcher:
         self.heard_workers = HeardWorkers(context, self.wake)
         self.fleet = Fleet(context)
         self.worker_speed = WorkerSpeed()
-        self._claims = Claims(context, self.fleet, self.worker_speed)
+        self._claims = Claims(self.fleet, self.worker_speed, context.terms, ageing=context.settings.ageing)
         self._large = LargeInputs(context)
         self._own_at_once = asyncio.Semaphore(OWN_CLAIMS_AT_ONCE)
         self._rounds = 0
-        """How often there was news."""
-        context.notifier.when_ready(self._wake.set)
-        context.notifier.on_worker_effects = self._note_worker_effects
-        context.notifier.on_restricted = self._claims.look_anew
-        context.notifier.on_handed_back = self.fleet.note_handed_back
+        """Number of times that work or a request has arrived."""
 
     def wake(self) -> None:
         self._wake.set()
 
-    def _note_worker_effects(self, effects: WorkerEffects) -> bool:
+    def look_anew(self) -> None:
+        """Makes the next claim read the queues again."""
+        self._claims.look_anew()
+
+    def note_worker_effects(self, effects: WorkerEffects) -> bool:
         self._claims.note_news()  # the end of an attempt may allow its worker to get work again
         return self.fleet.note_worker_effects(effects)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Waits until there is work or the request's time is over. If the caller goes away, its items are released."""
         if request.lost_grants:
-            await release_grants(self._context, request.worker, request.lost_grants)
+            await self._release_grants(request.worker, request.lost_grants)
         waiting = self._add_waiting(request)
         if not self._claims.is_in_vain(request):
             self._wake.set()
@@ -83,7 +93,7 @@ class Dispatcher:
             self._let_go(waiting)
             if not waiting.granted.cancelled():  # the answer became ready at the same moment
                 with contextlib.suppress(Unreachable):  # otherwise the lease expires
-                    await release_grants(self._context, request.worker, [request.grant])
+                    await self._release_grants(request.worker, [request.grant])
             raise
         finally:
             timer.cancel()
@@ -111,11 +121,11 @@ class Dispatcher:
             if not waiting.granted.done():
                 waiting.granted.set_result([])
 
-    def reserve(self, want: Candidate) -> WaitingRequest | None:
+    def reserve(self, want: Candidate) -> Reserved | None:
         """Reserves a waiting request for a new item that is leased as it is submitted. Returns None if other work may
         be ready.
 
-        The caller has to call `hand_over` or `give_up` with the request.
+        The caller has to call `hand_over` or `give_up` of the reserved request.
         """
         if self._wake.is_set():  # no claim has handled the latest news yet
             return None
@@ -130,7 +140,7 @@ class Dispatcher:
         if chosen is None:
             return None
         self._waiting.remove(here[chosen])
-        return here[chosen]
+        return Reserved(here[chosen], self.hand_over, self.give_up)
 
     async def hand_over(self, waiting: WaitingRequest, item: LeasedItem) -> None:
         """Answers a reserved request with the item that was leased to it."""
@@ -174,7 +184,7 @@ class Dispatcher:
 
     async def _claim_if_asked(self) -> int:
         if not self._waiting:
-            self._claims.note_news()  # nobody has looked at the news yet: the next request does
+            self._claims.note_news()  # no claim has handled the news yet: the next request will
             self._rounds += 1
             return 0
         asked = sum(waiting.request.slots for waiting in self._waiting)
@@ -185,7 +195,8 @@ class Dispatcher:
         return progress
 
     async def claim(self) -> int:
-        """Makes a claim for the fleet, and begins one for each execution with a worker of its own. Returns how much the first one did."""
+        """Makes a claim for the fleet, and starts one for each execution with a worker of its own. Returns the
+        progress of the first."""
         taken, self._waiting = self._waiting, []
         self._claims.note_news()
         self._rounds += 1
@@ -206,7 +217,7 @@ class Dispatcher:
             self._wait_again(taken)
 
     async def _serve_own(self, party: list[WaitingRequest]) -> None:
-        """Makes a claim for the workers of one execution. Nobody else waits for it."""
+        """Makes a claim for the workers of one execution. No other request waits for it."""
         progress, rounds = 0, self._rounds
         try:
             async with self._own_at_once:
@@ -214,11 +225,11 @@ class Dispatcher:
                     progress = await self._serve(staying)
         finally:
             self._wait_again(party)
-            if progress or self._rounds != rounds:  # there may be more, or there was news meanwhile
+            if progress or self._rounds != rounds:  # there may be more items, or there was news meanwhile
                 self._wake.set()
 
     def _wait_again(self, taken: Sequence[WaitingRequest]) -> None:
-        """Lets the requests that were not served wait again, or end if their time is up."""
+        """Lets the unserved requests wait again, or ends them if their time is over."""
         unserved = [waiting for waiting in taken if not waiting.served and not waiting.granted.done()]
         for waiting in unserved:
             if waiting.leaving:
@@ -229,7 +240,7 @@ class Dispatcher:
         """Releases the grants of claims whose commit may have failed. Their items never reached a worker."""
         while self._uncertain:
             worker, grant = self._uncertain[-1]
-            await release_grants(self._context, worker, [grant])
+            await self._release_grants(worker, [grant])
             self._uncertain.pop()
 
     async def _serve(self, group: list[WaitingRequest]) -> int:
@@ -237,10 +248,10 @@ class Dispatcher:
             claimed, assigning, large = await self._claim(
                 self._large.bounded([waiting.request for waiting in group])
             )
-        except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
+        except asyncio.CancelledError:  # the server stops: it releases the items that never reached a worker
             with contextlib.suppress(Unreachable):
                 for waiting in group:
-                    await release_grants(self._context, waiting.request.worker, [waiting.request.grant])
+                    await self._release_grants(waiting.request.worker, [waiting.request.grant])
             raise
         except Exception:  # raised again: the items leased so far never reached a worker
             self.give_up(group)
@@ -249,7 +260,7 @@ class Dispatcher:
             granted = {item.grant for item in items}
             served = [waiting for waiting in group if waiting.request.grant in granted]
             self._note_served(served, items, claimed.probed)
-            # By then the next claim is on its way: the database works on it while the inputs are rendered.
+            # The next claim starts first: the database works on it while these inputs are rendered.
             asyncio.get_running_loop().call_soon(self._grant, served, items, assigning, large)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
@@ -270,10 +281,8 @@ class Dispatcher:
         assigning: InputRenderer,
         large: AbstractSet[int] = frozenset(),
     ) -> None:
-        """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer.
-
-        A request with one of the items that need something `large` is answered when that has been read.
-        """
+        """Answers the requests with the items leased to them. Long rendering continues in time slices. A
+        request with an item in `large` is answered when its large values have been read."""
         self._note_expiry(items)
         self._context.notifier.announce(executions={item.execution_id for item in items})
         shares = share_out(served, items)
@@ -291,7 +300,8 @@ class Dispatcher:
     def _answer_all(
         self, shares: Sequence[tuple[WaitingRequest, list[LeasedItem]]], assigning: InputRenderer
     ) -> Generator[None, None, None]:
-        """Renders the items of one request after the other, and answers each as soon as its own are rendered. Rests after each item."""
+        """Renders the items request by request, and answers each request when its items are rendered. Yields
+        after each item."""
         for waiting, own in shares:
             assignments: list[Assignment] = []
             broken: list[Report] = []
@@ -306,15 +316,15 @@ class Dispatcher:
             self._finish(waiting, own, assignments, broken)
 
     async def _answer_large(self, waiting: WaitingRequest, own: Sequence[LeasedItem]) -> None:
-        """Answers a request with as many of its items as an answer has room for, and releases the others."""
+        """Answers a request with as many of its items as fit into an answer, and releases the others."""
         try:
             rendered = await self._large.render(own)
-        except Exception:  # raised again: what was leased never reached the worker
+        except Exception:  # raised again: the leased items never reached the worker
             self.give_up([waiting])
             raise
         self._finish(waiting, own[: len(own) - len(rendered.left)], rendered.assignments, rendered.broken)
         if rendered.left:
-            await release(self._context, [_without_room(item) for item in rendered.left])
+            await self._release([_without_room(item) for item in rendered.left])
 
     def _finish(
         self,
@@ -334,14 +344,14 @@ class Dispatcher:
 
     def _answer(self, waiting: WaitingRequest, assignments: list[Assignment]) -> None:
         if waiting.granted.done():  # the caller has gone meanwhile, and nobody else would release its items
-            self._later(release_grants(self._context, waiting.request.worker, [waiting.request.grant]))
+            self._later(self._release_grants(waiting.request.worker, [waiting.request.grant]))
         elif assignments:
             waiting.granted.set_result(assignments)
 
     async def _claim(
         self, requests: Sequence[LeaseRequest]
     ) -> tuple[Claimed, InputRenderer, AbstractSet[int]]:
-        """Makes a short claim where it is enough, else a full one. Reads what its items need, but nothing large."""
+        """Makes a short claim if it is enough, else a full one. Reads what its items need, except large values."""
         if (asked := self._claims.for_short_claim(requests)) is not None:
             async with self._context.statements() as tx:
                 claimed = await self._claims.take_short(tx, asked)
@@ -361,11 +371,11 @@ class Dispatcher:
         """Tells the timers when the first of these leases or timeouts may expire."""
         settings = self._context.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
-        self._context.notifier.on_due(min(settings.lease, shortest))
+        self._context.notifier.listeners.due(min(settings.lease, shortest))
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:
-            # A lease that cannot be reported now runs out, and is decided on then.
+            # A lease that cannot be reported now expires, and is decided on then.
             try:
                 await work
             except Unreachable:

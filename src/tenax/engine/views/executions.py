@@ -12,10 +12,15 @@ from typing import Any
 from msgspec import structs
 
 from tenax.engine.context import EngineContext, no_execution
-from tenax.engine.recover.unserved_work import DECIDES_HOLDS, held_steps
 from tenax.engine.slices import TimeSlice
 from tenax.engine.views.view_room import ViewRoom
-from tenax.engine.views.why_blocked import NOTHING, items_waiting_at, steps_waiting_at
+from tenax.engine.views.why_blocked import (
+    DECIDES_HOLDS,
+    NOTHING,
+    held_steps,
+    items_waiting_at,
+    steps_waiting_at,
+)
 from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
 from tenax.model.events import timestamp
@@ -33,7 +38,7 @@ from tenax.store.tables.log import find_log_position, get_events_page, get_new_e
 from tenax.store.tables.steps import load_within
 
 ITEMS_FOLDED = 1000
-"""Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
+"""Items of fan-outs up to which a view is folded from the events. Beyond that, items are counted in the tables."""
 IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
 CHILDREN_SHOWN = 100  # children of one execution in a tree
 NODES_SHOWN = 500  # executions in a tree
@@ -50,7 +55,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         folded = await _fold(tx, execution_id, plan, most, with_items=not many)
         results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fan_outs)], most)
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
-        waiting_at = await steps_waiting_at(tx, context, execution_id) if row.open else {}
+        waiting_at = await steps_waiting_at(tx, context.settings, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, folded.holds.values()) if row.open else {}
     steps: dict[str, Step] = {}
     family = _by_step(children)
@@ -134,7 +139,7 @@ class _Folded:
     """The last event of each step that decided to hold an item."""
 
     async def add(self, events: Iterable[Event], room: ViewRoom | None = None) -> None:
-        """Adds events. Their large values must fit into the room, unless they are known to be few."""
+        """Adds events. Their large values must fit into `room`. None means no limit, for a few events."""
         time_slice = TimeSlice()
         for event in events:
             if time_slice.is_over:
@@ -148,10 +153,8 @@ class _Folded:
 
 
 async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
-    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted.
-
-    Once `most` bytes have been read, so are further large results, and the evidence of further failures.
-    """
+    """Folds the events of an execution page by page. Events of single items of fan-outs are left out unless
+    wanted. After `most` bytes, further large results and the evidence of further failures are left out too."""
     folded = _Folded(fold((), list(plan.steps)))
     if not with_items:
         await folded.add(await get_step_level_events(tx, execution_id, most))
@@ -297,7 +300,7 @@ async def list_summaries(
             compensation=compensation,
         )
         telling = [item for _, item in found if item is not None]
-        waiting_at = await items_waiting_at(tx, context, telling)
+        waiting_at = await items_waiting_at(tx, context.settings, telling)
     return [_standing(one, waiting_at.get(one.id, NOTHING)) for one, _ in found]
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from tenax.model.attempt.outcome import Failure, Outcome
 from tenax.model.parse.findings import shorten, suggest
 from tenax.policy.expressions.compiler import TEXT_LENGTH, Expression, ExpressionError, compile_expression
+from tenax.policy.expressions.exception_name import exception_of
 from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.values import truth_value
-from tenax.policy.retry.named_failures import exception_of
 
 CONDITION_VARIABLES = frozenset(
     {
@@ -33,7 +33,7 @@ CONDITION_VARIABLES = frozenset(
 
 FAILURE_FIELDS = ("class", "reason", "exit_code", "retry_after", "exception", "child")
 CHILD_FIELDS = ("execution_id", "class", "reason", "message", "step", "attempts", "child")
-"""Of `failure.child`: the failure of a child execution, which may have been that of a child of its own."""
+"""Fields of `failure.child`, the failure of a child execution, which may come from a child of its own."""
 
 
 class Condition:
@@ -71,7 +71,8 @@ def _compile(text: str) -> Condition:
 
 
 def unknown_fields(condition: Condition) -> list[str]:
-    """Returns what is wrong with the fields of `failure` that a condition reads: an unknown one would always be None."""
+    """Returns what is wrong with the fields of `failure` that a condition reads. An unknown field would always
+    be None."""
     return [fault for read in sorted(condition.reads) if (fault := _fault_of(read)) is not None]
 
 

@@ -23,7 +23,7 @@ from tenax.policy.expressions.values import EvaluationError, as_text, concatenat
 TEMPLATE_VARIABLES = frozenset(
     {"input", "steps", "item", "index", "previous", "result", "execution_id", "attempt", "secret"}
 )
-"""All variables. The sets below list those of each place, and `tenax.policy.expressions.check` checks definitions
+"""All variables. The sets below list those of each place, and `tenax.policy.check` checks definitions
 against them."""
 WHEN_VARIABLES = TEMPLATE_VARIABLES - {"secret"}
 """Variables of a step's `when` and of other expressions that the server itself evaluates."""
@@ -152,7 +152,7 @@ def keeps_type(text: str) -> bool:
 
 
 def expressions_in(text: str) -> list[str]:
-    """Returns each `{{ }}` of a text, alone. Nothing where the text as a whole cannot be cut into them."""
+    """Returns each `{{ }}` of a text by itself. Returns none if the text cannot be cut into them."""
     with contextlib.suppress(ExpressionError):
         return [f"{{{{{piece[0]}}}}}" for piece in _split(text) if isinstance(piece, tuple)]
     return []
