@@ -9,7 +9,7 @@ SITE_STAMP := $(VENV)/.site-installed
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal --durations=$(or $(DURATIONS),10)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test test-full chaos siege check format docs site bench fuzz differential lock clean
+.PHONY: help install demo up test test-full chaos siege check format docs site bench fuzz differential vendor lock clean
 
 help: ## the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -84,6 +84,9 @@ fuzz: $(DEV_STAMP) ## sends what nobody should send, EXAMPLES of each kind
 
 differential: $(DEV_STAMP) ## compares this engine with that of COMMIT, by random scenarios
 	@PYTHONPATH=tests $(BIN)/python tests/differential/against.py $(COMMIT) --examples $(or $(EXAMPLES),200)
+
+vendor: $(DEV_STAMP) ## fetches the vendored files of the API page anew, and checks them
+	@$(BIN)/python tools/vendor.py
 
 lock: $(DEV_STAMP) ## compiles the requirements files anew
 	@$(PIP) uv

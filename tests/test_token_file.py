@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tenax.errors import Unreachable, UsageError
-from tenax.settings import find_home, load_settings
+from tenax.settings import load_settings
+from tenax.settings.home import find_home
 from tenax.token_file import keep_token, own_token, read_token, replace_token
 
 

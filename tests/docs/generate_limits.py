@@ -20,14 +20,15 @@ from tenax.model import json_text
 from tenax.model.attempt import bounded
 from tenax.model.inputs import inputs as declared
 from tenax.model.parse.yaml_builder import MAX_DEPTH, MAX_VALUES
+from tenax.model.wire_types import BATCH, FILES, LONGEST_LEASE_WAIT
 from tenax.policy.expressions.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF_STEP
 from tenax.policy.expressions.compiler import NODES, TEXT_LENGTH
 from tenax.policy.expressions.values import TEXT_LIMIT
 from tenax.server.api.executions import LONGEST_NEWS_WAIT
 from tenax.server.protocol.bounded import MOST_PIPELINED
 from tenax.server.protocol.connections import FILES_RESERVED
-from tenax.server.schema.requests import BATCH, FILES, LONGEST_LEASE_WAIT
-from tenax.setting_docs import describe_settings
+from tenax.server.schema.body import DEEPEST_JSON
+from tenax.settings.docs import describe_settings
 from tenax.store.tables.log import LOOK_BYTES, LOOK_ROWS, PAGE_BYTES
 from tenax.worker.executors.redirects import MAX_REDIRECTS
 from tenax.worker.handlers.error_outcomes import STDERR_LIMIT, TRACEBACK_LIMIT
@@ -36,8 +37,6 @@ from tenax.worker.processes.processes import STDOUT_LIMIT
 _TEMPLATE = "class `invalid`, reason `template_error`"
 _CHECK = "422; in a child's step class `invalid`, reason `invalid_parameters`"
 _RESULT = "class `invalid`, reason `invalid_result`"
-_JSON_OF_REQUESTS = 200
-"""Levels that the JSON reader of requests goes down. It is a constant of pydantic's."""
 
 
 class Limit(NamedTuple):
@@ -78,7 +77,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
             "body_memory",
             "503",
         ),
-        Limit("levels of JSON", _count(_JSON_OF_REQUESTS), "422"),
+        Limit("levels of JSON", _count(DEEPEST_JSON), "422"),
         Limit("submissions, reports or releases in one request", _count(BATCH), "422"),
         Limit("definitions of children in one submission", _count(FILES), "422"),
         Limit("time that a request waits for work", f"{LONGEST_LEASE_WAIT:g}s", "422"),

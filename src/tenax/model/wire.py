@@ -15,6 +15,21 @@ import msgspec
 
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.health import Health, HealthReport, HealthTerms, WorkerState
+from tenax.model.wire_types import (
+    Attempt,
+    Files,
+    Id,
+    Item,
+    Labels,
+    LeaseWait,
+    Name,
+    Names,
+    Slots,
+    Source,
+    Text,
+    Token,
+    WorkerName,
+)
 
 PROTOCOL = 2
 """The version of what server and workers say to each other. It grows with each change that the other side must know of.
@@ -35,19 +50,19 @@ A secret with `"quote": "word"` stands in a text for the shell: the worker quote
 class LeaseRequest:
     """A worker asks for as many items as it has free slots. Parks until there is work, or `wait` seconds are over."""
 
-    worker: str
-    grant: str
+    worker: WorkerName
+    grant: Token
     """A new UUID for each request: what the request was granted is known by it, should the answer be lost."""
-    slots: int
-    runtimes: tuple[str, ...]
-    queues: tuple[str, ...] = ("default",)
-    labels: dict[str, str] = field(default_factory=dict)
-    execution_id: int | None = None
+    slots: Slots
+    runtimes: Names
+    queues: Names = ("default",)
+    labels: Labels = field(default_factory=dict)
+    execution_id: Id | None = None
     """Lease only items of this execution (`tenax run`)."""
-    wait: float = 20.0
-    lost_grants: tuple[str, ...] = ()
+    wait: LeaseWait = 20.0
+    lost_grants: tuple[Token, ...] = ()
     """Earlier requests whose answer never came: what they were granted is handed back, uncounted."""
-    life: str | None = None
+    life: Token | None = None
     """As in the registration: one that was taken over by a later life of the same name gets nothing."""
 
 
@@ -84,8 +99,7 @@ class Assignment(msgspec.Struct, gc=False):
     """An earlier attempt of it ended in a failure; one that was only handed back or snoozed did not."""
 
 
-@dataclass(slots=True)
-class Assignments:
+class Assignments(msgspec.Struct, omit_defaults=True, gc=False):
     """Assignments that differ only in what is a list here: in each list one entry for each of them, in the same order."""
 
     step: str
@@ -127,12 +141,12 @@ class Reports(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     outcome: Sequence[Outcome]
     """Or a single one for all of them."""
-    execution_id: list[int]
-    item_id: list[int]
-    attempt: list[int]
-    token: list[str]
-    step: str | None = None
-    item: list[int | None] | None = None
+    execution_id: list[Id]
+    item_id: list[Id]
+    attempt: list[Attempt]
+    token: list[Token]
+    step: Name | None = None
+    item: list[Item | None] | None = None
     result: list[Any] | None = None
     """What is absent from their outcomes, so that plain successes can share one."""
 
@@ -159,10 +173,10 @@ class ReportAnswers:
 class Release:
     """A lease handed back uncounted: the worker is draining, or has no handler for it."""
 
-    execution_id: int
-    item_id: int
-    attempt: int
-    token: str
+    execution_id: Id
+    item_id: Id
+    attempt: Attempt
+    token: Token
     reason: Literal["draining", "no_handler"]
     detail: str | None = None
 
@@ -171,18 +185,18 @@ class Release:
 class Held:
     """A lease that a worker still holds, named in its heartbeat."""
 
-    item_id: int
-    token: str
+    item_id: Id
+    token: Token
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    worker: str
+    worker: WorkerName
     holding: tuple[Held, ...] = ()
-    lost_grants: tuple[str, ...] = ()
+    lost_grants: tuple[Token, ...] = ()
     leaving: bool = False
     """The worker stops, in good order: this is its last word."""
-    life: str | None = None
+    life: Token | None = None
     health: HealthReport | None = None
 
 
@@ -205,25 +219,26 @@ class HeartbeatAnswer:
 class Registration:
     """A worker says who it is, when it starts."""
 
-    worker: str
-    runtimes: tuple[str, ...]
-    queues: tuple[str, ...] = ("default",)
-    labels: dict[str, str] = field(default_factory=dict)
-    slots: int = 1
-    version: str | None = None
-    life: str | None = None
+    worker: WorkerName
+    runtimes: Names
+    queues: Names = ("default",)
+    labels: Labels = field(default_factory=dict)
+    slots: Slots = 1
+    version: Text | None = None
+    life: Token | None = None
     """A UUID, new at each start of the process: a later life takes over the name from an earlier one."""
-    execution_id: int | None = None
+    execution_id: Id | None = None
     """It serves this execution and its children only (`tenax run`)."""
-    protocol: int = PROTOCOL
+    protocol: int = 1
+    """Of what the worker says and hears. One that does not say speaks the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedLife:
     """A supervisor has seen the process of a worker die."""
 
-    worker: str
-    life: str
+    worker: WorkerName
+    life: Token
     """Of the registration. A later life of the same name is not touched."""
 
 
@@ -245,18 +260,17 @@ class RegistrationAnswer:
     """Of the server. One that does not say speaks the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One execution to start. The definition is the text of a file, or the name of a workflow already stored."""
 
-    source: str | None = None
-    filename: str | None = None
-    workflow: str | None = None
-    input: dict[str, Any] = field(default_factory=dict)
-    key: str | None = None
+    source: Source | None = None
+    filename: Text | None = None
+    workflow: Name | None = None
+    input: dict[str, Any] = msgspec.field(default_factory=dict)
+    key: Name | None = None
     """Unique: the same key is the same execution."""
-    base_dir: str | None = None
-    files: dict[str, str] = field(default_factory=dict)
+    base_dir: Text | None = None
+    files: Files = msgspec.field(default_factory=dict)
     """The definitions that `file:` of workflow steps names, by their path from the folder of the source."""
 
 

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 from urllib.parse import quote
 
 import orjson
+from msgspec import structs
 
 from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Submission, Submitted
@@ -21,7 +22,7 @@ from tenax.sdk.files import read_definition
 from tenax.sdk.held import warn_of_held
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
-from tenax.settings import find_home
+from tenax.settings.home import find_home
 from tenax.token_file import own_token
 
 P = ParamSpec("P")
@@ -32,8 +33,7 @@ PARK_SECONDS = 20.0
 """How long one request for events waits in the server for the next one."""
 VERIFY_SECONDS = 600.0
 """How long one request to check executions may take: a page ends after seconds, but one execution may be huge."""
-VERSION_HEADER = "tenax-version"
-"""Every answer of a Tenax server has it."""
+VERSION_HEADER = "tenax-version"  # in every answer of a Tenax server
 
 
 class Client:
@@ -282,7 +282,7 @@ class Client:
             path,
             repeatable=repeatable or method != "POST",
             params={name: value for name, value in (query or {}).items() if value is not None},
-            content=None if body is None else orjson.dumps(body),
+            content=None if body is None else orjson.dumps(body, default=structs.asdict),
             headers=None if body is None else {"content-type": "application/json"},
             timeout=self._timeout if timeout is None else timeout,
         )

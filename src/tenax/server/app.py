@@ -25,7 +25,18 @@ from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
 from tenax.server.access import is_open, settle_access
-from tenax.server.api import callbacks, executions, fleet, health, steps, tokens, verify, workers, workflows
+from tenax.server.api import (
+    callbacks,
+    docs,
+    executions,
+    fleet,
+    health,
+    steps,
+    tokens,
+    verify,
+    workers,
+    workflows,
+)
 from tenax.server.auth import Doorkeeper
 from tenax.server.long_poll import Parking
 from tenax.server.middleware import Gate
@@ -53,7 +64,7 @@ COLLECT_AFTER = 50_000
 """New objects between two looks for cycles. A batch makes thousands, and hardly a cycle: Python's 700 cost a fifth of the time."""
 
 
-API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health)
+API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health, docs)
 HOT: dict[str, Endpoint] = {
     "/v1/worker/lease": workers.lease,
     "/v1/worker/report": workers.report,

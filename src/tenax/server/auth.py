@@ -17,6 +17,8 @@ from tenax.token_file import is_loopback
 REMEMBERED = 5.0
 """Seconds for which a token is not looked up again: the most by which a revocation is late."""
 HEALTH = frozenset({"/healthz", "/readyz"})
+PAGE = "/docs"
+"""The page that shows the API. The description that it reads, `/openapi.json`, is not public."""
 CALLBACKS = "/v1/callbacks/"
 """What is below needs no token: it has no way in but the receipt that is part of its path."""
 
@@ -49,7 +51,7 @@ def may(role: Role, method: str, path: str) -> bool:
 
 def is_public(path: str) -> bool:
     """Is this open to anyone, without a token?"""
-    return path in HEALTH or path.startswith(CALLBACKS)
+    return path in HEALTH or path in ("/", PAGE) or path.startswith((CALLBACKS, f"{PAGE}/"))
 
 
 class Doorkeeper:

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
 from starlette.responses import Response
 
 from tenax.errors import TenaxError, Unauthorized, Unreachable, UsageError
 
 MEDIA_TYPE = "application/problem+json"
 ERRORS_SHOWN = 20
-MOST_ERRORS = 10_000
-"""Errors of one body beyond which they are only counted."""
 RETRY_AFTER_SECONDS = 1
 
 
@@ -29,12 +26,6 @@ class InvalidRequest(UsageError):
         where = f"{first['path']}: " if first["path"] else ""
         more = f" (and {len(self.errors) - 1} more)" if len(self.errors) > 1 else ""
         super().__init__(f"{what} cannot be accepted: {where}{first['message']}{more}")
-
-    @classmethod
-    def of_body(cls, error: ValidationError, what: str = "the body") -> InvalidRequest:
-        if (count := error.error_count()) > MOST_ERRORS:  # to list them all would take seconds and gigabytes
-            return cls(what, [{"loc": (), "msg": f"{count:,} things are wrong with it"}])
-        return cls(what, error.errors(include_url=False, include_input=False, include_context=False))
 
     def problem(self) -> dict[str, Any]:
         return {**super().problem(), "errors": self.errors[:ERRORS_SHOWN]}

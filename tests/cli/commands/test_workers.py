@@ -18,7 +18,7 @@ from support.hand import hand_on
 from support.waiting import eventually
 
 from tenax.model.wire import PROTOCOL
-from tenax.settings import find_home
+from tenax.settings.home import find_home
 from tenax.token_file import read_token
 
 GPU = """

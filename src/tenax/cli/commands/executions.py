@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -16,7 +16,7 @@ from tenax.cli.input.key_conflict import known_key
 from tenax.cli.output import new_table, one_line, print_json, printable, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.durations import parse_duration
+from tenax.model import durations
 from tenax.model.parse.findings import shorten
 from tenax.model.wire import Submission, Submitted
 from tenax.settings import Settings
@@ -127,13 +127,8 @@ def parse_since(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
+        return durations.parse_since(text, datetime.now(UTC))
     except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
         raise UsageError(
             f"--since {shorten(text)}: expected a duration such as 2h or 1d, or a time such as 2026-01-31T12:00:00Z"
         ) from None
