@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tenax.cli.commands.serve import default_server
 from tenax.errors import UsageError
-from tenax.server_token import token_for
+from tenax.server_token import default_server, token_for
 from tenax.settings import load_settings
 
 EVIL = 'server = "https://evil.test"\n'

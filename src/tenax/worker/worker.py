@@ -29,7 +29,8 @@ from tenax.model.wire import (
 )
 from tenax.private_variables import own_variables
 from tenax.worker.attempt import Attempt, release
-from tenax.worker.executors.runtimes import RESULT_LIMIT, RUNTIMES, Executors
+from tenax.worker.executors import RESULT_LIMIT
+from tenax.worker.executors.runtimes import RUNTIMES, Executors
 from tenax.worker.handlers.error_outcomes import outcome_of, refused, within_limits
 from tenax.worker.handlers.registry import NoHandler
 from tenax.worker.handlers.secrets import SecretMissing, Secrets

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from tenax.cli.errors import USAGE
 from tenax.cli.flags import Json
 from tenax.cli.input.inputs import STDIN, STDIN_SHOWN, definition_of, read_bytes
+from tenax.cli.input.policies import default_retry, policies_of
 from tenax.cli.output import json_document, new_table, print_json, printable, say, show
 from tenax.errors import Finding, InvalidDefinition, UsageError
 from tenax.model.definition.children import child_references, input_problems
@@ -19,13 +20,10 @@ from tenax.model.definition.workflow import Workflow
 from tenax.model.durations import format_duration
 from tenax.model.parse.file_schema import file_schema
 from tenax.model.parse.parse import draft_workflow, workflow_hash
-from tenax.model.parse.retry_fields import retry_of_settings
 from tenax.model.policy import Patch, Policy
-from tenax.policy.expressions.check import load_workflow
+from tenax.policy.check import load_workflow
 from tenax.policy.retry.delay_table import DelayRow, delay_table
-from tenax.policy.retry.resolve import resolve_policy
 from tenax.sdk.bundle import bundle, shown_path
-from tenax.settings import Settings, load_settings
 
 File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
 MOST_ROWS = 10_000
@@ -158,16 +156,6 @@ def delays(
             say("")
         say(f"{name}: {policy_words(policy)}")
         show(_table(delay_table(policy, limit=limit)))
-
-
-def default_retry(settings: Settings | None = None) -> Patch | None:
-    """The server's default policy by this machine's settings: what a server here would resolve with."""
-    settings = settings or load_settings()
-    return retry_of_settings(settings.retry, settings.sources.get("retry", "the setting retry"))
-
-
-def policies_of(workflow: Workflow, server_retry: Patch | None) -> Mapping[str, Policy]:
-    return {step.name: resolve_policy([step.retry, workflow.retry, server_retry]) for step in workflow.steps}
 
 
 def shown_name(file: str) -> str:

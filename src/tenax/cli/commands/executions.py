@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import Wanted, check_id, nobody_to_run, open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import Wanted, check_id, nobody_to_run, run_async
 from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
 from tenax.cli.input.inputs import STDIN, parse_inputs, read_definition
 from tenax.cli.input.key_conflict import known_key
@@ -60,7 +61,8 @@ def submit(
 
 def _check_first(submission: Submission, settings: Settings) -> None:
     """A file that is wrong is refused before a database is started for it. A server checks by its own defaults."""
-    from tenax.cli.commands.definitions import check_whole, default_retry
+    from tenax.cli.commands.definitions import check_whole
+    from tenax.cli.input.policies import default_retry
     from tenax.model.parse.parse import check_input
 
     server_retry = default_retry(settings)
@@ -137,7 +139,7 @@ def parse_since(text: str | None) -> datetime | None:
 def _list_table(found: Sequence[dict[str, Any]]) -> Any:
     from rich.text import Text
 
-    from tenax.cli.render.live import STYLES
+    from tenax.cli.render.styles import STYLES
 
     table = new_table("id", "workflow", "status", "started", "now", "last error", right=("id",))
     for row in found:

@@ -18,7 +18,7 @@ from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
 from tenax.collector import collect_rarely
 from tenax.errors import UsageError
-from tenax.server_token import token_for
+from tenax.server_token import default_server, token_for
 
 if TYPE_CHECKING:
     from tenax.settings import Settings
@@ -154,12 +154,6 @@ def up(
     configure_logging(settings.log_level)
     tell_of_new_database(settings)
     return asyncio.run(run_up(settings, modules))
-
-
-def default_server(settings: Settings) -> str:
-    """Where a server with these settings is found from the same machine."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104 compared, not bound
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 def _worker_settings(

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import open_backend, run_async
+from tenax.cli.backend.opening import open_backend
+from tenax.cli.backend.protocol import run_async
 from tenax.cli.commands.control import Reason
 from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
 from tenax.cli.input.inputs import parse_json

@@ -22,7 +22,7 @@ def known_key(submission: Submission, execution: Mapping[str, Any], *, then: str
 def _with_defaults(submission: Submission) -> dict[str, Any]:
     """The input as the server completes it. A file that cannot be read here is compared as it was given."""
     from tenax.model.parse.parse import check_input
-    from tenax.policy.expressions.check import load_workflow
+    from tenax.policy.check import load_workflow
 
     with contextlib.suppress(TenaxError):
         return check_input(load_workflow(submission.source or ""), submission.input)

@@ -12,7 +12,6 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-from tenax.cli.commands.serve import default_server
 from tenax.cli.output import say
 from tenax.cli.process.deaths import Lives
 from tenax.cli.process.interrupts import Interrupts
@@ -22,6 +21,7 @@ from tenax.errors import Unreachable
 from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
 from tenax.private_variables import own_secrets
+from tenax.server_token import default_server
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.database_wait import DatabaseWait
