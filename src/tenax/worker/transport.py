@@ -1,4 +1,4 @@
-"""How a worker speaks to its server: one interface, over HTTP or within one process."""
+"""Connects a worker to its server through one interface, over HTTP or within one process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tenax.model.wire import (
 from tenax.model.wire_columns import check_lengths, gather_reports, spread_assignments
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
-from tenax.worker.handlers.json_values import storable
+from tenax.worker.handlers.json_values import storable_text
 
 T = TypeVar("T")
 
@@ -42,20 +42,21 @@ _HEARTBEAT_ANSWER = TypeAdapter(HeartbeatAnswer)
 _ENDED_LIFE = TypeAdapter(EndedLife)
 _ENDED_LIFE_ANSWER = TypeAdapter(EndedLifeAnswer)
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0  # for making a connection
 ANSWER_SECONDS = 30.0
-"""How long the server may take for an answer, beyond what a parked lease request waits."""
+"""Seconds that the only server may take for an answer. A parked lease request may wait for its `wait` in addition."""
 ANSWER_SECONDS_OF_SEVERAL = 10.0
-"""The same where there are others to ask."""
+"""Seconds that one of several servers may take for an answer, before the worker asks the next one."""
 HEARTBEAT_SHARE_OF_LEASE = 0.25
-"""And for a heartbeat no more than this share of a lease: a server that hangs must not cost the worker its leases."""
+"""The largest share of a lease that a heartbeat may wait for one of several servers. So a server that hangs does not cost the
+worker its leases."""
 
 
 class Transport(Protocol):
-    """The server, as a worker sees it.
+    """Defines the requests that a worker makes of the server.
 
-    `Unreachable` from any of them is temporary: the worker keeps what it holds and tries again. `Unauthorized` and
-    `Forbidden` end the worker.
+    Each request may raise `Unreachable`, which is temporary: the worker keeps its leases and tries again. `Unauthorized`
+    and `Forbidden` end the worker.
     """
 
     async def register(self, registration: Registration) -> RegistrationAnswer: ...
@@ -63,7 +64,7 @@ class Transport(Protocol):
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]: ...
 
     async def report(self, reports: Sequence[Report]) -> None:
-        """Returns when the server has them. The same report again changes nothing."""
+        """Returns when the server has taken the reports. A repeated report changes nothing."""
         ...
 
     async def release(self, releases: Sequence[Release]) -> None: ...
@@ -74,9 +75,10 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """A server somewhere else, or one of several (with commas between their URLs).
+    """Speaks over HTTP to one server, or to one of several (URLs with commas between them).
 
-    Heartbeats find out that one of several hangs; what else waits there goes on with them to the next.
+    A heartbeat is the first request to notice that a server hangs. The other requests that wait for this server then go on to
+    the next server too.
     """
 
     def __init__(self, server_url: str, token: str | None = None) -> None:
@@ -96,7 +98,10 @@ class HttpTransport:
         return terms
 
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
-        """Not repeated by itself: what one server granted and did not say must be named as lost to the next."""
+        """Leases items. The request is never repeated automatically.
+
+        If the answer was lost, the worker must name the lost grant to the server that it asks next.
+        """
         body, seconds = _dump(_LEASE, request), self._answer_seconds + request.wait
         answer = await self._post("lease", body, seconds, follows=True, repeatable=False)
         granted = _read(_ASSIGNMENTS, answer)
@@ -115,7 +120,7 @@ class HttpTransport:
         return _read(_HEARTBEAT_ANSWER, await self._post("heartbeat", body, self._heartbeat_seconds))
 
     async def end_life(self, ended: EndedLife) -> int:
-        """Tells the server that a worker's process has died: for its supervisor. Returns how many leases were lost."""
+        """Tells the server that a worker's process has died. Supervisors call it. Returns the number of lost leases."""
         answer = await self._post("ended", _dump(_ENDED_LIFE, ended), self._answer_seconds)
         return _read(_ENDED_LIFE_ANSWER, answer).lost
 
@@ -145,7 +150,7 @@ def _dump(adapter: TypeAdapter[T], value: T) -> bytes:
 
 
 def _dump_reports(reports: Sequence[Report]) -> bytes:
-    """Encodes the reports by msgspec. Fields that are at their default are left out."""
+    """Encodes the reports with msgspec. Fields with their default value are left out."""
     try:
         return _encode(gather_reports(reports))
     except (ValueError, TypeError, RecursionError) as error:
@@ -153,11 +158,11 @@ def _dump_reports(reports: Sequence[Report]) -> bytes:
 
 
 def _no_json(error: Exception) -> UsageError:
-    return UsageError(f"it has no JSON form: {storable(str(error))}")
+    return UsageError(f"the request has no JSON form: {storable_text(str(error))}")
 
 
 def _read(adapter: TypeAdapter[T], body: bytes) -> T:
-    """An answer that cannot be read never came, as far as the worker is concerned."""
+    """Decodes an answer. Raises `Unreachable` if it cannot be read: the worker then tries again, as without an answer."""
     try:
         return adapter.validate_json(body)
     except ValidationError as error:

@@ -24,8 +24,13 @@ from tenax.sdk.context import TaskContext
 from tenax.worker.executors.addresses import AddressRefused, PublicTransport
 from tenax.worker.executors.redirects import MAX_REDIRECTS, RedirectRefused, next_request, shown_host
 from tenax.worker.executors.runtimes import RESULT_LIMIT
-from tenax.worker.handlers.error_outcomes import qualified, refused, retry_after_of, timed_out
-from tenax.worker.handlers.json_values import Unstorable, parse_json, storable, without_nul
+from tenax.worker.handlers.error_outcomes import (
+    classified_failure,
+    qualified_name,
+    retry_after_of,
+    timeout_failure,
+)
+from tenax.worker.handlers.json_values import Unstorable, parse_json, storable_text, without_nul
 
 _LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
@@ -50,11 +55,11 @@ class HttpExecutor:
         try:
             request = self._request(assignment)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
-            return refused(
+            return classified_failure(
                 "invalid", "invalid_parameters", f"invalid URL {assignment.spec.get('url')!r}: {error}"
             )
         except (TypeError, ValueError) as error:
-            return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
+            return classified_failure("invalid", "invalid_parameters", f"the request cannot be made: {error}")
         dependency = assignment.dependency or shown_host(request.url)
         try:
             async with asyncio.timeout(assignment.timeout) as scope:
@@ -62,7 +67,7 @@ class HttpExecutor:
         except TimeoutError:
             if not scope.expired():
                 raise
-            return timed_out(assignment.timeout, dependency=dependency)
+            return timeout_failure(assignment.timeout, dependency=dependency)
 
     async def close(self) -> None:
         if self._client is not None:
@@ -87,7 +92,7 @@ class HttpExecutor:
         try:
             response, body, whole = await self._answer(assignment, request)
         except AddressRefused as error:
-            return refused("denied", "address_refused", str(error), dependency=dependency)
+            return classified_failure("denied", "address_refused", str(error), dependency=dependency)
         except RedirectRefused as error:
             facts = Facts(message=str(error), status_code=error.status_code, dependency=dependency)
             return Outcome("failed", facts=facts)
@@ -95,7 +100,7 @@ class HttpExecutor:
             facts = Facts(message="the answer leads to what is no URL", fatal=True, dependency=dependency)
             return Outcome("failed", facts=facts)
         except httpx2.LocalProtocolError as error:
-            return refused("invalid", "invalid_parameters", f"the request cannot be made: {error}")
+            return classified_failure("invalid", "invalid_parameters", f"the request cannot be made: {error}")
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             return _no_answer(request, error, dependency)
         if response.is_success and _is_async(assignment):
@@ -176,15 +181,17 @@ def _content(body: Any) -> bytes | None:
 
 def _success(response: httpx2.Response, body: bytes, *, whole: bool, limit: int) -> Outcome:
     if not whole:
-        return refused(
+        return classified_failure(
             "invalid", "invalid_result", f"the answer's body is larger than {limit} bytes (`max_result`)"
         )
     try:
         data = _data(response, body)
     except orjson.JSONDecodeError as error:
-        return refused("invalid", "invalid_result", f"the answer says it is JSON, but is not: {error}")
+        return classified_failure(
+            "invalid", "invalid_result", f"the answer says it is JSON, but is not: {error}"
+        )
     except Unstorable as error:
-        return refused("invalid", "invalid_result", f"the answer cannot be stored: {error}")
+        return classified_failure("invalid", "invalid_result", f"the answer cannot be stored: {error}")
     return Outcome("succeeded", result=_result(response, data))
 
 
@@ -214,8 +221,8 @@ def _no_answer(request: httpx2.Request, error: httpx2.RequestError, dependency: 
     facts = Facts(
         message=f"{connection_words(kind)}: {request.method} {_shown(request.url)}",
         connection=kind,
-        exception=qualified(type(error)),
-        exception_bases=tuple(qualified(base) for base in type(error).__mro__[1:-1]),
+        exception=qualified_name(type(error)),
+        exception_bases=tuple(qualified_name(base) for base in type(error).__mro__[1:-1]),
         dependency=dependency,
     )
     return Outcome("failed", facts=facts)
@@ -232,7 +239,7 @@ def _data(response: httpx2.Response, body: bytes) -> Any:
         text = body.decode(response.charset_encoding or "utf-8")
     except (UnicodeError, LookupError):
         text = "\0"
-    return {"base64": base64.b64encode(body).decode()} if "\0" in text else storable(text)
+    return {"base64": base64.b64encode(body).decode()} if "\0" in text else storable_text(text)
 
 
 def _data_or_text(response: httpx2.Response, body: bytes) -> Any:

@@ -16,11 +16,11 @@ from tenax.private_variables import without_private
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.result_file import outcome_of_process
 from tenax.worker.executors.runtimes import RESULT_LIMIT
-from tenax.worker.handlers.error_outcomes import refused, timed_out
-from tenax.worker.handlers.json_values import readable
+from tenax.worker.handlers.error_outcomes import classified_failure, timeout_failure
+from tenax.worker.handlers.json_values import decode_output
 from tenax.worker.processes.guardian import Guardian
 from tenax.worker.processes.oom import OomKills
-from tenax.worker.processes.processes import Ended, run_group
+from tenax.worker.processes.processes import ProcessEnd, run_group
 
 _OPTIONAL = ("TENAX_ITEM", "TENAX_COMPENSATES")
 """Set only where they apply."""
@@ -47,13 +47,13 @@ class ProcessExecutor:
         (folder / "params.json").write_bytes(params or b"null")
         cwd = _working_folder(assignment, folder)
         if not cwd.is_dir():
-            return refused(
+            return classified_failure(
                 "invalid", "invalid_parameters", f"there is no folder {str(cwd)!r} to run the command in"
             )
         env = _environment(assignment, folder)
         argv = _argv(spec["command"])
         if not argv:
-            return refused("invalid", "invalid_parameters", "the command is empty")
+            return classified_failure("invalid", "invalid_parameters", "the command is empty")
         if (missing := _not_found(argv[0], env, cwd)) is not None:
             return missing
         kills = OomKills.now()
@@ -67,7 +67,7 @@ class ProcessExecutor:
             folder=str(folder),
         )
         if ended.timed_out:
-            return timed_out(assignment.timeout, stderr_tail=readable(ended.stderr_tail) or None)
+            return timeout_failure(assignment.timeout, stderr_tail=decode_output(ended.stderr_tail) or None)
         killed = _was_killed(ended) and kills.more_since()
         return outcome_of_process(ended, folder / "result.json", oom_killed=killed, limit=self._result_limit)
 
@@ -125,6 +125,6 @@ def _not_found(command: str, env: dict[str, str], cwd: Path) -> Outcome | None:
     return Outcome("failed", facts=facts)
 
 
-def _was_killed(ended: Ended) -> bool:
+def _was_killed(ended: ProcessEnd) -> bool:
     """By SIGKILL, as the kernel does it; a shell in between says so with 137."""
     return ended.returncode in (-9, 137)

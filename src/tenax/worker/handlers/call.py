@@ -7,15 +7,15 @@ from typing import Any
 
 from tenax.model.attempt.outcome import Outcome
 from tenax.sdk.context import TaskContext
-from tenax.worker.handlers.error_outcomes import outcome_of, refused
-from tenax.worker.handlers.json_values import Unserialisable, plain
+from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
+from tenax.worker.handlers.json_values import Unserialisable, to_json_value
 from tenax.worker.handlers.registry import Handler
 
-MOST_FITTING = 100
+MAX_KNOWN_SHAPES = 100
 """Kinds of calls that a handler remembers to fit. A function that takes any names may be called in any number of ways."""
 
 
-def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
+def bind_arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
     """Returns the positional and keyword arguments of a call: a list gives the ones, a mapping the others.
 
     Raises TypeError for anything else, and for arguments that the function does not take or lacks.
@@ -31,10 +31,10 @@ def arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[A
     if handler.context_parameter is not None:
         keywords.setdefault(handler.context_parameter, context)
     shape = (len(positional), frozenset(keywords))
-    if handler.signature is not None and shape not in handler.fitting:
+    if handler.signature is not None and shape not in handler.known_shapes:
         _check(handler, handler.signature, positional, keywords)
-        if len(handler.fitting) < MOST_FITTING:
-            handler.fitting.add(shape)
+        if len(handler.known_shapes) < MAX_KNOWN_SHAPES:
+            handler.known_shapes.add(shape)
     return positional, keywords
 
 
@@ -48,22 +48,22 @@ def _check(handler: Handler, signature: Signature, positional: list[Any], keywor
         raise TypeError(f"the arguments do not fit the task {handler.name!r}: {error}; {takes}") from None
 
 
-def call(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
+def call_sync(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
     """Calls a sync function."""
     try:
-        return succeeded(handler.function(*args, **kwargs))
+        return success_of(handler.function(*args, **kwargs))
     except BaseException as error:  # noqa: BLE001 - the boundary to the user's code, in a thread or process of its own
         return outcome_of(error)
 
 
-def succeeded(result: Any) -> Outcome:
+def success_of(result: Any) -> Outcome:
     if result is None:
-        return _NOTHING
+        return _EMPTY_SUCCESS
     try:
-        return Outcome("succeeded", result=plain(result))
+        return Outcome("succeeded", result=to_json_value(result))
     except Unserialisable as error:
-        return refused("invalid", "invalid_result", str(error))
+        return classified_failure("invalid", "invalid_result", str(error))
 
 
-_NOTHING = Outcome("succeeded")
+_EMPTY_SUCCESS = Outcome("succeeded")
 """Outcomes are values: all that succeeded with nothing to say are the same one."""

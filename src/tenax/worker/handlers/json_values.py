@@ -22,7 +22,7 @@ class Unstorable(Exception):
     """JSON that cannot be stored exactly: an integer beyond 64 bits, a NUL character."""
 
 
-def plain(value: Any, *, lenient: bool = False) -> Any:
+def to_json_value(value: Any, *, lenient: bool = False) -> Any:
     """The value as JSON would give it back. Dataclasses, dates, UUIDs and enums are taken.
 
     A NaN or an infinity, which JSON lacks, is refused: a result must not change on its way. `lenient` makes it null.
@@ -109,7 +109,7 @@ def without_nul(value: Any) -> Any:
             return value
 
 
-def storable(text: str) -> str:
+def storable_text(text: str) -> str:
     """Text that every transport and PostgreSQL take. Halves of surrogate pairs, which the names of files may bring
     along, are written as Python writes them to stderr.
     """
@@ -118,6 +118,6 @@ def storable(text: str) -> str:
     return text.replace("\x00", "\ufffd")
 
 
-def readable(text: bytes) -> str:
+def decode_output(text: bytes) -> str:
     """Bytes that ought to be text, with what is not replaced."""
     return text.decode("utf-8", "replace").replace("\x00", "\ufffd")

@@ -18,7 +18,7 @@ from typing import Any
 from tenax.sdk.context import TaskContext
 from tenax.sdk.task import REGISTRY, Task
 
-_IMPORTING = threading.RLock()
+_IMPORT_LOCK = threading.RLock()
 """`sys.path` is the whole process's: one import at a time may change it."""
 
 
@@ -38,7 +38,7 @@ class Handler:
     """The parameter that takes the context, where the function has one."""
     signature: inspect.Signature | None
     """What the function itself takes. None for built-in functions that do not say."""
-    fitting: set[tuple[int, frozenset[str]]] = field(default_factory=set, compare=False)
+    known_shapes: set[tuple[int, frozenset[str]]] = field(default_factory=set, compare=False)
     """Calls that fit the signature: how many positional arguments, and the names of the others. To bind them each time costs more than
     the rest of a short call."""
 
@@ -49,7 +49,7 @@ def find_handler(name: str, base_dir: str | None) -> Handler:
         return handler_of(task)
     module_name, colon, path = name.partition(":")
     if not colon:
-        raise NoHandler(f"no task is registered as {name!r}; known here: {_known()}{_meant(name)}")
+        raise NoHandler(f"no task is registered as {name!r}; known here: {_known_tasks()}{_suggestion(name)}")
     target: Any = import_beside(module_name, base_dir)
     for part in path.split("."):
         target = getattr(target, part, None)
@@ -76,7 +76,7 @@ def load_modules(names: tuple[str, ...]) -> None:
 
 def import_beside(name: str, base_dir: str | None) -> ModuleType:
     """Imports a module, looking in `base_dir` first. `NoHandler` where there is no such module."""
-    with _IMPORTING:
+    with _IMPORT_LOCK:
         beside = _spec_beside(name, base_dir)
         loaded = sys.modules.get(name)
         if beside is not None and loaded is not None and _origin(loaded) != beside.origin:
@@ -169,12 +169,12 @@ def _context_parameter(function: Callable[..., Any]) -> str | None:
     return None
 
 
-def _known() -> str:
+def _known_tasks() -> str:
     names = sorted(task.name for task in REGISTRY)
     return ", ".join(names[:20]) or "none"
 
 
-def _meant(name: str) -> str:
+def _suggestion(name: str) -> str:
     """People write a dot where the colon belongs, or name a function alone."""
     module, dot, function = name.rpartition(".")
     if dot and module and function:

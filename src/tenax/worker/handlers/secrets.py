@@ -19,11 +19,11 @@ from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.shell import always_quoted
 from tenax.model.wire import Assignment, Release, SecretSlot
 from tenax.private_variables import SECRET_PREFIX as PREFIX
-from tenax.worker.handlers.json_values import storable
+from tenax.worker.handlers.json_values import storable_text
 
-LEAST_LENGTH = 6
+MIN_LENGTH = 6
 """A shorter value is part of too many harmless texts: it is scrubbed only where the attempt itself used it."""
-LEAST_BASE64 = 8
+MIN_BASE64_LENGTH = 8
 """Fewer characters of base64 are part of too many harmless texts."""
 _URL_BASE64 = str.maketrans("+/", "-_")
 _ESCAPED = re.compile("%[0-9A-F]{2}")
@@ -51,7 +51,9 @@ class Secrets:
         self._values = {
             name.removeprefix(PREFIX): v for name, v in environment.items() if name.startswith(PREFIX)
         }
-        self._telling = frozenset(name for name, value in self._values.items() if len(value) >= LEAST_LENGTH)
+        self._long_enough = frozenset(
+            name for name, value in self._values.items() if len(value) >= MIN_LENGTH
+        )
         self._scrubbers: dict[frozenset[str], _Scrubber] = {}
 
     def fill(self, assignment: Assignment) -> Assignment:
@@ -75,16 +77,16 @@ class Secrets:
         if not self._values:
             return outcome
         used = self._used(assignment)
-        return self._scrubber(used).outcome(outcome, facts=self._scrubber(self._telling | used))
+        return self._scrubber(used).outcome(outcome, facts=self._scrubber(self._long_enough | used))
 
     def scrub_release(self, release: Release, assignment: Assignment) -> Release:
-        scrubber = self._scrubber(self._telling | self._used(assignment))
+        scrubber = self._scrubber(self._long_enough | self._used(assignment))
         return dataclasses.replace(release, detail=scrubber.value(release.detail))
 
     def scrub_traceback(self, error: BaseException, assignment: Assignment) -> str:
         """Returns the traceback of an error for the worker's own log."""
         text = "".join(traceback.format_exception(error))
-        return str(self._scrubber(self._telling | self._used(assignment)).value(text))
+        return str(self._scrubber(self._long_enough | self._used(assignment)).value(text))
 
     def _used(self, assignment: Assignment) -> frozenset[str]:
         named = (
@@ -179,17 +181,17 @@ def _forms(value: str) -> set[str]:
 
     Of a secret of several lines also each line.
     """
-    lines = (line for line in map(str.strip, value.splitlines()) if len(line) >= LEAST_LENGTH)
-    return set().union(*map(_written, {value, *lines})) - {""}
+    lines = (line for line in map(str.strip, value.splitlines()) if len(line) >= MIN_LENGTH)
+    return set().union(*map(_encodings, {value, *lines})) - {""}
 
 
-def _written(text: str) -> Iterable[str]:
+def _encodings(text: str) -> Iterable[str]:
     # Bytes of the environment that are no text are halves of surrogate pairs here.
-    yield from (text, storable(text), quote_plus(text, errors="surrogateescape"))
+    yield from (text, storable_text(text), quote_plus(text, errors="surrogateescape"))
     for safe in ("", "/", *_URL_SAFE):
         quoted = quote(text, safe=safe, errors="surrogateescape")
         yield from (quoted, _ESCAPED.sub(lambda found: found[0].lower(), quoted))
-    if len(text) >= LEAST_LENGTH:
+    if len(text) >= MIN_LENGTH:
         yield text.lower()  # within the host of a URL
     data = text.encode(errors="surrogateescape")
     yield repr(data)[2:-1]  # as the HTTP client quotes a header that it refuses
@@ -209,5 +211,5 @@ def _base64_forms(data: bytes) -> Iterable[str]:
         encoded = base64.b64encode(b"\0" * before + data)
         first, last = -(-before * 4 // 3), (before + len(data)) * 4 // 3
         form = encoded[first:last].decode()
-        if len(form) >= LEAST_BASE64:
+        if len(form) >= MIN_BASE64_LENGTH:
             yield from (form, form.translate(_URL_BASE64))

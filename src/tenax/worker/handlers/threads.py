@@ -13,7 +13,7 @@ T = TypeVar("T")
 _Job = tuple[asyncio.Future[Any], Callable[[], Any]]
 
 
-class Threads:
+class ThreadPool:
     """Grows to as many threads as are busy at once, and keeps them for the next call."""
 
     def __init__(self) -> None:

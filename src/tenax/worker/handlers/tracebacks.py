@@ -6,14 +6,14 @@ import traceback
 from operator import is_
 from types import CodeType, TracebackType
 
-_KEPT = 2_000
+_MAX_FRAMES = 2_000
 _frames: dict[tuple[int, int], tuple[CodeType, str]] = {}
 """By code object and instruction. The code object is kept with its text, so that no other one gets its id."""
 
-_CAUSED = "\nThe above exception was the direct cause of the following exception:\n\n"
-_MET = "\nDuring handling of the above exception, another exception occurred:\n\n"
-_LONGEST_CHAIN = 20
-_WRITTEN_OUT = (SyntaxError, NameError, AttributeError, ImportError)
+_CAUSE_LINE = "\nThe above exception was the direct cause of the following exception:\n\n"
+_CONTEXT_LINE = "\nDuring handling of the above exception, another exception occurred:\n\n"
+_MAX_CHAIN = 20
+_DECORATED = (SyntaxError, NameError, AttributeError, ImportError)
 """Errors that Python adds places or suggestions to."""
 
 
@@ -44,13 +44,13 @@ def _chain(error: BaseException) -> list[tuple[str, BaseException]] | None:
     while current is not None:
         cause, context = current.__cause__, current.__context__
         forked = cause is not None and context is not None and cause is not context
-        if forked or isinstance(current, BaseExceptionGroup) or len(chain) == _LONGEST_CHAIN:
+        if forked or isinstance(current, BaseExceptionGroup) or len(chain) == _MAX_CHAIN:
             return None
         if cause is not None:
-            chain.append((_CAUSED, current))
+            chain.append((_CAUSE_LINE, current))
             current = cause
         elif context is not None and not current.__suppress_context__:
-            chain.append((_MET, current))
+            chain.append((_CONTEXT_LINE, current))
             current = context
         else:
             chain.append(("", current))
@@ -75,7 +75,7 @@ def _frame(step: TracebackType, code: CodeType) -> str:
     key = (id(code), step.tb_lasti)
     known = _frames.get(key)
     if known is None:
-        if len(_frames) >= _KEPT:
+        if len(_frames) >= _MAX_FRAMES:
             _frames.clear()
         known = _frames[key] = (code, "".join(traceback.format_tb(step, limit=1)))
     return known[1]
@@ -83,7 +83,7 @@ def _frame(step: TracebackType, code: CodeType) -> str:
 
 def _last_line(error: BaseException) -> str:
     module, name = type(error).__module__, type(error).__qualname__
-    odd = isinstance(error, _WRITTEN_OUT) or not isinstance(module, str)
+    odd = isinstance(error, _DECORATED) or not isinstance(module, str)
     if odd or getattr(error, "__notes__", None) is not None:
         return "".join(traceback.format_exception_only(error))
     shown = name if module in ("builtins", "__main__") else f"{module}.{name}"

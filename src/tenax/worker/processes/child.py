@@ -18,8 +18,8 @@ import orjson
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Assignment
 from tenax.sdk.context import CURRENT, TaskContext
-from tenax.worker.handlers.call import arguments, call, succeeded
-from tenax.worker.handlers.error_outcomes import outcome_of, refused
+from tenax.worker.handlers.call import bind_arguments, call_sync, success_of
+from tenax.worker.handlers.error_outcomes import classified_failure, outcome_of
 from tenax.worker.handlers.registry import Handler, NoHandler, find_handler, import_beside
 
 _MAIN = "__tenax_task__"
@@ -40,16 +40,16 @@ def _run(job: dict[str, Any]) -> Outcome:
     try:
         handler = _find(job, assignment)
     except NoHandler as error:
-        return refused("not_found", "unknown_handler", str(error))
+        return classified_failure("not_found", "unknown_handler", str(error))
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything at all
         return outcome_of(error)
     context = TaskContext(assignment, started=time.time())
     CURRENT.set(context)
     try:
-        args, kwargs = arguments(handler, assignment.spec.get("args"), context)
+        args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
     except TypeError as error:
-        return refused("invalid", "invalid_parameters", str(error))
-    return _run_async(handler, args, kwargs) if handler.is_async else call(handler, args, kwargs)
+        return classified_failure("invalid", "invalid_parameters", str(error))
+    return _run_async(handler, args, kwargs) if handler.is_async else call_sync(handler, args, kwargs)
 
 
 def _find(job: dict[str, Any], assignment: Assignment) -> Handler:
@@ -68,7 +68,7 @@ def _find(job: dict[str, Any], assignment: Assignment) -> Handler:
 
 def _run_async(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
     try:
-        return succeeded(asyncio.run(handler.function(*args, **kwargs)))
+        return success_of(asyncio.run(handler.function(*args, **kwargs)))
     except BaseException as error:  # noqa: BLE001 - the boundary to the user's code, in a process of its own
         return outcome_of(error)
 

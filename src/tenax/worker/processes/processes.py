@@ -30,7 +30,7 @@ _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnd:
     """How a process group ended."""
 
     returncode: int
@@ -51,7 +51,7 @@ async def run_group(
     stdin: bytes,
     seconds: float,
     folder: str,
-) -> Ended:
+) -> ProcessEnd:
     """Runs a command to its end or to its timeout. Whatever is left of its group by then is killed.
 
     `folder` is the attempt's own; should the worker die, it is removed in its place.
@@ -154,8 +154,10 @@ class _Group(asyncio.SubprocessProtocol):
         self._signal(signal.SIGKILL)
         self.transport.close()
 
-    def ended(self, *, timed_out: bool) -> Ended:
-        return Ended(self.exited.result(), timed_out, bytes(self._stdout), self._dropped, bytes(self._stderr))
+    def ended(self, *, timed_out: bool) -> ProcessEnd:
+        return ProcessEnd(
+            self.exited.result(), timed_out, bytes(self._stdout), self._dropped, bytes(self._stderr)
+        )
 
     def _signal(self, number: signal.Signals) -> None:
         # macOS answers EPERM for a group of which only zombies are left.
