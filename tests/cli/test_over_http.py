@@ -147,7 +147,7 @@ def test_a_server_that_is_not_tenax(command, stranger, tmp_path, arguments):
     (tmp_path / "one.yaml").write_text(ONE_STEP)
     ended = command(*arguments, TENAX_SERVER=stranger)
     assert (ended.code, ended.out) == (3, "")
-    assert ended.err.startswith(f"tenax: what answers at {stranger} is not a Tenax server\n")
+    assert ended.err.startswith(f"tenax: the program that answers at {stranger} is not a Tenax server\n")
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("run", "one.yaml"), ("token", "list"), ("worker",)])

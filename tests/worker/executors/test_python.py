@@ -252,7 +252,7 @@ class Odd(Exception):
 
 def test_an_exception_that_cannot_be_asked_is_reported_by_its_type(call):
     facts = call(raising(Odd("no"))).facts
-    assert facts.message == "Odd: (more of it cannot be had: OSError)"
+    assert facts.message == "Odd: (its details cannot be read: OSError)"
     assert facts.exception.endswith("test_python.Odd")
 
 

@@ -33,7 +33,7 @@ def definition_of(content: bytes, name: str) -> DefinitionFile:
 
 def read_bytes(name: str) -> bytes:
     """The content of a file, or of stdin."""
-    return sys.stdin.buffer.read(files.LARGEST_FILE) if name == STDIN else files.read_bytes(name)
+    return sys.stdin.buffer.read(files.MAX_FILE_SIZE) if name == STDIN else files.read_bytes(name)
 
 
 def parse_inputs(pairs: Sequence[str], file: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`python` steps: a function in the worker's loop, in a thread, or in a process that can be killed."""
+"""Runs `python` steps: a function in the worker's event loop, in a thread, or in a process that can be killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _read_outcome = msgspec.json.Decoder(Outcome).decode
 
 
 class PythonExecutor:
-    """Runs functions. `on_overdue` hears how many threads outlived their attempt, and still take up its slot."""
+    """Runs functions.
+
+    `on_overdue` is called with the number of threads that outlived their attempt and still take up its slot.
+    """
 
     def __init__(self, guardian: Guardian, *, on_overdue: Callable[[int], None] = lambda _: None) -> None:
         self._guardian = guardian
@@ -41,7 +44,7 @@ class PythonExecutor:
         self._overdue = 0
 
     async def run(self, assignment: Assignment, context: TaskContext) -> Outcome:
-        """Raises `NoHandler` where this worker has no such function."""
+        """Runs one attempt. Raises `NoHandler` if this worker has no such function."""
         key = (assignment.spec["task"], assignment.base_dir)
         handler = self._handlers.get(key)
         if handler is None:
@@ -49,7 +52,7 @@ class PythonExecutor:
             if isinstance(found, Outcome):
                 return found
             handler = self._handlers[key] = found
-        CURRENT.set(context)  # every attempt has a context of its own
+        CURRENT.set(context)  # every attempt runs in a contextvars context of its own
         try:
             args, kwargs = bind_arguments(handler, assignment.spec.get("args"), context)
         except TypeError as error:
@@ -64,10 +67,9 @@ class PythonExecutor:
         self._threads.close()
 
     async def _find(self, key: tuple[str, str | None]) -> Handler | Outcome:
-        """In a thread: importing a module may take longer than a heartbeat may wait."""
-
+        """Finds a function in a thread, because importing a module may take longer than a heartbeat may wait."""
         search = self._searches.get(key)
-        if search is None:  # one for all the attempts that wait for the same function
+        if search is None:  # all attempts that wait for the same function share one search
             search = self._searches[key] = self._threads.call(lambda: _find(key))
             search.add_done_callback(lambda _: self._searches.pop(key, None))
         found = await asyncio.shield(search)
@@ -87,7 +89,7 @@ class PythonExecutor:
             return (
                 timeout_failure(seconds) if deadline.expired else outcome_of(error)
             )  # or the function cancelled itself
-        except BaseException as error:  # noqa: BLE001 - the boundary to the user's code: whatever it raises ends its attempt
+        except BaseException as error:  # noqa: BLE001 - the boundary to the user's code: any exception ends its attempt
             return timeout_failure(seconds) if deadline.expired else outcome_of(error)
         finally:
             deadline.end()

@@ -21,7 +21,7 @@ from tenax.worker.handlers.json_values import Unstorable, decode_output, parse_j
 from tenax.worker.processes.processes import STDERR_TAIL, ProcessEnd
 
 _WHOLE_LINE = STDERR_TAIL // 4
-"""Characters, of up to four bytes each: a shorter line is not cut by the limit on what is kept."""
+"""Characters of up to four bytes each. The limit on the kept bytes cannot have cut a shorter line."""
 _FAILING = ("failed", "budget_exceeded")
 
 
@@ -30,7 +30,7 @@ class _Unreadable(Exception):
 
 
 def outcome_of_process(ended: ProcessEnd, path: Path, *, oom_killed: bool, limit: int) -> Outcome:
-    """Returns the outcome of a process that ended by itself. `limit`: bytes of its result file."""
+    """Returns the outcome of a process that ended by itself. `limit` is the largest size of its result file in bytes."""
     tail = decode_output(ended.stderr_tail) or None
     try:
         found, content = _read(path, limit)
@@ -54,7 +54,7 @@ def outcome_of_process(ended: ProcessEnd, path: Path, *, oom_killed: bool, limit
 
 
 def _read(path: Path, limit: int) -> tuple[bool, Any]:
-    """Returns whether there is a file, and its content. An empty file says nothing, so it is unreadable."""
+    """Returns whether there is a file, and its content. An empty file counts as unreadable."""
     try:
         if path.stat().st_size > limit:
             raise _Unreadable(f"it is larger than {limit} bytes (`max_result`)")
@@ -72,7 +72,7 @@ def _read(path: Path, limit: int) -> tuple[bool, Any]:
 
 
 def _failing_status(content: Any) -> ResultFile | None:
-    """Returns the failing status that the file states. A failure beats a success if the file states both."""
+    """Returns the failing status that the file states, or None. A failure wins if the file states both."""
     if not isinstance(content, dict):
         return None
     if content.get("status") in _FAILING:
@@ -82,14 +82,14 @@ def _failing_status(content: Any) -> ResultFile | None:
 
 
 def _says_success(content: Any) -> bool:
-    """Tells whether the file itself says that the attempt succeeded."""
+    """Returns whether the file itself says that the attempt succeeded."""
     return isinstance(content, dict) and (
         content.get("status") == "completed" or content.get("success") is True
     )
 
 
 def _success(content: Any) -> Outcome:
-    """The result is the file's `output` if the file says success and has one, else the whole file."""
+    """Returns a success whose result is the file's `output` if the file states success and has one, else the whole file."""
     if not _says_success(content):
         return Outcome("succeeded", result=content)
     return Outcome("succeeded", result=content.get("output", content), usage=read_usage(content.get("usage")))
@@ -113,7 +113,7 @@ def _stated_failure(
 
 
 def _printed(ended: ProcessEnd, tail: str | None) -> Outcome:
-    """The result is what the process has printed."""
+    """Returns a success whose result is what the process printed to stdout."""
     try:
         return Outcome("succeeded", result=_stdout(ended))
     except Unstorable as error:
@@ -149,6 +149,9 @@ def _exit_facts(ended: ProcessEnd, result_file: ResultFile, tail: str | None, *,
 
 
 def _with_tail(message: str, tail: str | None) -> str:
-    """The last line of stderr usually says why. One that may have lost its beginning does not: that could be half a secret."""
+    """Adds the last line of stderr, which usually says why the process failed.
+
+    A line that may have lost its beginning is left out: it could begin with half of a secret, which is not recognised.
+    """
     last = next((line for line in reversed((tail or "").splitlines()) if line.strip()), "")
     return f"{message}: {last.strip()}" if 0 < len(last) < _WHOLE_LINE else message

@@ -1,4 +1,4 @@
-"""The runtimes a worker knows, each made when it is first needed."""
+"""Makes the executors of a worker's runtimes, each when it is first needed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tenax.worker.processes.guardian import Guardian
 
 RUNTIMES = ("python", "http", "process")
 RESULT_LIMIT = 8_000_000
-"""Bytes of an http answer, and of a result file, unless the setting `max_result` says otherwise."""
+"""Largest size in bytes of an HTTP answer and of a result file. It is the default of the setting `max_result`."""
 
 
 class Executors:
-    """One executor for each runtime, and the guardian they share."""
+    """Holds one executor for each runtime, and the guardian that they share."""
 
     def __init__(
         self,

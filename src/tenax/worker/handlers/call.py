@@ -1,4 +1,7 @@
-"""Calling a handler: its arguments, and what comes of the call. In a thread of the worker, or in a process of its own."""
+"""Binds the arguments of handlers, calls them and turns their results into outcomes.
+
+Used by the threads of a worker and by the processes of tasks with `process=True`.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from tenax.worker.handlers.json_values import Unserialisable, to_json_value
 from tenax.worker.handlers.registry import Handler
 
 MAX_KNOWN_SHAPES = 100
-"""Kinds of calls that a handler remembers to fit. A function that takes any names may be called in any number of ways."""
+"""Shapes of calls that a handler remembers. A function with `**kwargs` can be called in any number of shapes."""
 
 
 def bind_arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[list[Any], dict[str, Any]]:
-    """Returns the positional and keyword arguments of a call: a list gives the ones, a mapping the others.
+    """Returns the positional and keyword arguments of a call. A list gives the former, and a mapping the latter.
 
-    Raises TypeError for anything else, and for arguments that the function does not take or lacks.
+    Raises TypeError for any other value, and for arguments that do not fit the function.
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -39,7 +42,7 @@ def bind_arguments(handler: Handler, args: Any, context: TaskContext) -> tuple[l
 
 
 def _check(handler: Handler, signature: Signature, positional: list[Any], keywords: dict[str, Any]) -> None:
-    """Raises TypeError if the function cannot be called so. That depends on the number and the names of the arguments alone."""
+    """Raises TypeError if the arguments do not fit. This depends only on the number and the names of the arguments."""
     try:
         signature.bind(*positional, **keywords)
     except TypeError as error:
@@ -49,10 +52,10 @@ def _check(handler: Handler, signature: Signature, positional: list[Any], keywor
 
 
 def call_sync(handler: Handler, args: list[Any], kwargs: dict[str, Any]) -> Outcome:
-    """Calls a sync function."""
+    """Calls a sync function and returns its outcome."""
     try:
         return success_of(handler.function(*args, **kwargs))
-    except BaseException as error:  # noqa: BLE001 - the boundary to the user's code, in a thread or process of its own
+    except BaseException as error:  # noqa: BLE001 - the boundary to the user's code: any exception ends its attempt
         return outcome_of(error)
 
 
@@ -66,4 +69,4 @@ def success_of(result: Any) -> Outcome:
 
 
 _EMPTY_SUCCESS = Outcome("succeeded")
-"""Outcomes are values: all that succeeded with nothing to say are the same one."""
+"""The shared outcome of all attempts that returned None. Outcomes are immutable."""

@@ -1,4 +1,4 @@
-"""Tracebacks as Python writes them, where the same lines of code fail again and again: each frame is written once."""
+"""Formats tracebacks as Python does, and caches the text of each frame: the same lines of code fail again and again."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from types import CodeType, TracebackType
 
 _MAX_FRAMES = 2_000
 _frames: dict[tuple[int, int], tuple[CodeType, str]] = {}
-"""By code object and instruction. The code object is kept with its text, so that no other one gets its id."""
+"""Texts of frames by the id of the code object and the instruction. The code object is kept too, so that its id stays unique."""
 
 _CAUSE_LINE = "\nThe above exception was the direct cause of the following exception:\n\n"
 _CONTEXT_LINE = "\nDuring handling of the above exception, another exception occurred:\n\n"
 _MAX_CHAIN = 20
 _DECORATED = (SyntaxError, NameError, AttributeError, ImportError)
-"""Errors that Python adds places or suggestions to."""
+"""Errors to whose text Python adds a place or a suggestion."""
 
 
 def format_error(error: BaseException, trace: TracebackType | None, *, frames: int) -> str:
-    """What `traceback.format_exception` gives for the last frames of an error and of those behind it."""
+    """Returns the text that `traceback.format_exception` gives for the last frames of an error and of its causes."""
     if error.__cause__ is None and error.__context__ is None and not isinstance(error, BaseExceptionGroup):
         return _alone(error, trace, frames)
     chain = _chain(error)
@@ -31,14 +31,17 @@ def format_error(error: BaseException, trace: TracebackType | None, *, frames: i
 
 
 def _alone(error: BaseException, trace: TracebackType | None, frames: int) -> str:
-    """Without what is behind it."""
+    """Formats an error without its causes."""
     if trace is None:
         return _last_line(error)
     return f"Traceback (most recent call last):\n{_stack(trace, frames)}{_last_line(error)}"
 
 
 def _chain(error: BaseException) -> list[tuple[str, BaseException]] | None:
-    """The errors, outermost first, each with what links it to the one behind it. None where it is no simple chain."""
+    """Returns the error and its causes, outermost first, each with the line that links it to the next.
+
+    Returns None if the causes are no simple chain.
+    """
     chain: list[tuple[str, BaseException]] = []
     current: BaseException | None = error
     while current is not None:
@@ -67,7 +70,7 @@ def _stack(trace: TracebackType, most: int) -> str:
     last = steps[-most:]
     codes = [step.tb_frame.f_code for step in last]
     if any(map(is_, codes, codes[1:])):
-        return "".join(traceback.format_tb(trace, limit=-most))  # a recursion, which Python shortens
+        return "".join(traceback.format_tb(trace, limit=-most))  # Python shortens the lines of a recursion
     return "".join(map(_frame, last, codes))
 
 
@@ -90,5 +93,5 @@ def _last_line(error: BaseException) -> str:
     try:
         text = str(error)
         return f"{shown}: {text}\n" if text else f"{shown}\n"
-    except Exception:  # noqa: BLE001 - a user's __str__ may raise anything; Python has words for that
+    except Exception:  # noqa: BLE001 - a user's __str__ may raise anything, and Python formats that too
         return "".join(traceback.format_exception_only(error))

@@ -1,6 +1,6 @@
-"""The process of a task with `process=True`: reads its job from stdin, leaves the outcome in a file.
+"""Runs one attempt of a task with `process=True`, in a process of its own: `python -m tenax.worker.processes.child`.
 
-`python -m tenax.worker.processes.child`. The result does not go over stdout, which belongs to the function.
+It reads its job from stdin and writes the outcome to a file. Stdout belongs to the function.
 """
 
 from __future__ import annotations
@@ -53,16 +53,14 @@ def _run(job: dict[str, Any]) -> Outcome:
 
 
 def _find(job: dict[str, Any], assignment: Assignment) -> Handler:
-    """The module that registered the task is loaded first: here nothing is registered yet."""
+    """Finds the handler. First imports the module that registered the task, since this process has no tasks yet."""
     name: str = assignment.spec["task"]
     module: str = job["module"]
     if module == "__main__" and job["main"]:
-        # Not as __main__, so that what the script guards by that name does not run again.
+        # The script does not run as __main__, so that the code that it guards by this name does not run again.
         runpy.run_path(job["main"], run_name=_MAIN)
         return find_handler(name.replace("__main__:", f"{_MAIN}:"), assignment.base_dir)
-    import_beside(
-        module.partition("@")[0], assignment.base_dir
-    )  # the part after @ was the worker's own alias
+    import_beside(module.partition("@")[0], assignment.base_dir)  # the part after @ is the worker's own alias
     return find_handler(name, assignment.base_dir)
 
 
