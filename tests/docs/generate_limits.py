@@ -21,7 +21,7 @@ from tenax.policy.expressions.check import MOST_EXPRESSIONS, MOST_EXPRESSIONS_OF
 from tenax.policy.expressions.compiler import NODES, TEXT_LENGTH
 from tenax.policy.expressions.values import TEXT_LIMIT
 from tenax.server.api.executions import LONGEST_NEWS_WAIT
-from tenax.server.protocol.bounded import MOST_PIPELINED
+from tenax.server.protocol.bounded import MAX_PIPELINED
 from tenax.server.protocol.connections import FILES_RESERVED
 from tenax.server.schema.requests import BATCH, FILES, LONGEST_LEASE_WAIT
 from tenax.setting_docs import describe_settings
@@ -59,7 +59,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("body", "max_body", "413; a body that goes on is cut off"),
         Limit(
             "requests on one connection that wait for the answer to an earlier one",
-            _count(MOST_PIPELINED),
+            _count(MAX_PIPELINED),
             "the connection is closed",
         ),
         Limit("time for a head", "head_timeout", "408, the connection is closed"),

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from loop_holds import LIMIT, MARGIN
 
-from tenax.server.app import COLLECT_AFTER
+from tenax.server.app import GC_THRESHOLD
 
 STEPS = 16_000
 
@@ -38,7 +38,7 @@ def held(http: httpx2.Client) -> dict[str, float]:
 def rare_collections() -> Iterator[None]:
     """As `tenax.server.app.run` has it, for a process that is a server and nothing else."""
     before = gc.get_threshold()
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(GC_THRESHOLD)
     gc.freeze()
     yield
     gc.unfreeze()

@@ -22,7 +22,7 @@ def is_open(settings: Settings) -> bool:
     return settings.open and token_file.is_loopback(settings.host)
 
 
-async def settle_access(tx: Connection, settings: Settings, address: str) -> str:
+async def set_up_access(tx: Connection, settings: Settings, address: str) -> str:
     """Makes a token for the user who starts the server, where the database has none. Returns who may enter, in words.
 
     `address` is the one that the server has bound. Servers that start at once wait for each other here, so they agree on one token.
@@ -30,13 +30,13 @@ async def settle_access(tx: Connection, settings: Settings, address: str) -> str
     await tokens.lock_tokens(tx)
     guarded = await tokens.any_live_token(tx)
     if settings.open and not guarded:
-        return _opened(settings, address)
+        return _describe_open(settings, address)
     secret = token_file.read_token(settings.home)
-    standing = await _standing(tx, secret)
+    state = await _token_state(tx, secret)
     file = token_file.token_file(settings.home)
     if guarded:
-        return _closed(settings, standing)
-    if secret is None or standing in ("live", "revoked"):  # live: that of a worker, which lets no person in
+        return _describe_closed(settings, state)
+    if secret is None or state in ("live", "revoked"):  # live: that of a worker, which lets no person in
         made = tokens.new_secret()
         if secret is None:
             secret = token_file.keep_token(settings.home, made)
@@ -46,11 +46,11 @@ async def settle_access(tx: Connection, settings: Settings, address: str) -> str
     how = {
         "absent": f"yours, of an admin, is new and in {file}",
         "unknown": f"this database did not know the one in {file} (it is new, or was reset), which is yours, of an admin, from now on",
-    }.get(standing, f"the one in {file} had been revoked, and a new one, of an admin, is in its place")
+    }.get(state, f"the one in {file} had been revoked, and a new one, of an admin, is in its place")
     return f"closed: tokens only; {how}"
 
 
-async def _standing(tx: Connection, secret: str | None) -> TokenInFile:
+async def _token_state(tx: Connection, secret: str | None) -> TokenInFile:
     if secret is None:
         return "absent"
     token = await tokens.find_token(tx, tokens.hash_secret(secret))
@@ -59,7 +59,7 @@ async def _standing(tx: Connection, secret: str | None) -> TokenInFile:
     return "live" if token.revoked_at is None else "revoked"
 
 
-def _opened(settings: Settings, address: str) -> str:
+def _describe_open(settings: Settings, address: str) -> str:
     if not is_open(settings):
         raise UsageError(
             f"listening on {settings.host or 'all addresses'} is refused: there is no token yet, and with --open "
@@ -71,15 +71,15 @@ def _opened(settings: Settings, address: str) -> str:
     )
 
 
-def _closed(settings: Settings, standing: TokenInFile) -> str:
+def _describe_closed(settings: Settings, state: TokenInFile) -> str:
     file = token_file.token_file(settings.home)
-    match standing:
+    match state:
         case "live":
             return f"closed: tokens only; yours is in {file}"
         case "absent":
             return "closed: tokens only (tenax token create NAME --role ROLE makes one)"
         case _:
-            why = "has been revoked" if standing == "revoked" else "is not known to this database"
+            why = "has been revoked" if state == "revoked" else "is not known to this database"
             return (
                 f"closed: tokens only; the one in {file} {why}: "
                 "remove that file, and set TENAX_TOKEN (tenax token create NAME --role ROLE makes one)"

@@ -24,15 +24,15 @@ from starlette.responses import Response
 from tenax import __version__
 from tenax.engine.engine import Engine
 from tenax.errors import NotFound, TenaxError, UsageError
-from tenax.server.access import is_open, settle_access
+from tenax.server.access import is_open, set_up_access
 from tenax.server.api import callbacks, executions, fleet, health, steps, tokens, verify, workers, workflows
-from tenax.server.auth import Doorkeeper
-from tenax.server.long_poll import Parking
-from tenax.server.middleware import Gate
+from tenax.server.auth import Authenticator
+from tenax.server.long_poll import LongPolls
+from tenax.server.middleware import EntryMiddleware
 from tenax.server.problems import InvalidRequest, MethodNotAllowed, answer_problem
 from tenax.server.protocol.bounded import BoundedProtocol
-from tenax.server.protocol.connections import Connections, Limits
-from tenax.server.protocol.direct_routes import Endpoint, Shortcut
+from tenax.server.protocol.connections import ConnectionLimits, Connections
+from tenax.server.protocol.direct_routes import DirectRoutes, Endpoint
 from tenax.server.protocol.listen import bind, callback_base, url_of
 from tenax.server.schema.openapi import describe
 from tenax.server.services import Services
@@ -44,12 +44,12 @@ from tenax.store.transaction import transaction
 
 _log = structlog.get_logger("tenax.server")
 
-GRACE = 1
+SHUTDOWN_GRACE = 1
 """Seconds that requests under way get to end in, once nothing waits any more."""
-BACKLOG = 2048
-KEPT = 30
+LISTEN_BACKLOG = 2048
+KEEP_ALIVE = 30
 """Seconds for which a connection is kept that nobody uses: workers send a heartbeat every ten."""
-COLLECT_AFTER = 50_000
+GC_THRESHOLD = 50_000
 """New objects between two looks for cycles. A batch makes thousands, and hardly a cycle: Python's 700 cost a fifth of the time."""
 
 
@@ -73,16 +73,19 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    doorkeeper = Doorkeeper(engine.core, is_open=is_open(settings))
-    app.state.services = Services(engine, doorkeeper, Parking(), Watchdog(settings.loop_hold))
+    authenticator = Authenticator(engine.core, is_open=is_open(settings))
+    app.state.services = Services(engine, authenticator, LongPolls(), Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(HTTPException, _framework_error)
     if modules is API:
-        app.add_middleware(Shortcut, posts=HOT)
+        app.add_middleware(DirectRoutes, posts=HOT)
     app.add_middleware(
-        Gate, doorkeeper=doorkeeper, max_body=settings.max_body, body_memory=settings.body_memory
+        EntryMiddleware,
+        authenticator=authenticator,
+        max_body=settings.max_body,
+        body_memory=settings.body_memory,
     )
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]  # FastAPI's documented way to do this
     return app
@@ -101,12 +104,12 @@ async def serve(
             settings, patience=Patience(settings.database_wait, _log.warning)
         ) as database:
             access = await database.patience(
-                lambda: _settle_access(database, settings, url_of(listener).removeprefix("http://"))
+                lambda: _set_up_access(database, settings, url_of(listener).removeprefix("http://"))
             )
             async with Engine(database, settings).running() as engine:
                 engine.core.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
-                _work_out_routes(app)
+                _prepare_routes(app)
                 tell(access)
                 with app.state.services.watchdog.watching():
                     await _serve(app, settings, listener, ready, stop or asyncio.Event())
@@ -114,9 +117,9 @@ async def serve(
                     raise engine.core.refusal
 
 
-async def _settle_access(database: Database, settings: Settings, address: str) -> str:
+async def _set_up_access(database: Database, settings: Settings, address: str) -> str:
     async with transaction(database) as tx:
-        return await settle_access(tx, settings, address)
+        return await set_up_access(tx, settings, address)
 
 
 @contextlib.asynccontextmanager
@@ -144,7 +147,7 @@ def run(
     """`serve` on the fastest event loop there is, for a process that does nothing else."""
     import uvloop
 
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(GC_THRESHOLD)
 
     def listening(url: str) -> None:
         gc.freeze()  # what is there by now stays: it need not be looked at again
@@ -166,18 +169,18 @@ async def _serve(
     serving = asyncio.create_task(server.serve([listener]))
     outdated = app.state.services.engine.housekeeping.schema.outdated
     stopping = [asyncio.create_task(event.wait()) for event in (stop, outdated)]
-    with _signals_set(stop, server):
+    with _signal_handlers(stop, server):
         try:
             await asyncio.wait({serving, *stopping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for waiting in stopping:
                 waiting.cancel()
-            app.state.services.parking.close()
+            app.state.services.long_polls.close()
             server.should_exit = True
             await serving
 
 
-def _work_out_routes(app: FastAPI) -> None:
+def _prepare_routes(app: FastAPI) -> None:
     """The framework would do it when the first request comes that goes by them, and let all others wait for 20 ms."""
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in app.routes:
@@ -185,7 +188,7 @@ def _work_out_routes(app: FastAPI) -> None:
 
 
 def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    protocol: Any = partial(BoundedProtocol, all_connections=Connections(Limits.of(settings)))
+    protocol: Any = partial(BoundedProtocol, all_connections=Connections(ConnectionLimits.of(settings)))
     return uvicorn.Config(
         app,
         http=protocol,
@@ -195,9 +198,9 @@ def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=KEPT,
-        timeout_graceful_shutdown=GRACE,
+        backlog=LISTEN_BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=SHUTDOWN_GRACE,
     )
 
 
@@ -219,7 +222,7 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def _signals_set(stop: asyncio.Event, server: uvicorn.Server) -> Iterator[None]:
+def _signal_handlers(stop: asyncio.Event, server: uvicorn.Server) -> Iterator[None]:
     """The first signal stops gracefully, the second at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -244,7 +247,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return answer_problem(InvalidRequest("the request", error.errors()))
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _framework_error(request: Request, error: Exception) -> Response:
     """What the framework itself refuses: a path or a method that is not there."""
     assert isinstance(error, HTTPException)
     method, path = request.method, request.url.path

@@ -14,7 +14,7 @@ from tenax.errors import Forbidden, Unauthorized, UsageError
 from tenax.store.tables.tokens import Role, any_live_token, find_token, hash_secret
 from tenax.token_file import is_loopback
 
-REMEMBERED = 5.0
+TOKEN_CACHE_SECONDS = 5.0
 """Seconds for which a token is not looked up again: the most by which a revocation is late."""
 HEALTH = frozenset({"/healthz", "/readyz"})
 CALLBACKS = "/v1/callbacks/"
@@ -34,7 +34,7 @@ _CHECK_YOURS = "check TENAX_TOKEN, or the file TENAX_HOME/token where that is no
 ANONYMOUS = Principal("anonymous@loopback", "admin")
 
 
-def may(role: Role, method: str, path: str) -> bool:
+def is_allowed(role: Role, method: str, path: str) -> bool:
     """Workers lease and report, viewers read, operators act on executions and the fleet, admins do all that and make tokens."""
     if role == "admin":
         return True
@@ -52,7 +52,7 @@ def is_public(path: str) -> bool:
     return path in HEALTH or path.startswith(CALLBACKS)
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows the live tokens it has seen, for a few seconds each, so that a request seldom costs a look at the database.
 
     `is_open`: as long as there are no tokens, everyone is let in.
@@ -70,7 +70,7 @@ class Doorkeeper:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         principal = await self._identify(headers)
         method, path = scope["method"], scope["path"]
-        if not may(principal.role, method, path):
+        if not is_allowed(principal.role, method, path):
             raise Forbidden(
                 f"the token {principal.name!r} has the role {principal.role}, which may not {method} {path}",
                 remedy="use a token of another role: tenax token create NAME --role ROLE",
@@ -115,7 +115,7 @@ class Doorkeeper:
                 return None
             raise Unauthorized("the token has been revoked", remedy=_CHECK_YOURS)
         principal = Principal(token.name, token.role, token.id)
-        self._known[secret_hash] = (principal, now + REMEMBERED)
+        self._known[secret_hash] = (principal, now + TOKEN_CACHE_SECONDS)
         return principal
 
     async def _has_tokens(self) -> bool:
@@ -124,7 +124,7 @@ class Doorkeeper:
         if now >= until:
             async with self._core.statements() as tx:
                 guarded = await any_live_token(tx)
-            self._guarded = (guarded, now + REMEMBERED)
+            self._guarded = (guarded, now + TOKEN_CACHE_SECONDS)
         return guarded
 
 

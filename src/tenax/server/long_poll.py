@@ -20,7 +20,7 @@ class Stopping(Unreachable):
         super().__init__("the server is stopping", remedy="try again in a moment")
 
 
-class _Visit:
+class _Wait:
     """What waits, in the task of its request. To make a task for it would let every answer come two turns of the loop later."""
 
     def __init__(self) -> None:
@@ -32,23 +32,23 @@ class _Visit:
             self._is_ended = True
             self._task.cancel()
 
-    def is_all(self) -> bool:
-        """Whether it was the visit alone that was cancelled, and not the whole request."""
+    def was_ended_alone(self) -> bool:
+        """Whether it was the wait alone that was cancelled, and not the whole request."""
         return self._is_ended and self._task.uncancel() == 0
 
 
-class Parking:
+class LongPolls:
     """Ends what waits as soon as its client has gone away, or the server closes."""
 
     def __init__(self) -> None:
         self.closing = False
-        self._visits: set[_Visit] = set()
+        self._waits: set[_Wait] = set()
 
     def close(self) -> None:
         """From now on nothing parks; what is parked is answered at once, with nothing."""
         self.closing = True
-        for visit in self._visits:
-            visit.end()
+        for wait in self._waits:
+            wait.end()
 
     async def wait(
         self,
@@ -64,24 +64,24 @@ class Parking:
         if self.closing:
             work.close()
             raise Stopping
-        visit, gone = _Visit(), asyncio.create_task(_gone(request))
-        self._visits.add(visit)
+        wait, gone = _Wait(), asyncio.create_task(_gone(request))
+        self._waits.add(wait)
         left = False
 
         def leave(_gone: asyncio.Future[None]) -> None:
-            if visit in self._visits:
-                visit.end()
+            if wait in self._waits:
+                wait.end()
 
         gone.add_done_callback(leave)
         try:
             value = await work
             left = gone.done()
         except asyncio.CancelledError:
-            if not visit.is_all():
+            if not wait.was_ended_alone():
                 raise
             return None
         finally:
-            self._visits.discard(visit)
+            self._waits.discard(wait)
             gone.cancel()
         if left and give_back is not None:
             await give_back(value)

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenax import __version__
 from tenax.errors import Busy, TenaxError, TooLarge
-from tenax.server.auth import CALLBACKS, Doorkeeper, is_public
+from tenax.server.auth import CALLBACKS, Authenticator, is_public
 from tenax.server.long_poll import Stopping
 from tenax.server.problems import answer_problem
 from tenax.server.refusals import Refusals
@@ -30,12 +30,12 @@ Sender = int | str | None
 _log = structlog.get_logger("tenax.server")
 
 
-class Gate:
+class EntryMiddleware:
     """An ASGI layer of its own: it acts before any of a body is read, and sees what the framework would hide."""
 
-    def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper, max_body: int, body_memory: int) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, max_body: int, body_memory: int) -> None:
         self._app = app
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
         self._max_body = max_body
         self._room = BodyRoom(body_memory)
         self._refusals = Refusals()
@@ -44,10 +44,10 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer = _AnswerState(send)
         try:
             if not is_public(scope["path"]):
-                scope["user"] = await self._doorkeeper.admit(scope)
+                scope["user"] = await self._authenticator.admit(scope)
             self._check_length(scope)
             await self._pass_on(scope, receive, answer)
         except TenaxError as error:
@@ -67,12 +67,12 @@ class Gate:
                 raise
             await answer_problem(_unexpected(error, scope))(scope, receive, answer)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
-        counted = _Counted(receive, self._max_body, self._room, _sender(scope))
+    async def _pass_on(self, scope: Scope, receive: Receive, answer: _AnswerState) -> None:
+        bounded = _BoundedReceive(receive, self._max_body, self._room, _sender(scope))
         try:
-            await self._app(scope, counted, answer)
+            await self._app(scope, bounded, answer)
         finally:
-            counted.leave()
+            bounded.leave()
 
     def _check_length(self, scope: Scope) -> None:
         length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
@@ -89,7 +89,7 @@ def _sender(scope: Scope) -> Sender:
     return "/".join(path.split("/")[:5]) if path.startswith(CALLBACKS) else None
 
 
-class _Answer:
+class _AnswerState:
     """Sends, and knows whether anything was sent."""
 
     def __init__(self, send: Send) -> None:
@@ -125,7 +125,7 @@ class BodyRoom:
             del self._taken[sender]
 
 
-class _Counted:
+class _BoundedReceive:
     """Receives no more than the limit, also where no length was announced."""
 
     def __init__(self, receive: Receive, max_body: int, room: BodyRoom, sender: Sender) -> None:

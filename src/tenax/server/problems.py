@@ -13,7 +13,7 @@ from tenax.errors import TenaxError, Unauthorized, Unreachable, UsageError
 
 MEDIA_TYPE = "application/problem+json"
 ERRORS_SHOWN = 20
-MOST_ERRORS = 10_000
+MAX_ERRORS = 10_000
 """Errors of one body beyond which they are only counted."""
 RETRY_AFTER_SECONDS = 1
 
@@ -32,7 +32,7 @@ class InvalidRequest(UsageError):
 
     @classmethod
     def of_body(cls, error: ValidationError, what: str = "the body") -> InvalidRequest:
-        if (count := error.error_count()) > MOST_ERRORS:  # to list them all would take seconds and gigabytes
+        if (count := error.error_count()) > MAX_ERRORS:  # to list them all would take seconds and gigabytes
             return cls(what, [{"loc": (), "msg": f"{count:,} things are wrong with it"}])
         return cls(what, error.errors(include_url=False, include_input=False, include_context=False))
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from tenax.engine.engine import Engine
-from tenax.server.auth import Doorkeeper, Principal
-from tenax.server.long_poll import Parking
+from tenax.server.auth import Authenticator, Principal
+from tenax.server.long_poll import LongPolls
 from tenax.server.watchdog import Watchdog
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     engine: Engine
-    doorkeeper: Doorkeeper
-    parking: Parking
+    authenticator: Authenticator
+    long_polls: LongPolls
     watchdog: Watchdog
 
 

@@ -1,6 +1,6 @@
 """Watches how long the event loop is held: nothing that anyone sends may hold it for more than 50 ms.
 
-A small thread asks the loop for a sign of life every few milliseconds. Where none comes in time, it looks at what the loop's thread is
+A small thread asks the loop for a reply of life every few milliseconds. Where none comes in time, it looks at what the loop's thread is
 doing, and says so in the log.
 """
 
@@ -18,7 +18,7 @@ import structlog
 
 FRAMES_SHOWN = 12
 """Of the stack, the innermost last."""
-PAUSE = 1.0
+WARNING_PAUSE = 1.0
 """Seconds between two warnings: what is held in between is counted, and told with the next."""
 STANDSTILL = 1.0
 """Seconds. A hold in which the loop's thread hardly computed counts from here on: a busy machine has no time for it now and then."""
@@ -39,9 +39,9 @@ class Watchdog:
         self.busiest = 0.0
         """Seconds that the loop's thread computed in one hold, at most."""
         self._stop = threading.Event()
-        self._sign = _Sign()
-        self._untold = 0
-        self._told_at = -PAUSE
+        self._reply = _Reply()
+        self._unlogged = 0
+        self._logged_at = -WARNING_PAUSE
 
     def numbers(self) -> dict[str, float]:
         """The counters, by the names that metrics have."""
@@ -65,37 +65,37 @@ class Watchdog:
             yield
         finally:
             self._stop.set()
-            self._sign.give()  # a hold that lasts until now is counted too
+            self._reply.give()  # a hold that lasts until now is counted too
             thread.join()  # it reads the clock of this thread, which may end next
 
     def _watch(self, loop: asyncio.AbstractEventLoop, owner: int) -> None:
         computed = _clock_of(owner)
-        sign = self._sign
+        reply = self._reply
         while not self._stop.wait(self.limit / 2):
-            sign.clear()
+            reply.clear()
             if self._stop.is_set():
                 return
             asked_at, computed_before = time.perf_counter(), computed()
             try:
-                loop.call_soon_threadsafe(sign.give)
+                loop.call_soon_threadsafe(reply.give)
             except RuntimeError:  # the loop is closed
                 return
-            if sign.wait(self.limit):
+            if reply.wait(self.limit):
                 continue
-            where, stack = _doing(owner)
-            while not sign.wait(self.limit) and not self._stop.is_set():
+            where, stack = _stack_of(owner)
+            while not reply.wait(self.limit) and not self._stop.is_set():
                 pass
-            if sign.is_given():
-                self._note(sign.given_at - asked_at, computed() - computed_before, where, stack)
+            if reply.is_given():
+                self._note(reply.given_at - asked_at, computed() - computed_before, where, stack)
 
     def _note(self, held: float, busy: float, where: str, stack: list[str]) -> None:
         if min(busy, held) <= self.limit and held <= STANDSTILL:  # the machine had no time for it
             return
         self.holds += 1
-        self._untold += 1
+        self._unlogged += 1
         self.longest = max(self.longest, held)
         self.busiest = max(self.busiest, min(busy, held))
-        if time.monotonic() - self._told_at < PAUSE:
+        if time.monotonic() - self._logged_at < WARNING_PAUSE:
             return
         _log.warning(
             "the event loop was held",
@@ -103,13 +103,13 @@ class Watchdog:
             busy_milliseconds=round(1000 * min(busy, held)),
             limit=round(1000 * self.limit),
             where=where,
-            times=self._untold,
+            times=self._unlogged,
             frames=" > ".join(stack),
         )
-        self._told_at, self._untold = time.monotonic(), 0
+        self._logged_at, self._unlogged = time.monotonic(), 0
 
 
-class _Sign:
+class _Reply:
     """What the loop gives when it is asked whether it is free."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ def _clock_of(thread: int) -> Callable[[], float]:
     return lambda: time.clock_gettime(clock)
 
 
-def _doing(thread: int) -> tuple[str, list[str]]:
+def _stack_of(thread: int) -> tuple[str, list[str]]:
     """Returns the function of ours that a thread is in, and its stack."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 -- there is no other way
     frames: list[FrameType] = []

@@ -15,12 +15,12 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from tenax.errors import TenaxError, TooLarge, Unreachable, UsageError
 from tenax.server.middleware import HEADERS
 from tenax.server.problems import answer_problem
-from tenax.server.protocol.connections import Connections, Watch
-from tenax.server.protocol.single_write import JoinedProtocol
+from tenax.server.protocol.connections import Connections, TimeoutQueue
+from tenax.server.protocol.single_write import SingleWriteProtocol
 
 LINGER = 8_000_000
 """Bytes of a body beyond its limit that are read after the refusal: to close at once could destroy the answer on its way."""
-MOST_PIPELINED = 100
+MAX_PIPELINED = 100
 """Requests on one connection that may wait for the answer to an earlier one."""
 Stage = Literal["idle", "head", "body"]
 
@@ -45,7 +45,7 @@ class _TooManyAtOnce(Exception):
     """Ends the parsing of requests on a connection on which too many wait for their answers."""
 
 
-class BoundedProtocol(JoinedProtocol):
+class BoundedProtocol(SingleWriteProtocol):
     """uvicorn's protocol for one connection. It ends requests that are too large or too slow."""
 
     def __init__(self, *arguments: Any, all_connections: Connections, **more: Any) -> None:
@@ -72,7 +72,7 @@ class BoundedProtocol(JoinedProtocol):
         self.address = str(peer[0]) if isinstance(peer, tuple) else ""
         if (problem := self._all.admit(self)) is not None:
             self._is_refused = True
-            transport.write(_written(problem))
+            transport.write(_problem_answer(problem))
             transport.close()
             return
         self._is_admitted = True
@@ -129,7 +129,7 @@ class BoundedProtocol(JoinedProtocol):
     def on_headers_complete(self) -> None:
         if self._head_size > self._limits.max_head and self._size_of_head() > self._limits.max_head:
             raise _HeadRefused
-        if len(self.pipeline) >= MOST_PIPELINED:
+        if len(self.pipeline) >= MAX_PIPELINED:
             raise _TooManyAtOnce
         super().on_headers_complete()
         if self.parser.should_upgrade():  # what follows may be meant for another protocol
@@ -166,9 +166,9 @@ class BoundedProtocol(JoinedProtocol):
 
     # -- what is refused
 
-    def time_is_over(self, watch: Watch) -> bool:
+    def handle_timeout(self, queue: TimeoutQueue) -> bool:
         """Ends a request that did not arrive in its time, or an answer that is not read."""
-        if watch is self._all.answers:
+        if queue is self._all.answers:
             unread, self._unread = self._unread, self.transport.get_write_buffer_size()
             if self._unread >= unread:
                 self._all.refusals.log("an answer that is not read was dropped", address=self.address)
@@ -180,10 +180,10 @@ class BoundedProtocol(JoinedProtocol):
             self._is_refused = True
             self.transport.close()  # it never sent anything
             return True
-        what = "body" if watch is self._all.bodies else "head"
+        what = "body" if queue is self._all.bodies else "head"
         self._refuse(
             TooSlow(
-                f"the {what} of the request was not complete after {watch.seconds:g} s ({what}_timeout)",
+                f"the {what} of the request was not complete after {queue.seconds:g} s ({what}_timeout)",
                 remedy=f"send it faster, or raise TENAX_{what.upper()}_TIMEOUT on the server",
             )
         )
@@ -201,7 +201,7 @@ class BoundedProtocol(JoinedProtocol):
         elif isinstance(cause, _TooManyAtOnce):
             self._refuse(
                 UsageError(
-                    f"more than {MOST_PIPELINED} requests on one connection wait for their answers",
+                    f"more than {MAX_PIPELINED} requests on one connection wait for their answers",
                     remedy="read the answers, or use more connections",
                 )
             )
@@ -215,11 +215,11 @@ class BoundedProtocol(JoinedProtocol):
         self._all.refusals.log("a request was refused", address=self.address, error=error.message)
         cycle = self.cycle
         if self._stage == "body" and not cycle.response_started and not self.pipeline:
-            self.transport.write(_written(error))
+            self.transport.write(_problem_answer(error))
             cycle.disconnected = True  # the app hears that its caller is gone, and answers no more
             cycle.message_event.set()
         elif self._stage != "body" and (cycle is None or cycle.response_complete):
-            self.transport.write(_written(error))
+            self.transport.write(_problem_answer(error))
         self.transport.close()
 
     def _head_too_large(self) -> HeadTooLarge:
@@ -231,16 +231,16 @@ class BoundedProtocol(JoinedProtocol):
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
-    def _watch(self, watch: Watch) -> None:
+    def _watch(self, queue: TimeoutQueue) -> None:
         self._is_watched = True
-        self._all.watch(self, watch)
+        self._all.watch(self, queue)
 
     def _unwatch(self) -> None:
         self._is_watched = False
         self._all.unwatch(self, self._all.heads, self._all.bodies)
 
 
-def _written(error: TenaxError) -> bytes:
+def _problem_answer(error: TenaxError) -> bytes:
     """Writes the problem as a whole answer, after which the connection is closed."""
     answer: Response = answer_problem(error)
     headers = [*answer.raw_headers, *HEADERS, (b"connection", b"close")]

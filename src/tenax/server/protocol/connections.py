@@ -36,7 +36,7 @@ class TooManyConnections(Busy):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """What a stranger may send before anyone knows who it is."""
 
     max_head: int
@@ -47,7 +47,7 @@ class Limits:
     per_address: int
 
     @classmethod
-    def of(cls, settings: Settings) -> Limits:
+    def of(cls, settings: Settings) -> ConnectionLimits:
         return cls(
             settings.max_head,
             settings.max_body,
@@ -63,7 +63,7 @@ class Watched(Protocol):
 
     address: str
 
-    def time_is_over(self, watch: Watch) -> bool:
+    def handle_timeout(self, queue: TimeoutQueue) -> bool:
         """Ends the connection. Returns False if it has made progress, and has its time anew."""
         ...
 
@@ -72,7 +72,7 @@ class Watched(Protocol):
         ...
 
 
-class Watch:
+class TimeoutQueue:
     """Connections that have the same time for something, in the order in which their time ends."""
 
     def __init__(self, seconds: float) -> None:
@@ -83,7 +83,7 @@ class Watch:
         overdue = list(takewhile(lambda connection: self.until[connection] <= now, self.until))
         for connection in overdue:
             del self.until[connection]
-            if not connection.time_is_over(self):
+            if not connection.handle_timeout(self):
                 self.until[connection] = now + self.seconds
 
 
@@ -97,11 +97,11 @@ class _Address:
 class Connections:
     """All connections of one server."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self.heads = Watch(limits.head_timeout)
-        self.bodies = Watch(limits.body_timeout)
-        self.answers = Watch(limits.body_timeout)
+        self.heads = TimeoutQueue(limits.head_timeout)
+        self.bodies = TimeoutQueue(limits.body_timeout)
+        self.answers = TimeoutQueue(limits.body_timeout)
         """Connections whose peer does not read what it asked for."""
         self._by_address: defaultdict[str, _Address] = defaultdict(_Address)
         self._total = 0
@@ -143,21 +143,21 @@ class Connections:
         if not here.count:
             del self._by_address[connection.address]
 
-    def watch(self, connection: Watched, watch: Watch) -> None:
+    def watch(self, connection: Watched, queue: TimeoutQueue) -> None:
         """Gives a connection its time. One that is watched already keeps the time it has."""
-        if connection in watch.until:
+        if connection in queue.until:
             return
         loop = asyncio.get_running_loop()
-        watch.until[connection] = loop.time() + watch.seconds
-        if watch is self.heads:
+        queue.until[connection] = loop.time() + queue.seconds
+        if queue is self.heads:
             self._by_address[connection.address].heads[connection] = None
         if self._timer is None:
             self._timer = loop.call_later(self._sweep_every, self._sweep)
 
-    def unwatch(self, connection: Watched, *watches: Watch) -> None:
-        for watch in watches:
-            watch.until.pop(connection, None)
-            if watch is self.heads:
+    def unwatch(self, connection: Watched, *queues: TimeoutQueue) -> None:
+        for queue in queues:
+            queue.until.pop(connection, None)
+            if queue is self.heads:
                 self._by_address[connection.address].heads.pop(connection, None)
 
     def _make_room(self, address: str | None) -> bool:
@@ -181,8 +181,8 @@ class Connections:
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
-        for watch in (self.heads, self.bodies, self.answers):
-            watch.end_overdue(loop.time())
+        for queue in (self.heads, self.bodies, self.answers):
+            queue.end_overdue(loop.time())
         watching = self.heads.until or self.bodies.until or self.answers.until
         self._timer = loop.call_later(self._sweep_every, self._sweep) if watching else None
 

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class Shortcut:
+class DirectRoutes:
     """Calls the very endpoints that the routes of these paths name. Whatever else is asked goes the long way."""
 
     def __init__(self, app: ASGIApp, posts: Mapping[str, Endpoint]) -> None:

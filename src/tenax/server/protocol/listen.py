@@ -26,7 +26,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise _refused(error, host, port) from error
+        raise _bind_error(error, host, port) from error
     return listener
 
 
@@ -46,7 +46,7 @@ def _url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _refused(error: OSError, host: str, port: int) -> Unreachable:
+def _bind_error(error: OSError, host: str, port: int) -> Unreachable:
     where = f"port {port} on {host or 'all addresses'}"
     match error.errno:
         case errno.EADDRINUSE:

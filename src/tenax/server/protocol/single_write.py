@@ -10,7 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 _HEAD = b"HTTP/1.1 "
 
 
-class Joined:
+class SingleWriteTransport:
     """A transport that holds a head back for the body that follows it, or until the event loop has its next turn."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -39,8 +39,8 @@ class Joined:
         return getattr(self._transport, name)
 
 
-class JoinedProtocol(HttpToolsProtocol):
+class SingleWriteProtocol(HttpToolsProtocol):
     """uvicorn's, on such a transport."""
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(Joined(transport))  # type: ignore[arg-type]  # it has what is used of a transport
+        super().connection_made(SingleWriteTransport(transport))  # type: ignore[arg-type]  # it has what is used of a transport
