@@ -279,5 +279,5 @@ def test_a_caller_that_goes_away_in_the_middle_of_its_request_is_no_fault_of_our
     with structlog.testing.capture_logs() as logs:
         asyncio.run(EntryMiddleware(reads, None, 100, 100)(scope, gone, unsent))  # type: ignore[arg-type]  # a public path asks no authenticator
     assert [(entry["log_level"], entry["event"]) for entry in logs] == [
-        ("info", "a caller went away in the middle of its request")
+        ("info", "a client disconnected in the middle of its request")
     ]

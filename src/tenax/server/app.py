@@ -1,4 +1,4 @@
-"""The HTTP server: the app over an engine, and the process that serves it."""
+"""Makes the HTTP app over an engine, and runs the process that serves it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,13 @@ from tenax.store.transaction import transaction
 _log = structlog.get_logger("tenax.server")
 
 SHUTDOWN_GRACE = 1
-"""Seconds that requests under way get to end in, once nothing waits any more."""
-LISTEN_BACKLOG = 2048
+"""Seconds that requests under way have to finish when the server stops. Parked requests are answered before."""
+LISTEN_BACKLOG = 2048  # connections that wait to be accepted
 KEEP_ALIVE = 30
-"""Seconds for which a connection is kept that nobody uses: workers send a heartbeat every ten."""
+"""Seconds for which an unused connection is kept open. Workers send a heartbeat every ten seconds."""
 GC_THRESHOLD = 50_000
-"""New objects between two looks for cycles. A batch makes thousands, and hardly a cycle: Python's 700 cost a fifth of the time."""
+"""New objects between two searches for reference cycles. A batch makes thousands of objects and hardly any cycle. Python's default
+of 700 took a fifth of the time."""
 
 
 API = (executions, steps, workflows, callbacks, verify, fleet, workers, tokens, health)
@@ -64,7 +65,10 @@ HOT: dict[str, Endpoint] = {
 
 
 def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType] = API) -> FastAPI:
-    """The API over an engine that runs. Access is open only where the settings say so, on loopback, and while there are no tokens."""
+    """Makes the app of a running engine.
+
+    Requests need no token only if the settings say `open`, the server listens on loopback, and there are no tokens.
+    """
     app = FastAPI(
         title="Tenax",
         version=__version__,
@@ -98,7 +102,10 @@ async def serve(
     tell: Callable[[str], None] = _log.info,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves until SIGTERM, SIGINT or `stop`. `ready` hears the server's URL once it listens, and `tell` who may enter."""
+    """Serves until SIGTERM, SIGINT or `stop`.
+
+    `ready` is called with the server's URL when it listens, and `tell` with a line that says who may use the server.
+    """
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         async with Database.open(
             settings, patience=Patience(settings.database_wait, _log.warning)
@@ -124,7 +131,7 @@ async def _set_up_access(database: Database, settings: Settings, address: str) -
 
 @contextlib.asynccontextmanager
 async def listening_for_callbacks(engine: Engine) -> AsyncIterator[str]:
-    """For an engine without a server: callbacks, and nothing else, on a free port of loopback. Gives its URL."""
+    """Serves callbacks only, on a free port of loopback, for an engine without a server. Gives its URL."""
     app = create_app(engine, engine.core.settings, (callbacks,))
     started = asyncio.Event()
     with contextlib.closing(bind("127.0.0.1", 0)) as listener:
@@ -144,13 +151,13 @@ def run(
     ready: Callable[[str], None] | None = None,
     tell: Callable[[str], None] = _log.info,
 ) -> None:
-    """`serve` on the fastest event loop there is, for a process that does nothing else."""
+    """Runs `serve` with uvloop, as the only work of the process."""
     import uvloop
 
     gc.set_threshold(GC_THRESHOLD)
 
     def listening(url: str) -> None:
-        gc.freeze()  # what is there by now stays: it need not be looked at again
+        gc.freeze()  # the objects of the start-up live as long as the process, and need not be searched again
         if ready is not None:
             ready(url)
 
@@ -181,7 +188,7 @@ async def _serve(
 
 
 def _prepare_routes(app: FastAPI) -> None:
-    """The framework would do it when the first request comes that goes by them, and let all others wait for 20 ms."""
+    """Prepares the routes now. FastAPI would do it at the first request, and hold all others for 20 ms."""
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in app.routes:
         route.matches(nowhere)
@@ -205,7 +212,7 @@ def _config(app: FastAPI, settings: Settings) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """Leaves the signals to us: uvicorn raises them again at its end, which would kill the engine before its own."""
+    """Leaves the signals to `_signal_handlers`. uvicorn would raise them again when it ends, before the engine has stopped."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[str], None] | None) -> None:
         super().__init__(config)
@@ -223,7 +230,7 @@ class _Server(uvicorn.Server):
 
 @contextlib.contextmanager
 def _signal_handlers(stop: asyncio.Event, server: uvicorn.Server) -> Iterator[None]:
-    """The first signal stops gracefully, the second at once."""
+    """Stops the server gracefully at the first signal, and at once at the second."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -248,7 +255,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 
 async def _framework_error(request: Request, error: Exception) -> Response:
-    """What the framework itself refuses: a path or a method that is not there."""
+    """Answers the errors of the framework, such as an unknown path or method."""
     assert isinstance(error, HTTPException)
     method, path = request.method, request.url.path
     problem: TenaxError
@@ -258,7 +265,7 @@ async def _framework_error(request: Request, error: Exception) -> Response:
                 f"there is no {method} {path} here", remedy="GET /openapi.json describes the API"
             )
         case 405:
-            problem = MethodNotAllowed(f"{path} does not know {method}")
+            problem = MethodNotAllowed(f"{path} does not support {method}")
         case _:
             problem = UsageError(str(error.detail))
     headers: Any = error.headers

@@ -1,4 +1,4 @@
-"""Who asks, and whether they may. Every request passes here before anything of it is read, but for what is public."""
+"""Authenticates and authorises requests. Every request that is not public passes here before its body is read."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tenax.store.tables.tokens import Role, any_live_token, find_token, hash_sec
 from tenax.token_file import is_loopback
 
 TOKEN_CACHE_SECONDS = 5.0
-"""Seconds for which a token is not looked up again: the most by which a revocation is late."""
+"""Seconds for which a token is cached. A revocation takes effect at most this late."""
 HEALTH = frozenset({"/healthz", "/readyz"})
 CALLBACKS = "/v1/callbacks/"
-"""What is below needs no token: it has no way in but the receipt that is part of its path."""
+"""Paths below this one need no token. The receipt in the path authorises the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who a request comes from. Its name is the actor of what it does."""
+    """Identifies the caller of a request. Its name is the actor in the events that the request causes."""
 
     name: str
     role: Role
@@ -35,7 +35,11 @@ ANONYMOUS = Principal("anonymous@loopback", "admin")
 
 
 def is_allowed(role: Role, method: str, path: str) -> bool:
-    """Workers lease and report, viewers read, operators act on executions and the fleet, admins do all that and make tokens."""
+    """Returns whether a role may make a request.
+
+    Workers lease and report, viewers read, and operators also act on executions and the fleet. Admins may do all that, and manage
+    tokens.
+    """
     if role == "admin":
         return True
     if path.startswith("/v1/worker/"):
@@ -48,14 +52,14 @@ def is_allowed(role: Role, method: str, path: str) -> bool:
 
 
 def is_public(path: str) -> bool:
-    """Is this open to anyone, without a token?"""
+    """Returns whether a path is open to everyone without a token."""
     return path in HEALTH or path.startswith(CALLBACKS)
 
 
 class Authenticator:
-    """Knows the live tokens it has seen, for a few seconds each, so that a request seldom costs a look at the database.
+    """Finds the caller of each request. Caches live tokens for a few seconds, so that few requests need the database.
 
-    `is_open`: as long as there are no tokens, everyone is let in.
+    With `is_open`, requests without a token are allowed as long as there are no tokens.
     """
 
     def __init__(self, core: Core, *, is_open: bool, clock: Callable[[], float] = time.monotonic) -> None:
@@ -66,7 +70,7 @@ class Authenticator:
         self._guarded = (True, float("-inf"))
 
     async def admit(self, scope: Scope) -> Principal:
-        """The principal of a request; raises `Unauthorized` or `Forbidden`."""
+        """Returns the principal of a request. Raises `Unauthorized` or `Forbidden`."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         principal = await self._identify(headers)
         method, path = scope["method"], scope["path"]
@@ -78,7 +82,7 @@ class Authenticator:
         return principal
 
     def forget(self) -> None:
-        """After a change of the tokens through this very server."""
+        """Drops all cached tokens. Called after a change of the tokens through this server."""
         self._known.clear()
         self._guarded = (True, float("-inf"))
 
@@ -92,13 +96,13 @@ class Authenticator:
         if given is not None:
             raise Unauthorized("the token is unknown", remedy=_CHECK_YOURS)
         raise Unauthorized(
-            "this server wants a token",
+            "this server requires a token",
             remedy="set TENAX_TOKEN (an admin makes one: tenax token create); the user who started the server on this machine "
-            "needs none: theirs is in TENAX_HOME/token",
+            "need not set it: their token is in TENAX_HOME/token",
         )
 
     async def _bearer(self, given: str) -> Principal | None:
-        """Returns the principal of a live token. None: this database has never had the token, so it is another server's."""
+        """Returns the principal of a live token. Returns None if the database does not know the token: it is another server's."""
         scheme, _, secret = given.partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
             raise Unauthorized("the header Authorization is not of the form `Bearer TOKEN`")
@@ -106,7 +110,7 @@ class Authenticator:
         principal, until = self._known.get(secret_hash, (None, 0.0))
         if principal is not None and now < until:
             return principal
-        # Not from the pool that views share: whoever reads much must not keep workers from coming in.
+        # This is not the pool that views share, so that many reading clients do not keep workers waiting.
         async with self._core.statements() as tx:
             token = await find_token(tx, secret_hash)
         if token is None or token.revoked_at is not None:
@@ -129,7 +133,7 @@ class Authenticator:
 
 
 def _refuse_other_sites(headers: dict[bytes, str]) -> None:
-    """Open access is for programs on this machine, not for any web page that is open in its browser."""
+    """Refuses requests of web pages. Open access is for programs on this machine, and not for pages in its browser."""
     host, origin = headers.get(b"host", ""), headers.get(b"origin")
     if host and not is_loopback(urlsplit(f"//{host}").hostname or ""):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Requests that wait inside the server: for work, or for the next event."""
+"""Lets requests wait inside the server, for work or for the next event."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class Stopping(Unreachable):
-    """The server stops, in good order: another answers, or this one does in a moment."""
+    """The server is being stopped. Another server answers, or this one after its restart."""
 
     def __init__(self) -> None:
         super().__init__("the server is stopping", remedy="try again in a moment")
 
 
 class _Wait:
-    """What waits, in the task of its request. To make a task for it would let every answer come two turns of the loop later."""
+    """Lets the task of a request wait, and can end the wait. A task of its own would delay each answer by two turns of the loop."""
 
     def __init__(self) -> None:
         self._task = cast("asyncio.Task[Any]", asyncio.current_task())
@@ -33,19 +33,19 @@ class _Wait:
             self._task.cancel()
 
     def was_ended_alone(self) -> bool:
-        """Whether it was the wait alone that was cancelled, and not the whole request."""
+        """Returns whether only this wait was cancelled, and not the whole request."""
         return self._is_ended and self._task.uncancel() == 0
 
 
 class LongPolls:
-    """Ends what waits as soon as its client has gone away, or the server closes."""
+    """Ends the wait of a request as soon as its client goes away or the server closes."""
 
     def __init__(self) -> None:
         self.closing = False
         self._waits: set[_Wait] = set()
 
     def close(self) -> None:
-        """From now on nothing parks; what is parked is answered at once, with nothing."""
+        """Answers all waiting requests at once, with an empty answer. No request may wait any more."""
         self.closing = True
         for wait in self._waits:
             wait.end()
@@ -57,9 +57,9 @@ class LongPolls:
         *,
         give_back: Callable[[T], Awaitable[object]] | None = None,
     ) -> T | None:
-        """What the work comes to; None where client or server left first. The work is then cancelled, and has ended.
+        """Waits for the work and returns its result. Returns None if the client or the server left first and the work was cancelled.
 
-        `give_back` gets what the work came to in spite of that.
+        `give_back` is called with the result if the work ended although the client had left.
         """
         if self.closing:
             work.close()

@@ -1,4 +1,4 @@
-"""Every error of the API is a problem (RFC 9457), in words for the person who reads it."""
+"""Answers errors of the API as problems (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from starlette.responses import Response
 from tenax.errors import TenaxError, Unauthorized, Unreachable, UsageError
 
 MEDIA_TYPE = "application/problem+json"
-ERRORS_SHOWN = 20
+ERRORS_SHOWN = 20  # errors of one body that a problem lists
 MAX_ERRORS = 10_000
-"""Errors of one body beyond which they are only counted."""
-RETRY_AFTER_SECONDS = 1
+"""Errors of one body. More errors are only counted and not listed."""
+RETRY_AFTER_SECONDS = 1  # the `Retry-After` of an answer that says that the server is unavailable
 
 
 class InvalidRequest(UsageError):
-    """A body or parameter that is not what the API asks for. Carries everything that is wrong with it."""
+    """A body or parameter does not fit the API. Carries all of its errors."""
 
     http_status = 422
 
@@ -32,8 +32,8 @@ class InvalidRequest(UsageError):
 
     @classmethod
     def of_body(cls, error: ValidationError, what: str = "the body") -> InvalidRequest:
-        if (count := error.error_count()) > MAX_ERRORS:  # to list them all would take seconds and gigabytes
-            return cls(what, [{"loc": (), "msg": f"{count:,} things are wrong with it"}])
+        if (count := error.error_count()) > MAX_ERRORS:  # a list of all would take seconds and gigabytes
+            return cls(what, [{"loc": (), "msg": f"it has {count:,} errors"}])
         return cls(what, error.errors(include_url=False, include_input=False, include_context=False))
 
     def problem(self) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class InvalidRequest(UsageError):
 
 
 class UnsupportedBody(UsageError):
-    """A body that does not call itself JSON. Browsers send such bodies on behalf of any page without asking first."""
+    """The content type of a body is not JSON. Browsers send such bodies for any web page without asking the server first."""
 
     http_status = 415
 
@@ -60,7 +60,7 @@ def answer_problem(error: TenaxError, headers: Mapping[str, str] | None = None) 
 
 
 def _path(loc: Iterable[str | int]) -> str:
-    """`submissions[3].key`; the parameter's kind that FastAPI puts first says nothing to the reader."""
+    """Returns the path of an error, such as `submissions[3].key`, without the kind of parameter that FastAPI puts first."""
     parts = [part for n, part in enumerate(loc) if n or part not in ("body", "query", "path")]
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return path.removeprefix(".")

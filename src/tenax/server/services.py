@@ -1,4 +1,4 @@
-"""What the routes work with. One for each app, found through the request."""
+"""Gives the routes the objects that they work with. Each app has one set, found through the request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def engine(request: Request) -> Engine:
 
 
 def token_id(request: Request) -> int | None:
-    """Of the token that the request shows. None: it came in without one."""
+    """Returns the id of the request's token. Returns None if the request has no token."""
     principal: Principal = request.user
     return principal.token_id
 

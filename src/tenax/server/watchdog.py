@@ -1,7 +1,7 @@
-"""Watches how long the event loop is held: nothing that anyone sends may hold it for more than 50 ms.
+"""Watches how long the event loop is held. No request may hold it for more than 50 ms.
 
-A small thread asks the loop for a reply of life every few milliseconds. Where none comes in time, it looks at what the loop's thread is
-doing, and says so in the log.
+A thread asks the loop for a reply every few milliseconds. If the reply is late, the thread reads the stack of the loop's thread and
+logs it.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from types import FrameType
 import structlog
 
 FRAMES_SHOWN = 12
-"""Of the stack, the innermost last."""
+"""Frames of the stack that are logged, the innermost last."""
 WARNING_PAUSE = 1.0
-"""Seconds between two warnings: what is held in between is counted, and told with the next."""
+"""Seconds between two warnings. Holds in between are counted, and the next warning has their number."""
 STANDSTILL = 1.0
-"""Seconds. A hold in which the loop's thread hardly computed counts from here on: a busy machine has no time for it now and then."""
+"""Seconds from which a hold counts even if the loop's thread hardly computed. A shorter one only means that the machine was busy."""
 _PACKAGE = "tenax"
 _log = structlog.get_logger("tenax.watchdog")
 
 
 class Watchdog:
-    """One for each server. Its numbers are what a page of metrics would show: see `numbers`."""
+    """Watches the event loop of one server, and counts its holds."""
 
     def __init__(self, limit: float) -> None:
-        """`limit`: seconds. 0: nobody watches."""
+        """Prepares the watchdog. `limit` is in seconds; 0 switches it off."""
         self.limit = limit
         self.holds = 0
-        """How often the loop's thread computed for longer than the limit, or stood still for a second."""
+        """The number of times that the loop's thread computed for longer than the limit, or stood still for a second."""
         self.longest = 0.0
-        """Seconds of the longest hold, by the clock."""
+        """Seconds of the longest hold, by the wall clock."""
         self.busiest = 0.0
-        """Seconds that the loop's thread computed in one hold, at most."""
+        """The most seconds that the loop's thread computed in one hold."""
         self._stop = threading.Event()
         self._reply = _Reply()
         self._unlogged = 0
         self._logged_at = -WARNING_PAUSE
 
     def numbers(self) -> dict[str, float]:
-        """The counters, by the names that metrics have."""
+        """Returns the counters by the names of their metrics."""
         return {
             "loop_hold_limit_seconds": self.limit,
             "loop_holds_total": self.holds,
@@ -54,7 +54,7 @@ class Watchdog:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Watches the running loop of this thread for as long as the block lasts."""
+        """Watches the running loop of this thread during the block."""
         if self.limit <= 0:
             yield
             return
@@ -65,8 +65,8 @@ class Watchdog:
             yield
         finally:
             self._stop.set()
-            self._reply.give()  # a hold that lasts until now is counted too
-            thread.join()  # it reads the clock of this thread, which may end next
+            self._reply.give()  # counts a hold that lasts until now
+            thread.join()  # the thread reads the clock of this thread, which may end next
 
     def _watch(self, loop: asyncio.AbstractEventLoop, owner: int) -> None:
         computed = _clock_of(owner)
@@ -89,7 +89,7 @@ class Watchdog:
                 self._note(reply.given_at - asked_at, computed() - computed_before, where, stack)
 
     def _note(self, held: float, busy: float, where: str, stack: list[str]) -> None:
-        if min(busy, held) <= self.limit and held <= STANDSTILL:  # the machine had no time for it
+        if min(busy, held) <= self.limit and held <= STANDSTILL:  # the machine was busy with other processes
             return
         self.holds += 1
         self._unlogged += 1
@@ -110,7 +110,7 @@ class Watchdog:
 
 
 class _Reply:
-    """What the loop gives when it is asked whether it is free."""
+    """Is the reply of the loop to the question whether it is free."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -125,7 +125,7 @@ class _Reply:
 
 
 def _clock_of(thread: int) -> Callable[[], float]:
-    """Returns the clock of the time that a thread has computed."""
+    """Returns a clock of the CPU time of a thread."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return time.perf_counter
     clock = time.pthread_getcpuclockid(thread)
@@ -133,7 +133,7 @@ def _clock_of(thread: int) -> Callable[[], float]:
 
 
 def _stack_of(thread: int) -> tuple[str, list[str]]:
-    """Returns the function of ours that a thread is in, and its stack."""
+    """Returns the innermost function of Tenax that a thread runs, and its stack."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 -- there is no other way
     frames: list[FrameType] = []
     while frame is not None:
