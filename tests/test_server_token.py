@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenax.cli.commands.serve import default_server
+from tenax.cli.process.addresses import default_server
 from tenax.errors import UsageError
 from tenax.server_token import token_for
 from tenax.settings import load_settings

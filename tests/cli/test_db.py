@@ -52,7 +52,7 @@ def test_the_url_in_use(command, database_url):
 
 
 def test_the_status_shows_no_password():
-    from tenax.cli.commands.db import without_password
+    from tenax.cli.commands.admin.db import without_password
 
     assert without_password("postgresql://me:secret@host/db?x=1") == "postgresql://me:...@host/db?x=1"
     assert without_password("postgresql://me@host/db") == "postgresql://me@host/db"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from tenax.cli.commands.definitions import default_retry, policies_of
+from tenax.cli.input.check_definition import default_retry, policies_of
 from tenax.cli.input.decide_values import (
     Reader,
     anything,

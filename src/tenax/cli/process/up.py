@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tenax.cli.commands.serve import default_server
 from tenax.cli.output import say
+from tenax.cli.process.addresses import default_server, free_port
 from tenax.cli.process.deaths import Lives
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import LIFE
@@ -43,7 +43,7 @@ async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
         if database is None:
             return 0
         try:
-            settings = replace(settings, port=settings.port or _free_port(settings.host))
+            settings = replace(settings, port=settings.port or free_port(settings.host))
             async with _pass(database) as workers_pass:
                 return await _Up(settings, modules, workers_pass, interrupts).run()
         finally:
@@ -278,15 +278,6 @@ def _orphans(names: set[str]) -> set[str]:
 def _is_another_process(pid: int) -> bool:
     """In a container the next life has the same host name and the same number: then it was ours before."""
     return pid != os.getpid() and Path(f"/proc/{pid}").exists()
-
-
-def _free_port(host: str) -> int:
-    """Chosen here, not by the server: after a restart it must be the same."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
 
 
 def _say(text: str) -> None:

@@ -37,7 +37,7 @@ def store(
 
 
 async def _stored(where: Where, definition: DefinitionFile) -> dict[str, Any]:
-    from tenax.cli.commands.definitions import check_whole, default_retry
+    from tenax.cli.input.check_definition import check_whole, default_retry
     from tenax.sdk.bundle import bundle
 
     files, settings = bundle(definition), where.settings()

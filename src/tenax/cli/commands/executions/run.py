@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.follow import FINISHED, Source, follow
 from tenax.cli.backend.protocol import check_id, user_name
-from tenax.cli.commands.show import in_full
+from tenax.cli.commands.executions.show import in_full
 from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
 from tenax.cli.input.inputs import parse_inputs, read_definition
 from tenax.cli.input.key_conflict import known_key

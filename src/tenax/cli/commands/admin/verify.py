@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.backend.protocol import open_backend, run_async
-from tenax.cli.commands.executions import parse_since
 from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.input.since import parse_since
 from tenax.cli.output import one_line, print_json, say
 from tenax.cli.render.fleet_words import counted
 from tenax.policy.laws.law import MOST_VIOLATIONS

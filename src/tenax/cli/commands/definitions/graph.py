@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from tenax.cli.backend.protocol import check_id, open_backend, run_async
-from tenax.cli.commands.definitions import default_retry, shown_name
 from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.input.check_definition import default_retry, shown_name
 from tenax.cli.input.inputs import STDIN, read_bytes
 from tenax.cli.output import say
 from tenax.drawing.graph import Drawing, draw_mermaid, draw_svg, draw_text, drawing_of

@@ -1,87 +1,22 @@
-"""Start executions, and list them."""
+"""Lists executions."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import Wanted, check_id, nobody_to_run, open_backend, run_async
-from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
-from tenax.cli.input.inputs import STDIN, parse_inputs, read_definition
-from tenax.cli.input.key_conflict import known_key
+from tenax.cli.backend.protocol import Wanted, check_id, open_backend, run_async
+from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.input.since import parse_since
 from tenax.cli.output import new_table, one_line, print_json, printable, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
-from tenax.model.durations import parse_duration
-from tenax.model.parse.findings import shorten
-from tenax.model.wire import Submission, Submitted
-from tenax.settings import Settings
 
 Status = Literal["running", "paused", "completed", "failed", "cancelled"]
 Compensation = Literal["running", "completed", "failed", "cancelled"]
 MOST_LISTED = 500
-
-
-def submit(
-    file: Annotated[str, Parameter(help="The workflow file; - is stdin.")],
-    /,
-    *,
-    inputs: Inputs = (),
-    input_file: Annotated[str | None, Parameter(help="A JSON object of inputs; - is stdin.")] = None,
-    key: Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")] = None,
-    json: Json = False,
-    where: Where = ANYWHERE,
-) -> None:
-    """Start an execution of a workflow file, and return at once.
-
-    It runs as soon as there is a server with a worker (`tenax up`); `tenax run` does everything by itself.
-    """
-    from tenax.sdk.bundle import submission_of
-
-    if file == input_file == STDIN:
-        raise UsageError("stdin can be the workflow or the inputs, not both")
-    given = parse_inputs(inputs, input_file)
-    submission = submission_of(read_definition(file), input=given, key=key)
-    settings = where.settings()
-    if not settings.server:
-        _check_first(submission, settings)
-    submitted, words = run_async(_submitted(where, settings, submission))
-    if not json:
-        say(words)
-        return
-    if not submitted.created:
-        say(words, stream=sys.stderr)
-    print_json({"id": submitted.id, "created": submitted.created})
-
-
-def _check_first(submission: Submission, settings: Settings) -> None:
-    """A file that is wrong is refused before a database is started for it. A server checks by its own defaults."""
-    from tenax.cli.commands.definitions import check_whole, default_retry
-    from tenax.model.parse.parse import check_input
-
-    server_retry = default_retry(settings)
-    workflow, _ = check_whole(
-        submission.source or "", submission.filename or "", submission.files, server_retry
-    )
-    check_input(workflow, submission.input)
-
-
-async def _submitted(where: Where, settings: Settings, submission: Submission) -> tuple[Submitted, str]:
-    """The answer, and what there is to say about it."""
-    async with open_backend(settings) as backend:
-        submitted = await backend.submit(submission)
-        number = submitted.id
-        if not submitted.created:
-            execution = await backend.get(number)
-            return submitted, known_key(submission, execution, then="nothing new was started")
-        nobody = await nobody_to_run(backend, number, where)
-    follow = where.command("show", number, "--follow")
-    lines = [f"execution {number} is submitted", f"follow it: {follow}"]
-    return submitted, "\n  ".join([*lines, *([nobody] if nobody else ())])
 
 
 def list_(
@@ -120,23 +55,6 @@ def list_(
 async def _listed(where: Where, wanted: Wanted) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return await backend.list(wanted)
-
-
-def parse_since(text: str | None) -> datetime | None:
-    """A time, or a duration that is counted back from now."""
-    if text is None:
-        return None
-    try:
-        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"--since {shorten(text)}: expected a duration such as 2h or 1d, or a time such as 2026-01-31T12:00:00Z"
-        ) from None
 
 
 def _list_table(found: Sequence[dict[str, Any]]) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.backend.protocol import open_backend, run_async
-from tenax.cli.commands.control import Reason
+from tenax.cli.commands.executions.control import Reason
 from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
 from tenax.cli.input.inputs import parse_json
 from tenax.cli.output import print_json, say

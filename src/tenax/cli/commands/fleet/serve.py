@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from tenax.cli.flags import ANY_STORE, Store
 from tenax.cli.output import say
+from tenax.cli.process.addresses import default_server
 from tenax.cli.process.home import tell_of_new_database
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
@@ -148,12 +149,6 @@ def up(
     configure_logging(settings.log_level)
     tell_of_new_database(settings)
     return asyncio.run(run_up(settings, modules))
-
-
-def default_server(settings: Settings) -> str:
-    """Where a server with these settings is found from the same machine."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104 compared, not bound
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 def _worker_settings(
