@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from told import an_event
 
-from tenax.cli.flags import Where
-from tenax.cli.render.event_lines import Teller
+from tenax.cli.flags import TargetFlags
+from tenax.cli.render.event_lines import EventWording
 from tenax.cli.render.fleet_table import FleetTable, telling
 from tenax.cli.render.fleet_words import fleet_event_words, health_words
 from tenax.cli.render.worker_page import render_worker
@@ -187,7 +187,7 @@ def test_the_page_of_a_worker():
         "consecutive_failures", consecutive_failures=12, columns=COLUMNS, labels={"zone": "a"}, losses=2, reported=REPORTED,
         probe_at="2026-01-01T00:01:24.2Z", leases=[lease], leases_total=250, events=[event],
     )  # fmt: skip
-    text = drawn(render_worker(one, Where(server="http://x")))
+    text = drawn(render_worker(one, TargetFlags(server="http://x")))
     assert text[0] == "worker w: active, unhealthy: 12 failures in a row (for 1m 4s)"
     assert text[1] == (
         "  gets one item in 20s, to see whether it has recovered; "
@@ -260,4 +260,4 @@ def test_a_worker_that_is_gone_has_no_health():
 def test_what_happened_to_a_worker(kind, data, words):
     assert fleet_event_words(kind, data) == words
     if words is not None:
-        assert Teller().words(an_event(1, type=kind, at=AT, data=data)) == words
+        assert EventWording().words(an_event(1, type=kind, at=AT, data=data)) == words

@@ -34,7 +34,7 @@ Home = Annotated[str | None, Parameter(help="The folder of the embedded database
 
 @Parameter(name="*", group=_WHERE)
 @dataclass(frozen=True, slots=True)
-class Store:
+class DatabaseFlags:
     """Which database."""
 
     database: Database = None
@@ -50,7 +50,7 @@ class Store:
 
 @Parameter(name="*", group=_WHERE)
 @dataclass(frozen=True, slots=True)
-class Where:
+class TargetFlags:
     """Which server, or, where none is named, which database."""
 
     server: Annotated[
@@ -61,7 +61,7 @@ class Where:
     home: Home = None
 
     def settings(self) -> Settings:
-        """The settings with these flags. `--database` beats a server named elsewhere: it is the nearer wish."""
+        """The settings with these flags. `--database` beats a server named elsewhere: it is the nearer wanted."""
         if self.server and self.database:
             raise UsageError("--server and --database exclude each other", remedy="name one of them")
         settings = load_settings(
@@ -74,7 +74,7 @@ class Where:
         return _command(words, server=self.server, database=self.database, home=self.home)
 
 
-def worker_command(where: Where, *words: object) -> str:
+def worker_command(where: TargetFlags, *words: object) -> str:
     """`tenax worker` for the server of another command. It knows servers only, never their database."""
     return _command(("worker", *words), server=where.server)
 
@@ -93,6 +93,6 @@ def _without_password(value: str) -> str:
     return re.sub(r"([?&]password=)[^&]*", r"\1***", hidden)
 
 
-ANYWHERE = Where()
-"""The default of `where: Where`: nothing said on the command line."""
-ANY_STORE = Store()
+DEFAULT_TARGET = TargetFlags()
+"""The default of `where: TargetFlags`: nothing said on the command line."""
+DEFAULT_DATABASE = DatabaseFlags()

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import Wanted, check_id, user_name
+from tenax.cli.backend.protocol import ListFilter, check_id, user_name
 from tenax.engine.engine import Engine
 from tenax.errors import Unreachable
 from tenax.model.execution_views import Event, News
@@ -35,7 +35,7 @@ class DatabaseBackend:
     async def get(self, execution_id: int) -> dict[str, Any]:
         return dict(to_builtins(await self._engine.get(check_id(execution_id))))
 
-    async def list(self, wanted: Wanted) -> list[dict[str, Any]]:
+    async def list(self, wanted: ListFilter) -> list[dict[str, Any]]:
         found = await self._engine.list(
             states=list(wanted.states) or None,
             workflow=wanted.workflow,
@@ -148,7 +148,7 @@ class DatabaseBackend:
             )
         return dict(to_builtins(limited))
 
-    async def nobody_works(self) -> bool:
+    async def has_no_workers(self) -> bool:
         from tenax.store.tables.workers import count_live_workers
 
         async with self._engine.core.transaction() as tx:

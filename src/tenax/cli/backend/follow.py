@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tenax.cli.render.event_lines import in_order
-from tenax.cli.render.live import View
+from tenax.cli.render.live import FollowView
 from tenax.errors import Unreachable
 from tenax.model.execution_views import News
 
@@ -22,7 +22,7 @@ _ENDS = frozenset({"execution_completed", "execution_failed", "execution_cancell
 T = TypeVar("T")
 
 
-class Source(Protocol):
+class EventSource(Protocol):
     """What `follow` needs of a `Backend`."""
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
@@ -31,9 +31,9 @@ class Source(Protocol):
 
 
 async def follow(
-    source: Source,
+    source: EventSource,
     execution_id: int,
-    view: View,
+    view: FollowView,
     *,
     warning: Callable[[], Awaitable[str | None]] | None = None,
 ) -> dict[str, Any]:
@@ -65,7 +65,7 @@ async def follow(
         view.close()
 
 
-async def _patiently(view: View, call: Callable[[], Awaitable[T]]) -> T:
+async def _patiently(view: FollowView, call: Callable[[], Awaitable[T]]) -> T:
     started, pause, told = time.monotonic(), 0.1, False
     while True:
         try:

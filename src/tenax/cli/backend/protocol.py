@@ -16,7 +16,7 @@ from tenax.server_token import token_for
 from tenax.settings import Settings
 
 if TYPE_CHECKING:
-    from tenax.cli.flags import Where
+    from tenax.cli.flags import TargetFlags
     from tenax.engine.engine import Engine
     from tenax.model.execution_views import Event, News
     from tenax.model.queue_limits import QueueLimits
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LARGEST_ID = 2**63 - 1
+MAX_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListFilter:
     """Which executions a list is to have."""
 
     states: Sequence[str]
@@ -47,7 +47,7 @@ class Backend(Protocol):
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
-    async def list(self, wanted: Wanted) -> list[dict[str, Any]]: ...
+    async def list(self, wanted: ListFilter) -> list[dict[str, Any]]: ...
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]: ...
 
@@ -121,7 +121,7 @@ class Backend(Protocol):
         """Sets exactly these."""
         ...
 
-    async def nobody_works(self) -> bool:
+    async def has_no_workers(self) -> bool:
         """Whether it is known that no worker is alive. A server does not say."""
         ...
 
@@ -138,35 +138,35 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
         return
     from tenax.cli.backend.direct import DatabaseBackend
     from tenax.cli.logs import configure_logging
-    from tenax.cli.process.home import tell_of_new_database
+    from tenax.cli.process.home import announce_new_database
     from tenax.engine.engine import Engine
     from tenax.store.connect import Database
 
     configure_logging("warning")
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     async with Database.open(settings, max_size=2, application_name="tenax command") as database:
         engine = Engine(database, settings)
         with contextlib.closing(engine.core.reading.aside):
-            async with _hearing(engine, follow=follow):
+            async with _listening(engine, follow=follow):
                 yield DatabaseBackend(engine)
 
 
 @contextlib.asynccontextmanager
-async def _hearing(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
+async def _listening(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
     if not follow:
         yield
         return
-    ears = asyncio.create_task(engine.core.hub.receive())
+    receiving = asyncio.create_task(engine.core.hub.receive())
     try:
         yield
     finally:
-        ears.cancel()
-        await asyncio.gather(ears, return_exceptions=True)
+        receiving.cancel()
+        await asyncio.gather(receiving, return_exceptions=True)
 
 
-async def nobody_to_run(backend: Backend, execution_id: int, where: Where) -> str | None:
+async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
     """What to say where no worker will take an execution on."""
-    if not await backend.nobody_works():
+    if not await backend.has_no_workers():
         return None
     here = where.command("run", "--resume", execution_id)
     return f"no worker is alive: start `{where.command('up')}`, or run it here: {here}"
@@ -178,7 +178,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def check_id(execution_id: int) -> int:
-    if not 0 < execution_id <= LARGEST_ID:
+    if not 0 < execution_id <= MAX_ID:
         raise UsageError(
             f"{execution_id} cannot be the number of an execution",
             remedy="`tenax list` shows the executions there are",

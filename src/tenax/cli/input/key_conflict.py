@@ -11,7 +11,7 @@ from tenax.errors import TenaxError
 from tenax.model.wire import Submission
 
 
-def known_key(submission: Submission, execution: Mapping[str, Any], *, then: str) -> str:
+def key_conflict_text(submission: Submission, execution: Mapping[str, Any], *, then: str) -> str:
     """`then` is what follows from it. That the execution has another input than the one given now is said too."""
     words = f"execution {execution['id']} has this key already: {then}"
     if _with_defaults(submission) != execution["input"]:

@@ -12,7 +12,7 @@ from tenax.model.wire import EndedLife
 TELL_SECONDS = 5.0  # for telling the server; the worker starts again after that at the latest
 
 
-class Lives:
+class WorkerLives:
     """The lives that a supervisor gives to one worker, one for each start."""
 
     def __init__(self, worker: str) -> None:

@@ -10,7 +10,7 @@ from tenax.errors import Unreachable
 from tenax.settings import Settings
 
 
-def tell_of_new_database(settings: Settings) -> None:
+def announce_new_database(settings: Settings) -> None:
     """To be called before the database is opened. On stderr: stdout belongs to what was asked for."""
     if settings.database_url:
         return

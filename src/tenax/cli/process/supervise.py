@@ -17,7 +17,7 @@ from tenax.errors import Unreachable
 from tenax.private_variables import is_private, pack, without_private
 
 FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 10.0
+MAX_PAUSE = 10.0
 STEADY_SECONDS = 20.0
 """A child that lived this long is restarted as if for the first time."""
 
@@ -25,7 +25,7 @@ Environment = Callable[[], Awaitable[Mapping[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class ChildPlan:
+class ProcessPlan:
     """A child as it is to be started, each time anew."""
 
     name: str
@@ -47,10 +47,10 @@ class ChildFailed(Exception):
         self.code = code
 
 
-class Child:
+class ChildProcess:
     """One process after another, of the same plan."""
 
-    def __init__(self, plan: ChildPlan, say: Callable[[str], None]) -> None:
+    def __init__(self, plan: ProcessPlan, say: Callable[[str], None]) -> None:
         self.plan = plan
         self.process: asyncio.subprocess.Process | None = None
         self.stopping = False
@@ -79,7 +79,7 @@ class Child:
             pause = FIRST_PAUSE if time.monotonic() - started > STEADY_SECONDS else pause
             self._say(f"{self.plan.name} {ended}; starting it again in {pause:g}s")
             await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, MAX_PAUSE)
 
     async def stop(self, patience: float, at_once: asyncio.Event) -> None:
         """SIGTERM, and SIGKILL when its time is up. `at_once` sends a second SIGTERM: the child stops waiting for its work."""

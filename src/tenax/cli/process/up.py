@@ -15,10 +15,10 @@ from pathlib import Path
 
 from tenax.cli.output import say
 from tenax.cli.process.addresses import default_server, free_port
-from tenax.cli.process.deaths import Lives
+from tenax.cli.process.deaths import WorkerLives
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import LIFE
-from tenax.cli.process.supervise import Child, ChildFailed, ChildPlan, never_by_itself
+from tenax.cli.process.supervise import ChildFailed, ChildProcess, ProcessPlan, never_by_itself
 from tenax.errors import Unreachable
 from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
@@ -44,8 +44,8 @@ async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
             return 0
         try:
             settings = replace(settings, port=settings.port or free_port(settings.host))
-            async with _pass(database) as workers_pass:
-                return await _Up(settings, modules, workers_pass, interrupts).run()
+            async with _workers_token(database) as workers_token:
+                return await _Up(settings, modules, workers_token, interrupts).run()
         finally:
             await database.close()
 
@@ -70,13 +70,19 @@ async def _open(settings: Settings, interrupts: Interrupts) -> Database | None:
 
 class _Up:
     def __init__(
-        self, settings: Settings, modules: tuple[str, ...], workers_pass: _Pass, interrupts: Interrupts
+        self,
+        settings: Settings,
+        modules: tuple[str, ...],
+        workers_token: _WorkersToken,
+        interrupts: Interrupts,
     ) -> None:
         self._settings = settings
         self._url = default_server(settings)
-        self._pass = workers_pass
+        self._token = workers_token
         self._interrupts = interrupts
-        self._server = Child(ChildPlan("server", ("server",), f"serves {self._url}", self._of_server), _say)
+        self._server = ChildProcess(
+            ProcessPlan("server", ("server",), f"serves {self._url}", self._of_server), _say
+        )
         self._workers = [self._worker(number, modules) for number in range(1, settings.workers + 1)]
         self._left = len(self._workers)
 
@@ -119,7 +125,7 @@ class _Up:
                 async with asyncio.timeout(READY_SECONDS):
                     await self._server.ready.wait()
             except TimeoutError:
-                if await self._pass.is_database_away():
+                if await self._token.is_database_away():
                     continue  # the server waits for it, and says so
                 raise Unreachable(
                     f"the server at {self._url} was not ready within {READY_SECONDS:g} s",
@@ -133,7 +139,7 @@ class _Up:
     async def _keep_workers(self) -> None:
         await asyncio.gather(*(self._keep_worker(child) for child in self._workers))
 
-    async def _keep_worker(self, child: Child) -> None:
+    async def _keep_worker(self, child: ChildProcess) -> None:
         """One that another start cannot help (its name was taken over, ...) stays down; the last such comes out."""
         try:
             await child.keep(never_by_itself)
@@ -153,15 +159,15 @@ class _Up:
         await self._server.stop(SERVER_STOP_SECONDS, hurry)
         _say("stopped")
 
-    def _worker(self, number: int, modules: tuple[str, ...]) -> Child:
+    def _worker(self, number: int, modules: tuple[str, ...]) -> ChildProcess:
         what = f"runs up to {self._settings.slots} work items at once"
         if modules:
             what += f", with the tasks of {', '.join(modules)}"
 
-        lives = Lives(self._worker_name(number))
+        lives = WorkerLives(self._worker_name(number))
 
         async def environment() -> Mapping[str, str]:
-            token = await self._pass.secret()
+            token = await self._token.secret()
             return {
                 **self._of_settings(),
                 **own_secrets(),
@@ -178,10 +184,10 @@ class _Up:
                 _say(f"worker-{number} has died with {work} in its hands: lost, and decided on at once")
 
         name = f"worker-{number}"
-        return Child(ChildPlan(name, ("worker", *modules), what, environment, on_death), _say)
+        return ChildProcess(ProcessPlan(name, ("worker", *modules), what, environment, on_death), _say)
 
     async def _tell_of_death(self, ended: EndedLife) -> int:
-        transport = HttpTransport(self._url, await self._pass.secret())
+        transport = HttpTransport(self._url, await self._token.secret())
         try:
             return await transport.end_life(ended)
         finally:
@@ -213,12 +219,12 @@ class _Up:
         return "by URL" if self._settings.database_url else f"embedded, in {self._settings.home}"
 
 
-class _Pass:
+class _WorkersToken:
     """The workers' token, revoked when `up` ends. They have it even while none is asked for: one may be at any time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._name = f"{_pass_prefix()}{os.getpid()}-{secrets.token_hex(4)}"
+        self._name = f"{_token_prefix()}{os.getpid()}-{secrets.token_hex(4)}"
         self._secret: str | None = None
         self._asked = asyncio.Lock()
 
@@ -256,21 +262,21 @@ class _Pass:
 
 
 @contextlib.asynccontextmanager
-async def _pass(database: Database) -> AsyncIterator[_Pass]:
-    workers_pass = _Pass(database)
+async def _workers_token(database: Database) -> AsyncIterator[_WorkersToken]:
+    workers_token = _WorkersToken(database)
     try:
-        yield workers_pass
+        yield workers_token
     finally:
-        await workers_pass.revoke()
+        await workers_token.revoke()
 
 
-def _pass_prefix() -> str:
+def _token_prefix() -> str:
     return f"up-{socket.gethostname()[:60]}-"
 
 
 def _orphans(names: set[str]) -> set[str]:
     """Tokens of an `up` that was killed before it could revoke its own."""
-    prefix = _pass_prefix()
+    prefix = _token_prefix()
     numbers = {name: name.removeprefix(prefix).partition("-")[0] for name in names if name.startswith(prefix)}
     return {name for name, pid in numbers.items() if pid.isdigit() and not _is_another_process(int(pid))}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from tenax.cli.flags import Where
+from tenax.cli.flags import TargetFlags
 from tenax.cli.output import one_line
 from tenax.cli.render.fleet_words import fleet_event_words, is_of_worker
 from tenax.model.durations import format_duration
@@ -45,7 +45,7 @@ _INSTEAD = {
 _HANDED_BACK = {"draining": "its worker is stopping", "no_handler": "its worker has no handler for it"}
 
 
-class Teller:
+class EventWording:
     """Tells the events of one execution in their order. It remembers how many attempts counted: no single event says so."""
 
     def __init__(self) -> None:
@@ -218,7 +218,7 @@ def waiting_words(waiting: Mapping[str, Any], *, child: int | None = None) -> st
 
 
 def how_to_answer(
-    waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None, where: Where
+    waiting: Mapping[str, Any], execution_id: int, step: str, item: int | None, where: TargetFlags
 ) -> str:
     """The command that lets go on what waits for a person; nothing where none does."""
     match waiting["for"]:

@@ -17,14 +17,14 @@ Worker = Mapping[str, Any]
 
 HEALTH_STYLES = {"healthy": "green", "degraded": "yellow", "unhealthy": "bold red"}
 STATE_STYLES = {"active": "", "paused": "magenta", "draining": "magenta", "gone": "dim"}
-_LONGEST = 40
+_MAX_LENGTH = 40
 _NUMBERS = ("slots", "busy", "failures", "rate", "heartbeat")
 _FIRST_TO_GO = ("version", "runtimes", "queues", "labels", "slots", "rate")
 """What is left out where there is no room, in this order: `workers show` has it all."""
 
 
 def _names(names: Sequence[str]) -> Text:
-    return Text(one_line(", ".join(names), _LONGEST))
+    return Text(one_line(", ".join(names), _MAX_LENGTH))
 
 
 def health_text(worker: Worker) -> Text:
@@ -46,11 +46,11 @@ _CELLS: Mapping[str, Callable[[Worker], Text]] = {
     "failures": lambda w: Text(str(w["failures"]), style="red" if w["failures"] else ""),
     "rate": lambda w: Text(share(w["failure_rate"])),
     "heartbeat": lambda w: Text(short_duration(w["heartbeat_age"])),
-    "version": lambda w: Text(one_line(w["version"] or "-", _LONGEST)),
+    "version": lambda w: Text(one_line(w["version"] or "-", _MAX_LENGTH)),
 }
 
 
-def telling(found: Sequence[Worker]) -> list[tuple[str, ...]]:
+def change_key(found: Sequence[Worker]) -> list[tuple[str, ...]]:
     """All that a table says but the age of the heartbeats, which is never the same twice."""
     titles = [title for title in _CELLS if title != "heartbeat"]
     return [tuple(_told(title, worker) for title in titles) for worker in found]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.text import Text
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import printable
 from tenax.cli.render.event_lines import moment
 from tenax.cli.render.narration import Narrator
@@ -47,7 +47,7 @@ _EVENT_STYLES = {
 }
 
 
-class View(Protocol):
+class FollowView(Protocol):
     """What `follow` tells of an execution."""
 
     def begin(self, execution: Mapping[str, Any]) -> None: ...
@@ -69,7 +69,7 @@ class View(Protocol):
     def close(self) -> None: ...
 
 
-def view_for(console: Console, where: Where = ANYWHERE) -> View:
+def view_for(console: Console, where: TargetFlags = DEFAULT_TARGET) -> FollowView:
     from tenax.cli.render.live_table import LiveView
 
     return LiveView(console, where) if console.is_terminal else PlainView(console, where)
@@ -78,7 +78,7 @@ def view_for(console: Console, where: Where = ANYWHERE) -> View:
 class PlainView:
     """A line for each event, with the seconds since the execution began. Large fan-outs are summed up."""
 
-    def __init__(self, console: Console, where: Where = ANYWHERE) -> None:
+    def __init__(self, console: Console, where: TargetFlags = DEFAULT_TARGET) -> None:
         self._console = console
         self._where = where
         self._narrator = Narrator(0)

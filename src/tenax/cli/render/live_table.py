@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, printable
 from tenax.cli.render.event_lines import (
     attempt_of,
@@ -36,7 +36,7 @@ _OVER = ("succeeded", "completed", "skipped", "cancelled")
 class LiveView:
     """For each step: its state, the attempt, the last failure, and the countdown to the next attempt."""
 
-    def __init__(self, console: Console, where: Where = ANYWHERE) -> None:
+    def __init__(self, console: Console, where: TargetFlags = DEFAULT_TARGET) -> None:
         self._console = console
         self._where = where
         self._id = 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tenax.cli.flags import ANYWHERE, Where
-from tenax.cli.render.event_lines import Teller, how_to_answer, is_of_compensation
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
+from tenax.cli.render.event_lines import EventWording, how_to_answer, is_of_compensation
 from tenax.cli.render.fan_outs import SHOWN_ITEMS, compensation_words, counts_words, is_large
 from tenax.model.execution_views import Event
 from tenax.model.state.execution import StepState, WorkState, apply, fold
@@ -21,10 +21,12 @@ _STEPS_OF_PROGRESS = 10
 class Narrator:
     """What each event is worth: its own words, how far its fan-out has come by it, or nothing."""
 
-    def __init__(self, execution_id: int, steps: Sequence[str] = (), where: Where = ANYWHERE) -> None:
+    def __init__(
+        self, execution_id: int, steps: Sequence[str] = (), where: TargetFlags = DEFAULT_TARGET
+    ) -> None:
         self._id = execution_id
         self._where = where
-        self._teller = Teller()
+        self._wording = EventWording()
         self._state = fold([], steps)
         self._told: dict[tuple[str, bool], int] = {}
         self._failed: Counter[str] = Counter()
@@ -33,7 +35,7 @@ class Narrator:
     def lines(self, event: Event) -> list[Line]:
         """In the order of the events: what counts is known from those before."""
         apply(self._state, event)
-        words = self._teller.words(event)
+        words = self._wording.words(event)
         if event.step is None:
             return [("", words)]
         step = self._state.steps[event.step]

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, one_line, printable
 from tenax.cli.render.event_lines import duration, failure_words, in_step, seconds_between
 from tenax.cli.render.evidence import everything, last_lines
@@ -21,10 +21,10 @@ from tenax.cli.render.live import STYLES
 from tenax.cli.render.timeline_rows import Row, rows_of
 from tenax.cli.render.why_blocked import notes
 
-_LONGEST_RESULT = 4_000
+_MAX_RESULT = 4_000
 
 
-def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> RenderableType:
+def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> RenderableType:
     """All of it: the head, the timeline, what the failed steps left behind, and the result or the failure."""
     parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
     parts += _notes(execution, where)
@@ -40,7 +40,9 @@ def render_execution(execution: Mapping[str, Any], where: Where = ANYWHERE) -> R
     return Group(*parts)
 
 
-def render_step(execution: Mapping[str, Any], name: str, where: Where = ANYWHERE) -> RenderableType:
+def render_step(
+    execution: Mapping[str, Any], name: str, where: TargetFlags = DEFAULT_TARGET
+) -> RenderableType:
     """One step with all that its failed attempts left behind, and its result."""
     step = execution["steps"][name]
     parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
@@ -53,7 +55,7 @@ def render_step(execution: Mapping[str, Any], name: str, where: Where = ANYWHERE
     return Group(*parts)
 
 
-def _notes(execution: Mapping[str, Any], where: Where) -> Iterator[RenderableType]:
+def _notes(execution: Mapping[str, Any], where: TargetFlags) -> Iterator[RenderableType]:
     for why, remedy in notes(execution, where):
         yield Text()
         yield Text(printable(why), style="yellow")
@@ -71,7 +73,7 @@ def _all_evidence(work: Mapping[str, Any], whose: str) -> Iterator[RenderableTyp
             yield from (Text(line) for line in everything(failure))
 
 
-def render_head(execution: Mapping[str, Any], where: Where = ANYWHERE) -> Text:
+def render_head(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> Text:
     """`execution 12 of nightly-sync (version 3): completed in 3.2s`, and what else there is to know of it."""
     head = Text.assemble(
         "execution ", (str(execution["id"]), "bold"), " of ", (printable(execution["workflow"]), "bold")
@@ -92,7 +94,7 @@ def render_head(execution: Mapping[str, Any], where: Where = ANYWHERE) -> Text:
     return head
 
 
-def _paused(paused: Mapping[str, Any], execution_id: int, where: Where) -> str:
+def _paused(paused: Mapping[str, Any], execution_id: int, where: TargetFlags) -> str:
     """Who, when, why, and how it goes on. A child was paused with its parent, and goes on with it."""
     above = paused["because_of"]
     why = f": {one_line(paused['reason'])}" if paused["reason"] else ""
@@ -101,17 +103,17 @@ def _paused(paused: Mapping[str, Any], execution_id: int, where: Where) -> str:
     return f"{by}\n  go on: {where.command('resume', above or execution_id)}"
 
 
-MOST_IN_A_TABLE = 1000
+MAX_TABLE_ROWS = 1000
 
 
 class Timeline:
     """A row for each step, and below it one for each of its attempts: a table, or lines where it would not fit."""
 
-    def __init__(self, execution: Mapping[str, Any], where: Where = ANYWHERE) -> None:
+    def __init__(self, execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> None:
         self._rows = list(rows_of(execution, where))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if len(self._rows) > MOST_IN_A_TABLE:  # to lay out a table costs more than to read it
+        if len(self._rows) > MAX_TABLE_ROWS:  # to lay out a table costs more than to read it
             yield from (line for row in self._rows for line in _lines(row))
             return
         table = self._table()
@@ -165,7 +167,7 @@ def _particulars(execution: Mapping[str, Any]) -> Iterator[str]:
         yield f"input {one_line(execution['input'])}"
 
 
-def _evidence(execution: Mapping[str, Any], where: Where) -> Sequence[RenderableType]:
+def _evidence(execution: Mapping[str, Any], where: TargetFlags) -> Sequence[RenderableType]:
     """Of the last failed attempt of each failed step, so that most failures are understood without asking again."""
     parts: list[RenderableType] = []
     for name, step in execution["steps"].items():
@@ -198,8 +200,4 @@ def _failures(
 
 def _result(value: Any) -> str:
     text = printable(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-    return (
-        text
-        if len(text) <= _LONGEST_RESULT
-        else f"{text[:_LONGEST_RESULT]}...\n(cut; --json shows all of it)"
-    )
+    return text if len(text) <= _MAX_RESULT else f"{text[:_MAX_RESULT]}...\n(cut; --json shows all of it)"

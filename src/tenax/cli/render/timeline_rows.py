@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from tenax.cli.flags import Where
+from tenax.cli.flags import TargetFlags
 from tenax.cli.output import one_line, printable
 from tenax.cli.render.event_lines import (
     attempt_of,
@@ -30,9 +30,9 @@ from tenax.cli.render.why_blocked import in_short, poison_words
 
 Body = Mapping[str, Any]
 
-_LONGEST_FAILURE = 160
-_LONGEST_RESULT = 80
-_MOST_POLLS = 3
+_MAX_FAILURE = 160
+_MAX_RESULT = 80
+_MAX_POLLS_SHOWN = 3
 """So many polls in a row are shown one by one; more of them as one row."""
 _OUTCOME_STYLES = {
     "succeeded": "green",
@@ -68,7 +68,7 @@ class Row:
     is_attempt: bool = False
 
 
-def rows_of(execution: Body, where: Where) -> Iterator[Row]:
+def rows_of(execution: Body, where: TargetFlags) -> Iterator[Row]:
     for name, step in execution["steps"].items():
         yield Row(
             0,
@@ -99,7 +99,7 @@ def _attempts(work: Body, execution: Body, *, level: int) -> Iterator[Row]:
             at=f"+{seconds_between(execution['created_at'], begin):.3f}s" if begin else "",
             took="" if took is None else duration(took),
             outcome=outcome,
-            failure=one_line(failure_words(last["failure"]), _LONGEST_FAILURE) if last["failure"] else "",
+            failure=one_line(failure_words(last["failure"]), _MAX_FAILURE) if last["failure"] else "",
             then=_then(last, work),
             is_attempt=True,
         )
@@ -119,22 +119,22 @@ def _grouped(attempts: Sequence[Body]) -> Iterator[list[Body]]:
 
 
 def _together(polls: list[Body]) -> Iterator[list[Body]]:
-    if len(polls) > _MOST_POLLS:
+    if len(polls) > _MAX_POLLS_SHOWN:
         yield polls
     else:
         yield from ([poll] for poll in polls)
 
 
-def _item(item: Body, step: Body, execution: Body, name: str, where: Where) -> Row:
+def _item(item: Body, step: Body, execution: Body, name: str, where: TargetFlags) -> Row:
     outcome, failure = Text(), ""
     if item.get("failure"):
-        failure = one_line(failure_words(item["failure"]), _LONGEST_FAILURE)
+        failure = one_line(failure_words(item["failure"]), _MAX_FAILURE)
     elif item["status"] == "held" and item.get("lost_by"):
         failure = poison_words(item["lost_by"])
     elif item.get("last_error"):
-        failure = one_line(item["last_error"], _LONGEST_FAILURE)
+        failure = one_line(item["last_error"], _MAX_FAILURE)
     elif item["status"] == "succeeded":
-        outcome = Text(one_line(item["result"], _LONGEST_RESULT), style="dim")
+        outcome = Text(one_line(item["result"], _MAX_RESULT), style="dim")
     if waiting := item.get("waiting"):
         outcome = Text(printable(waiting_words(waiting, child=waiting.get("child"))), style="bold cyan")
     standing: str = item["status"]
@@ -175,7 +175,7 @@ def _compensation(step: Body, execution: Body) -> Iterator[Row]:
             Text("failed", style=STYLES["failed"]),
             str(failed["attempts"]),
             outcome=Text("not undone"),
-            failure=one_line(failure_words(failed["failure"]), _LONGEST_FAILURE),
+            failure=one_line(failure_words(failed["failure"]), _MAX_FAILURE),
         )
 
 
@@ -204,7 +204,7 @@ def _facts(step: Body) -> str:
     cause = step["failure"] if not step["attempts"] else None
     if cause:
         words = f"because of {cause['cause']}" if "cause" in cause else failure_words(cause)
-        facts.append(one_line(words, _LONGEST_FAILURE))
+        facts.append(one_line(words, _MAX_FAILURE))
     if step.get("on_failure"):
         facts.append(instead(step["on_failure"]).strip(" ()"))
     return ", ".join(facts)
@@ -237,7 +237,7 @@ def _then(attempt: Body, work: Body) -> Text:
     return Text(words, style="red" if verdict == "fail" else "dim")
 
 
-def _next(work: Body, execution: Body, step: str, where: Where) -> Text:
+def _next(work: Body, execution: Body, step: str, where: TargetFlags) -> Text:
     """What comes next, and what a person can do about it."""
     waiting = work.get("waiting")
     if execution["finished_at"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tenax.cli.flags import Where, worker_command
+from tenax.cli.flags import TargetFlags, worker_command
 from tenax.cli.output import one_line
 from tenax.cli.render.event_lines import duration, seconds_between, why_held
 from tenax.model.definition.workflow import DEFAULT_QUEUE
@@ -13,7 +13,7 @@ from tenax.model.health import SERVER_ACTOR
 
 Body = Mapping[str, Any]
 
-_LONGEST = 600
+_MAX_LENGTH = 600
 _IN_SHORT = {"held": "held: see below", "unserved": "nobody runs it: see below", "limited": "at a limit: see below"}  # fmt: skip
 
 
@@ -22,7 +22,7 @@ def in_short(step: Body) -> Sequence[str]:
     return [words for key, words in _IN_SHORT.items() if step.get(key)]
 
 
-def notes(execution: Body, where: Where) -> Iterator[tuple[str, str]]:
+def notes(execution: Body, where: TargetFlags) -> Iterator[tuple[str, str]]:
     """Of each step that does not go on: why, and what there is to do, if anything."""
     if execution["finished_at"]:
         return
@@ -41,7 +41,7 @@ def _whose(name: str, step: Body, held: Body | None = None) -> str:
 
 
 def _told(why: Body) -> str:
-    return one_line(why["reason"], _LONGEST)
+    return one_line(why["reason"], _MAX_LENGTH)
 
 
 def _why_held(held: Body) -> str:
@@ -49,7 +49,7 @@ def _why_held(held: Body) -> str:
     others = f"; {held['items'] - 1} more are held" if held.get("items", 1) > 1 else ""
     if lost_by and held.get("rule") in (None, "poison"):
         return f"{poison_words(lost_by)}{others}"
-    return f"{one_line(held['reason'] or why_held(held['rule']), _LONGEST)}{others}"
+    return f"{one_line(held['reason'] or why_held(held['rule']), _MAX_LENGTH)}{others}"
 
 
 def poison_words(lost_by: Sequence[str]) -> str:
@@ -58,7 +58,7 @@ def poison_words(lost_by: Sequence[str]) -> str:
     return f"it has cost {workers} their lease ({', '.join(map(one_line, lost_by))})"
 
 
-def _release(held: Body, execution: Body, where: Where) -> str:
+def _release(held: Body, execution: Body, where: TargetFlags) -> str:
     release = f"release it: {where.command('retry', execution['id'])}"
     if not held.get("until"):
         return release
@@ -66,7 +66,7 @@ def _release(held: Body, execution: Body, where: Where) -> str:
     return f"fails in {duration(left)}; {release}" if left > 0 else f"about to fail; {release}"
 
 
-def _serve(unserved: Body, where: Where) -> str:
+def _serve(unserved: Body, where: TargetFlags) -> str:
     """How one that is able gets work again, or how to start one that is."""
     idle = unserved.get("idle") or ()
     kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]

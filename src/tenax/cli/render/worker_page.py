@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.output import new_table, one_line, printable, to_the_second
 from tenax.cli.render.event_lines import moment
 from tenax.cli.render.fleet_table import HEALTH_STYLES, STATE_STYLES, health_text
@@ -29,7 +29,7 @@ Worker = Mapping[str, Any]
 _FAILURE_COLUMNS = ("consecutive_failures", "failure_rate")
 
 
-def render_worker(worker: Worker, where: Where = ANYWHERE) -> RenderableType:
+def render_worker(worker: Worker, where: TargetFlags = DEFAULT_TARGET) -> RenderableType:
     parts: list[RenderableType] = [_head(worker, where)]
     if worker["state"] != "gone":
         parts += [Text(), _columns(worker)]
@@ -41,7 +41,7 @@ def render_worker(worker: Worker, where: Where = ANYWHERE) -> RenderableType:
     return Group(*parts)
 
 
-def _head(worker: Worker, where: Where) -> Text:
+def _head(worker: Worker, where: TargetFlags) -> Text:
     head = Text.assemble(
         "worker ",
         (one_line(worker["name"]), "bold"),
@@ -61,7 +61,7 @@ def _head(worker: Worker, where: Where) -> Text:
     return head
 
 
-def _standing(worker: Worker, where: Where) -> Iterator[str]:
+def _standing(worker: Worker, where: TargetFlags) -> Iterator[str]:
     """Why it gets no work, or less than others, and what changes that."""
     resume = where.command("workers", "resume", worker["name"])
     if worker["state"] in ("paused", "draining"):

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit, urlunsplit
 from cyclopts import App
 
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANY_STORE, Json, Store
+from tenax.cli.flags import DEFAULT_DATABASE, DatabaseFlags, Json
 from tenax.cli.output import print_json, say
-from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.home import announce_new_database
 from tenax.settings import Settings
 from tenax.store import migrate as migrations
 from tenax.store.connect import Database
@@ -22,10 +22,10 @@ db = App(name="db", help="The database: migrate, status, url.")
 
 
 @db.command
-def migrate(*, json: Json = False, store: Store = ANY_STORE) -> None:
+def migrate(*, json: Json = False, store: DatabaseFlags = DEFAULT_DATABASE) -> None:
     """Bring the schema to what this version of Tenax needs. The embedded database does that by itself."""
     if not json:
-        tell_of_new_database(store.settings())
+        announce_new_database(store.settings())
     applied, version = run_async(_migrated(store.settings()))
     if json:
         print_json({"applied": applied, "version": version})
@@ -45,10 +45,10 @@ async def _migrated(settings: Settings) -> tuple[list[str], int]:
 
 
 @db.command
-def status(*, json: Json = False, store: Store = ANY_STORE) -> None:
+def status(*, json: Json = False, store: DatabaseFlags = DEFAULT_DATABASE) -> None:
     """Say what the database is, how large, and whether its schema fits this version of Tenax."""
     if not json:
-        tell_of_new_database(store.settings())
+        announce_new_database(store.settings())
     found = run_async(_status(store.settings()))
     if json:
         print_json(found)
@@ -96,7 +96,7 @@ async def _status(settings: Settings) -> dict[str, Any]:
 
 
 @db.command
-def url(*, json: Json = False, store: Store = ANY_STORE) -> None:
+def url(*, json: Json = False, store: DatabaseFlags = DEFAULT_DATABASE) -> None:
     """Print the URL of the database that commands would use: for psql, while something keeps it running.
 
     A password in it is printed as it is.
@@ -104,7 +104,7 @@ def url(*, json: Json = False, store: Store = ANY_STORE) -> None:
     settings = store.settings()
     embedded = settings.database_url is None
     if not json:
-        tell_of_new_database(settings)
+        announce_new_database(settings)
     found = settings.database_url or run_async(_embedded_url(settings))
     if json:
         print_json({"url": found, "embedded": embedded})

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Protocol
 from cyclopts import App, Parameter
 
 from tenax.cli.backend.protocol import run_async
-from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.output import new_table, one_line, print_json, say, show
-from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.home import announce_new_database
 from tenax.errors import NotFound
 from tenax.model.events import timestamp
 from tenax.sdk.client import Client
@@ -35,7 +35,7 @@ def create(
     *,
     role: Annotated[Role, Parameter(help="What it may do.")],
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Make a token and print its secret, once: only its hash is stored."""
     made = run_async(_created(where, name, role))
@@ -45,9 +45,9 @@ def create(
         say(made["token"])
 
 
-async def _created(where: Where, name: str, role: Role) -> Shown:
-    async with _open(where) as keeper:
-        return await keeper.create(name, role)
+async def _created(where: TargetFlags, name: str, role: Role) -> Shown:
+    async with _open(where) as access:
+        return await access.create(name, role)
 
 
 @token.command(name="list")
@@ -55,7 +55,7 @@ def list_(
     *,
     all: Annotated[bool, Parameter(name="--all", help="The revoked ones too.")] = False,  # noqa: A002 -- the flag's name
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """List the tokens in force, without their secrets."""
     known = run_async(_listed(where))
@@ -70,9 +70,9 @@ def list_(
         say(f"no tokens: {_WITHOUT}")
 
 
-async def _listed(where: Where) -> Sequence[Shown]:
-    async with _open(where) as keeper:
-        return await keeper.list()
+async def _listed(where: TargetFlags) -> Sequence[Shown]:
+    async with _open(where) as access:
+        return await access.list()
 
 
 @token.command
@@ -81,7 +81,7 @@ def revoke(
     /,
     *,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Revoke a token: servers refuse it within seconds."""
     revoked = run_async(_revoked(where, which))
@@ -91,9 +91,9 @@ def revoke(
         say("\n".join(f"token {one['id']} ({one['name']}) is revoked" for one in revoked))
 
 
-async def _revoked(where: Where, which: str) -> Sequence[Shown]:
-    async with _open(where) as keeper:
-        return await keeper.revoke(which)
+async def _revoked(where: TargetFlags, which: str) -> Sequence[Shown]:
+    async with _open(where) as access:
+        return await access.revoke(which)
 
 
 def _table(found: Sequence[Shown]) -> Any:
@@ -107,7 +107,7 @@ def _table(found: Sequence[Shown]) -> Any:
     return table
 
 
-class _Keeper(Protocol):
+class _TokenAccess(Protocol):
     """Who keeps the tokens: a database, or the server before it."""
 
     async def create(self, name: str, role: Role) -> Shown: ...
@@ -117,8 +117,8 @@ class _Keeper(Protocol):
     async def revoke(self, which: str) -> Sequence[Shown]: ...
 
 
-class _OverHttp:
-    def __init__(self, client: Client, where: Where) -> None:
+class _TokensOverHttp:
+    def __init__(self, client: Client, where: TargetFlags) -> None:
         self._client = client
         self._where = where
 
@@ -143,7 +143,7 @@ class _OverHttp:
         return [one for token_id in ids for one in await self._client.revoke_token(token_id)]
 
 
-class _InDatabase:
+class _TokensInDatabase:
     def __init__(self, tx: Connection) -> None:
         self._tx = tx
 
@@ -169,12 +169,12 @@ def _as_json(one: Token) -> Shown:
 
 
 @contextlib.asynccontextmanager
-async def _open(where: Where) -> AsyncIterator[_Keeper]:
+async def _open(where: TargetFlags) -> AsyncIterator[_TokenAccess]:
     settings = where.settings()
     if settings.server and (where.server or settings.database_url is None):
         async with Client(settings.server, token_for(settings, settings.server)) as client:
-            yield _OverHttp(client, where)
+            yield _TokensOverHttp(client, where)
         return
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     async with Database.open(settings, max_size=1) as database, transaction(database) as tx:
-        yield _InDatabase(tx)
+        yield _TokensInDatabase(tx)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.backend.protocol import open_backend, run_async
-from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.since import parse_since
 from tenax.cli.output import one_line, print_json, say
 from tenax.cli.render.fleet_words import counted
@@ -35,7 +35,7 @@ def verify(
         ),
     ] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
     """Check history: make every decision again, and compare every row with its events.
 
@@ -49,7 +49,7 @@ def verify(
     return VIOLATED if report["violations"] else 0
 
 
-async def _verified(where: Where, execution_id: int | None, since: datetime | None) -> Report:
+async def _verified(where: TargetFlags, execution_id: int | None, since: datetime | None) -> Report:
     report: Report = {
         "checked": Counter(executions=0, events=0, decisions=0),
         "violations": [],

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from tenax.cli.backend.protocol import check_id, open_backend, run_async
-from tenax.cli.flags import ANYWHERE, Where
+from tenax.cli.flags import DEFAULT_TARGET, TargetFlags
 from tenax.cli.input.check_definition import default_retry, shown_name
 from tenax.cli.input.inputs import STDIN, read_bytes
 from tenax.cli.output import say
@@ -37,7 +37,7 @@ def graph(
     *,
     format_: Annotated[Format, Parameter(name="--format", help="How to draw it. [text]")] = "text",
     output: Annotated[str | None, Parameter(help="Write it to this file instead of stdout.")] = None,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Draw the graph of a workflow file, or of an execution with the states and attempts of its steps.
 
@@ -55,7 +55,7 @@ def graph(
         say(f"wrote {output}")
 
 
-def _of_file(file: str, where: Where) -> Drawing:
+def _of_file(file: str, where: TargetFlags) -> Drawing:
     server_retry = default_retry(where.settings())
     workflow = load_workflow(read_bytes(file), filename=shown_name(file), server_retry=server_retry)
     return drawing_of(workflow, goals=goals_of(workflow))
@@ -76,6 +76,6 @@ def _step(name: str, state: Mapping[str, Any]) -> Step:
     return Step(name, state["type"], {}, tuple(state["needs"]), on_failure=on_failure)
 
 
-async def _execution(where: Where, execution_id: int) -> dict[str, Any]:
+async def _execution(where: TargetFlags, execution_id: int) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.get(execution_id)

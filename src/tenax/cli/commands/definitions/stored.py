@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from tenax.cli.backend.protocol import open_backend, run_async
-from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.inputs import read_definition
 from tenax.cli.output import new_table, one_line, print_json, say, show, to_the_second
 from tenax.sdk.files import DefinitionFile
@@ -19,7 +19,7 @@ def store(
     /,
     *,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Store a workflow file without running it, so that `workflow: NAME` of a step, and a submission by name through the API, find it.
 
@@ -36,7 +36,7 @@ def store(
     say(f"workflow {answer['name']}{version} {stands}: content {answer['hash'][:12]}")
 
 
-async def _stored(where: Where, definition: DefinitionFile) -> dict[str, Any]:
+async def _stored(where: TargetFlags, definition: DefinitionFile) -> dict[str, Any]:
     from tenax.cli.input.check_definition import check_whole, default_retry
     from tenax.sdk.bundle import bundle
 
@@ -51,7 +51,7 @@ def workflows(
     *,
     name: Annotated[str | None, Parameter(help="Only those of this name.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """List the workflows that were stored with `tenax store`. The first of a name is what the name means."""
     found = run_async(_found(where, name))
@@ -63,7 +63,7 @@ def workflows(
         say("no workflows")
 
 
-async def _found(where: Where, name: str | None) -> list[dict[str, Any]]:
+async def _found(where: TargetFlags, name: str | None) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return list(await backend.workflows(name))
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import nobody_to_run, open_backend, run_async
-from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.backend.protocol import no_worker_warning, open_backend, run_async
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import print_json, say
 from tenax.model.durations import format_duration
 from tenax.settings import Settings
@@ -16,7 +16,12 @@ Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
 
 
 def cancel(
-    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    execution_id: ExecutionId,
+    /,
+    *,
+    reason: Reason = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """End an execution. What waits ends at once; what runs is stopped at its worker's next heartbeat, and its report is
     not applied.
@@ -47,7 +52,12 @@ async def _cancelled(settings: Settings, execution_id: int, reason: str | None) 
 
 
 def pause(
-    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    execution_id: ExecutionId,
+    /,
+    *,
+    reason: Reason = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Let an execution start nothing more, until it is resumed. What runs may finish; decisions are made as ever. Its
     children are paused with it.
@@ -63,7 +73,12 @@ def pause(
 
 
 def resume(
-    execution_id: ExecutionId, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    execution_id: ExecutionId,
+    /,
+    *,
+    reason: Reason = None,
+    json: Json = False,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Let a paused execution go on, and its children with it."""
     changed = run_async(_paused(where, execution_id, reason, paused=False))
@@ -73,7 +88,7 @@ def resume(
         say(f"execution {execution_id} {'goes on' if changed else 'was not paused'}")
 
 
-async def _paused(where: Where, execution_id: int, reason: str | None, *, paused: bool) -> bool:
+async def _paused(where: TargetFlags, execution_id: int, reason: str | None, *, paused: bool) -> bool:
     async with open_backend(where.settings()) as backend:
         verb = backend.pause if paused else backend.resume
         return await verb(execution_id, reason=reason)
@@ -88,7 +103,7 @@ def retry(
     ] = False,
     reason: Reason = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Run what waits for its next attempt now; run a finished execution again, as a new one linked to it."""
     answer, nobody = run_async(_retried(where, execution_id, reason, from_failed=from_failed))
@@ -106,7 +121,7 @@ def retry(
 
 
 async def _retried(
-    where: Where,
+    where: TargetFlags,
     execution_id: int,
     reason: str | None,
     *,
@@ -114,4 +129,4 @@ async def _retried(
 ) -> tuple[dict[str, Any], str | None]:
     async with open_backend(where.settings()) as backend:
         answer = await backend.retry(execution_id, from_failed=from_failed, reason=reason)
-        return answer, await nobody_to_run(backend, answer["id"], where) if answer["created"] else None
+        return answer, await no_worker_warning(backend, answer["id"], where) if answer["created"] else None

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import Wanted, check_id, open_backend, run_async
-from tenax.cli.flags import ANYWHERE, Json, Where
+from tenax.cli.backend.protocol import ListFilter, check_id, open_backend, run_async
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags
 from tenax.cli.input.since import parse_since
 from tenax.cli.output import new_table, one_line, print_json, printable, say, to_the_second
 from tenax.cli.output import show as show_
@@ -16,7 +16,7 @@ from tenax.errors import UsageError
 
 Status = Literal["running", "paused", "completed", "failed", "cancelled"]
 Compensation = Literal["running", "completed", "failed", "cancelled"]
-MOST_LISTED = 500
+MAX_LISTED = 500
 
 
 def list_(
@@ -28,21 +28,21 @@ def list_(
         Parameter(help="Only those started since: a duration back from now (2h) or a time (RFC 3339)."),
     ] = None,
     before: Annotated[int | None, Parameter(help="Only those with a smaller number: the next page.")] = None,
-    limit: Annotated[int, Parameter(help=f"At most so many, up to {MOST_LISTED}. [50]")] = 50,
+    limit: Annotated[int, Parameter(help=f"At most so many, up to {MAX_LISTED}. [50]")] = 50,
     top: Annotated[bool, Parameter(help="Leave out children: what other executions started.")] = False,
     compensation: Annotated[
         Compensation | None,
         Parameter(help="Only those whose compensations stand so: failed is for a person."),
     ] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """List executions, the newest first."""
-    if not 1 <= limit <= MOST_LISTED:
-        raise UsageError(f"--limit {limit}: expected a number from 1 to {MOST_LISTED}")
+    if not 1 <= limit <= MAX_LISTED:
+        raise UsageError(f"--limit {limit}: expected a number from 1 to {MAX_LISTED}")
     if before is not None:
         check_id(before)
-    wanted = Wanted(status, workflow, parse_since(since), before, limit, top, compensation)
+    wanted = ListFilter(status, workflow, parse_since(since), before, limit, top, compensation)
     found = run_async(_listed(where, wanted))
     if json:
         print_json(found)
@@ -52,7 +52,7 @@ def list_(
         say("no executions")
 
 
-async def _listed(where: Where, wanted: Wanted) -> list[dict[str, Any]]:
+async def _listed(where: TargetFlags, wanted: ListFilter) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return await backend.list(wanted)
 
@@ -93,10 +93,10 @@ def _doing(item: dict[str, Any]) -> str:
     if item["attempt"]:
         counted = item["counted"] + (item["state"] == "running")
         doing += f", attempt {attempt_of(item['attempt'], item['max_attempts'], counted)}"
-    return f"{doing}{_in_its_way(item)}"
+    return f"{doing}{_why_blocked(item)}"
 
 
-def _in_its_way(item: dict[str, Any]) -> str:
+def _why_blocked(item: dict[str, Any]) -> str:
     """Behind what an item is at: why it does not go on."""
     from tenax.cli.render.why_blocked import poison_words
 

@@ -13,16 +13,16 @@ from typing import Annotated, Any, Literal, get_args
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.follow import FINISHED, Source, follow
+from tenax.cli.backend.follow import FINISHED, EventSource, follow
 from tenax.cli.backend.protocol import check_id, user_name
-from tenax.cli.commands.executions.show import in_full
-from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
+from tenax.cli.commands.executions.show import with_details
+from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import parse_inputs, read_definition
-from tenax.cli.input.key_conflict import known_key
+from tenax.cli.input.key_conflict import key_conflict_text
 from tenax.cli.output import console, print_json, say, show
-from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts, typed_line
-from tenax.cli.render.live import View, view_for
+from tenax.cli.render.live import FollowView, view_for
 from tenax.errors import Conflict, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.server_token import token_for
@@ -38,7 +38,7 @@ ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RunRequest:
     """What is to be run: a new execution, or one that is there."""
 
     submission: Submission | None
@@ -54,7 +54,7 @@ def run(
     resume: Resume = None,
     key: Key = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
     """Run a workflow file and show how it goes.
 
@@ -66,11 +66,11 @@ def run(
 
     settings = where.settings()
     configure_logging(settings.log_level)
-    wish = _wish(file, inputs, input_file, resume, key, where)
+    wanted = _wish(file, inputs, input_file, resume, key, where)
     with _stdout_kept() if json else contextlib.nullcontext():
         view = view_for(console(stderr=json), where)
         ended = asyncio.run(
-            _on_server(settings, wish, view) if settings.server else _here(settings, wish, view)
+            _on_server(settings, wanted, view) if settings.server else _here(settings, wanted, view)
         )
     return _show_end(ended, where, settings, json=json)
 
@@ -81,32 +81,32 @@ def _wish(
     input_file: str | None,
     resume: int | None,
     key: str | None,
-    where: Where,
-) -> Wish:
+    where: TargetFlags,
+) -> RunRequest:
     if resume is not None:
         if file is not None or inputs or input_file or key:
             raise UsageError(
                 "--resume goes on with an execution as it is: it takes no FILE, --input or --key",
                 remedy=where.command("run", "--resume", resume),
             )
-        return Wish(None, check_id(resume))
+        return RunRequest(None, check_id(resume))
     from tenax.sdk.bundle import submission_of
 
     if file is None:
         raise UsageError("which workflow?", remedy="tenax run FILE, or tenax run --resume ID")
     given = parse_inputs(inputs, input_file)
-    return Wish(submission_of(read_definition(file), input=given, key=key))
+    return RunRequest(submission_of(read_definition(file), input=given, key=key))
 
 
-async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
+async def _here(settings: Settings, wanted: RunRequest, view: FollowView) -> dict[str, Any]:
     """Everything in this process. The worker takes on nothing but its own execution."""
     from tenax.cli.backend.direct import DatabaseBackend
     from tenax.embed import open_engine
 
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     async with open_engine(settings) as engine:
         backend = DatabaseBackend(engine)
-        execution_id = await _begin(engine, backend, wish)
+        execution_id = await _begin(engine, backend, wanted)
 
         async def cancel() -> None:
             await engine.cancel(execution_id, actor=user_name(), reason="Ctrl-C in `tenax run`")
@@ -118,7 +118,7 @@ async def _here(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
                 _own_worker(engine, execution_id, settings, interrupts.first) as worker,
             ):
                 await _until_the_end(backend, execution_id, view, interrupts, worker, cancel)
-            return await in_full(backend, await backend.get(execution_id))
+            return await with_details(backend, await backend.get(execution_id))
 
 
 @contextlib.asynccontextmanager
@@ -134,21 +134,21 @@ async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
         yield
 
 
-async def _begin(engine: Any, source: Source, wish: Wish) -> int:
-    if wish.submission is None:
-        assert wish.execution_id is not None
-        await source.get(wish.execution_id)
-        return wish.execution_id
-    [submitted] = await engine.submit([wish.submission])
-    await _tell_of_known_key(source, wish.submission, submitted)
+async def _begin(engine: Any, source: EventSource, wanted: RunRequest) -> int:
+    if wanted.submission is None:
+        assert wanted.execution_id is not None
+        await source.get(wanted.execution_id)
+        return wanted.execution_id
+    [submitted] = await engine.submit([wanted.submission])
+    await _tell_of_known_key(source, wanted.submission, submitted)
     return int(submitted.id)
 
 
-async def _tell_of_known_key(source: Source, submission: Submission, submitted: Submitted) -> None:
+async def _tell_of_known_key(source: EventSource, submission: Submission, submitted: Submitted) -> None:
     if not submitted.created:
         execution = await source.get(submitted.id)
         say(
-            known_key(submission, execution, then="nothing new is started, this is how it goes"),
+            key_conflict_text(submission, execution, then="nothing new is started, this is how it goes"),
             stream=sys.stderr,
         )
 
@@ -183,7 +183,7 @@ async def _own_worker(
         await working
 
 
-async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, Any]:
+async def _on_server(settings: Settings, wanted: RunRequest, view: FollowView) -> dict[str, Any]:
     """Submits and follows. Ctrl-C detaches: the execution goes on without us."""
     from tenax.cli.backend.http import ServerBackend
     from tenax.sdk.client import Client
@@ -191,23 +191,23 @@ async def _on_server(settings: Settings, wish: Wish, view: View) -> dict[str, An
     assert settings.server is not None
     async with Client(settings.server, token_for(settings, settings.server)) as client:
         backend = ServerBackend(client)
-        if wish.submission is None:
-            assert wish.execution_id is not None
-            execution_id = wish.execution_id
+        if wanted.submission is None:
+            assert wanted.execution_id is not None
+            execution_id = wanted.execution_id
         else:
-            submitted = await backend.submit(wish.submission)
-            await _tell_of_known_key(backend, wish.submission, submitted)
+            submitted = await backend.submit(wanted.submission)
+            await _tell_of_known_key(backend, wanted.submission, submitted)
             execution_id = submitted.id
         interrupts = Interrupts()
         with interrupts.caught():
             ended = await _until_the_end(backend, execution_id, view, interrupts)
-        return await in_full(backend, ended or await backend.get(execution_id))
+        return await with_details(backend, ended or await backend.get(execution_id))
 
 
 async def _until_the_end(
-    source: Source,
+    source: EventSource,
     execution_id: int,
-    view: View,
+    view: FollowView,
     interrupts: Interrupts,
     worker: asyncio.Task[None] | None = None,
     cancel: Any = None,
@@ -271,7 +271,7 @@ async def _first_of(*tasks: asyncio.Task[Any]) -> None:
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _show_end(execution: dict[str, Any], where: Where, settings: Settings, *, json: bool) -> int:
+def _show_end(execution: dict[str, Any], where: TargetFlags, settings: Settings, *, json: bool) -> int:
     if json:
         print_json(execution)
     else:
@@ -284,7 +284,7 @@ def _show_end(execution: dict[str, Any], where: Where, settings: Settings, *, js
     return 0 if execution["status"] == "completed" else 1
 
 
-def _how_to_go_on(execution_id: int, where: Where, settings: Settings) -> str:
+def _how_to_go_on(execution_id: int, where: TargetFlags, settings: Settings) -> str:
     again = where.command("run", "--resume", execution_id)
     if settings.server:
         return f"detached: execution {execution_id} goes on. Follow it again: {again}"

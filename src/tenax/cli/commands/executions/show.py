@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from msgspec import to_builtins
 
-from tenax.cli.backend.protocol import Backend, nobody_to_run, open_backend, run_async
+from tenax.cli.backend.protocol import Backend, no_worker_warning, open_backend, run_async
 from tenax.cli.errors import FAILED
-from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.output import console, print_json
 from tenax.cli.output import show as show_
 from tenax.errors import NotFound, UsageError
@@ -27,7 +27,7 @@ def show(
     item: Annotated[int | None, Parameter(help="Only this item of the step's fan-out, from 0.")] = None,
     attempt: Annotated[int | None, Parameter(help="Only this attempt of the step.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
     """Show an execution: its steps, their attempts, its result.
 
@@ -50,7 +50,7 @@ def show(
 
 
 async def _shown(
-    where: Where, execution_id: int, step: str | None, item: int | None, *, follow: bool, quiet: bool
+    where: TargetFlags, execution_id: int, step: str | None, item: int | None, *, follow: bool, quiet: bool
 ) -> dict[str, Any]:
     async with open_backend(where.settings(), follow=follow) as backend:
         if follow:
@@ -59,22 +59,24 @@ async def _shown(
             execution = await backend.get(execution_id)
         if step is not None and item is not None:
             return await _of_item(backend, where, execution, step, item)
-        return await in_full(backend, execution)
+        return await with_details(backend, execution)
 
 
-async def _followed(backend: Backend, where: Where, execution_id: int, *, quiet: bool) -> dict[str, Any]:
+async def _followed(
+    backend: Backend, where: TargetFlags, execution_id: int, *, quiet: bool
+) -> dict[str, Any]:
     from tenax.cli.backend.follow import follow
     from tenax.cli.render.live import view_for
 
     view = view_for(console(stderr=quiet), where)
     return await follow(
-        backend, execution_id, view, warning=lambda: _in_its_way(backend, execution_id, where)
+        backend, execution_id, view, warning=lambda: _why_blocked(backend, execution_id, where)
     )
 
 
-async def _in_its_way(backend: Backend, execution_id: int, where: Where) -> str | None:
+async def _why_blocked(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
     """Why nothing will happen for now: no worker at all, none that is able to run what is queued, or a limit."""
-    if nobody := await nobody_to_run(backend, execution_id, where):
+    if nobody := await no_worker_warning(backend, execution_id, where):
         return nobody
     from tenax.cli.render.why_blocked import notes
 
@@ -82,7 +84,7 @@ async def _in_its_way(backend: Backend, execution_id: int, where: Where) -> str 
     return "\n".join(f"{why}\n  {remedy}" if remedy else why for why, remedy in found) or None
 
 
-async def in_full(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
+async def with_details(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
     """With what `get` leaves out: `listed_items` of small fan-outs (of large ones those that failed or are held), the `tree`, and who
     paused it.
     """
@@ -114,7 +116,7 @@ async def _paused_by(backend: Backend, execution: dict[str, Any]) -> dict[str, A
 
 
 async def _of_item(
-    backend: Backend, where: Where, execution: dict[str, Any], step: str, item: int
+    backend: Backend, where: TargetFlags, execution: dict[str, Any], step: str, item: int
 ) -> dict[str, Any]:
     """The step as that one item has it: from the events, which have all of it."""
     from tenax.model.state.execution import fold

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tenax.cli.backend.protocol import nobody_to_run, open_backend, run_async
-from tenax.cli.flags import ANYWHERE, Inputs, Json, Where
+from tenax.cli.backend.protocol import no_worker_warning, open_backend, run_async
+from tenax.cli.flags import DEFAULT_TARGET, Inputs, Json, TargetFlags
 from tenax.cli.input.inputs import STDIN, parse_inputs, read_definition
-from tenax.cli.input.key_conflict import known_key
+from tenax.cli.input.key_conflict import key_conflict_text
 from tenax.cli.output import print_json, say
 from tenax.errors import UsageError
 from tenax.model.wire import Submission, Submitted
@@ -25,7 +25,7 @@ def submit(
     input_file: Annotated[str | None, Parameter(help="A JSON object of inputs; - is stdin.")] = None,
     key: Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Start an execution of a workflow file, and return at once.
 
@@ -61,15 +61,15 @@ def _check_first(submission: Submission, settings: Settings) -> None:
     check_input(workflow, submission.input)
 
 
-async def _submitted(where: Where, settings: Settings, submission: Submission) -> tuple[Submitted, str]:
+async def _submitted(where: TargetFlags, settings: Settings, submission: Submission) -> tuple[Submitted, str]:
     """The answer, and what there is to say about it."""
     async with open_backend(settings) as backend:
         submitted = await backend.submit(submission)
         number = submitted.id
         if not submitted.created:
             execution = await backend.get(number)
-            return submitted, known_key(submission, execution, then="nothing new was started")
-        nobody = await nobody_to_run(backend, number, where)
+            return submitted, key_conflict_text(submission, execution, then="nothing new was started")
+        nobody = await no_worker_warning(backend, number, where)
     follow = where.command("show", number, "--follow")
     lines = [f"execution {number} is submitted", f"follow it: {follow}"]
     return submitted, "\n  ".join([*lines, *([nobody] if nobody else ())])

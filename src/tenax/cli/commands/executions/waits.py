@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from tenax.cli.backend.protocol import open_backend, run_async
 from tenax.cli.commands.executions.control import Reason
-from tenax.cli.flags import ANYWHERE, ExecutionId, Json, Where
+from tenax.cli.flags import DEFAULT_TARGET, ExecutionId, Json, TargetFlags
 from tenax.cli.input.inputs import parse_json
 from tenax.cli.output import print_json, say
 from tenax.errors import UsageError
@@ -30,7 +30,7 @@ def signal(
     ] = None,
     key: Annotated[str | None, Parameter(help="A unique key: the same key is the same signal.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Send a signal to an execution. One that comes before a step waits for it is kept."""
     carried = None if data is None else _carried(data)
@@ -62,7 +62,7 @@ def _carried(data: str) -> Any:
 
 
 async def _signalled(
-    where: Where, execution_id: int, name: str, data: Any, key: str | None
+    where: TargetFlags, execution_id: int, name: str, data: Any, key: str | None
 ) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.signal(execution_id, name, data=data, key=key)
@@ -76,7 +76,7 @@ def approve(
     item: Item = None,
     reason: Reason = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Let a step go on that waits for an approval."""
     _decide(where, execution_id, step, item, reason, approved=True, json=json)
@@ -90,14 +90,14 @@ def reject(
     item: Item = None,
     reason: Reason = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Refuse a step that waits for an approval: it fails, with reason `rejected`."""
     _decide(where, execution_id, step, item, reason, approved=False, json=json)
 
 
 def _decide(
-    where: Where,
+    where: TargetFlags,
     execution_id: int,
     step: str,
     item: int | None,
@@ -116,7 +116,7 @@ def _decide(
 
 
 async def _decided(
-    where: Where, execution_id: int, step: str, item: int | None, reason: str | None, *, approved: bool
+    where: TargetFlags, execution_id: int, step: str, item: int | None, reason: str | None, *, approved: bool
 ) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.decide_approval(execution_id, step, approved=approved, item=item, reason=reason)

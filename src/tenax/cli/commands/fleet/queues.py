@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from tenax.cli.backend.protocol import open_backend, run_async
-from tenax.cli.flags import ANYWHERE, Json, Where, worker_command
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
 from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
@@ -30,7 +30,9 @@ _NUMBERS = (*_COUNTS, "concurrency", "rate", "burst")
 
 
 @queues.default
-def list_(*words: Annotated[str, Parameter(show=False)], json: Json = False, where: Where = ANYWHERE) -> None:
+def list_(
+    *words: Annotated[str, Parameter(show=False)], json: Json = False, where: TargetFlags = DEFAULT_TARGET
+) -> None:
     """List the queues that have work, workers or limits."""
     if words:
         raise UsageError(
@@ -46,7 +48,7 @@ def list_(*words: Annotated[str, Parameter(show=False)], json: Json = False, whe
         say("no queues: nothing is queued, no worker is live, and there are no limits")
 
 
-async def _listed(where: Where) -> list[dict[str, Any]]:
+async def _listed(where: TargetFlags) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return list(await backend.queues())
 
@@ -78,14 +80,14 @@ def limit(
     ] = None,
     reason: Annotated[str | None, Parameter(help="Why, for the record.")] = None,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Limit a queue. What is not named stays as it is."""
     if concurrency is rate is burst is None:
         raise UsageError(
             "what is to be limited?", remedy="name --concurrency or --rate, with a number or `none`"
         )
-    asked = _Asked(
+    change = _LimitChange(
         {"concurrency": _whole("--concurrency", concurrency), "rate": _rate(rate), "burst": _burst(burst)},
         named={
             key
@@ -93,21 +95,21 @@ def limit(
             if value is not None
         },
     )
-    limited, known = run_async(_limited(where, name, asked, reason))
+    limited, known = run_async(_limited(where, name, change, reason))
     if json:
         print_json(limited)
     else:
         say("\n  ".join([f"queue {name}: {_limits_words(limited)}", *_unknown(name, known)]))
 
 
-class _Asked:
+class _LimitChange:
     """What a command line says of the limits, beside what it leaves as it is."""
 
     def __init__(self, values: Mapping[str, Any], *, named: set[str]) -> None:
         self._values = values
         self._named = named
 
-    def over(self, before: Queue) -> QueueLimits:
+    def applied_to(self, before: Queue) -> QueueLimits:
         """With what stands already. A burst that was never chosen goes with its rate."""
         merged = {key: self._values[key] if key in self._named else before.get(key) for key in self._values}
         if "burst" not in self._named and (merged["rate"] is None or _is_usual(before)):
@@ -120,12 +122,12 @@ def _is_usual(before: Queue) -> bool:
 
 
 async def _limited(
-    where: Where, name: str, asked: _Asked, reason: str | None
+    where: TargetFlags, name: str, change: _LimitChange, reason: str | None
 ) -> tuple[dict[str, Any], list[str]]:
     """The limits as they are now, and the queues there were before."""
     async with open_backend(where.settings()) as backend:
         known = {one["queue"]: one for one in await backend.queues()}
-        limits = asked.over(known.get(name, {}))
+        limits = change.applied_to(known.get(name, {}))
         return await backend.limit_queue(name, limits, reason=reason), list(known)
 
 
@@ -203,7 +205,7 @@ def _is_unserved(one: Queue) -> bool:
     return bool(one["ready"] + one["waiting"] + one["blocked"]) and not one["workers"]
 
 
-def _unserved(found: Sequence[Queue], where: Where) -> Sequence[RenderableType]:
+def _unserved(found: Sequence[Queue], where: TargetFlags) -> Sequence[RenderableType]:
     from rich.text import Text
 
     names = [one["queue"] for one in found if _is_unserved(one)]

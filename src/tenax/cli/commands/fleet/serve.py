@@ -11,10 +11,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tenax.cli.flags import ANY_STORE, Store
+from tenax.cli.flags import DEFAULT_DATABASE, DatabaseFlags
 from tenax.cli.output import say
 from tenax.cli.process.addresses import default_server
-from tenax.cli.process.home import tell_of_new_database
+from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
 from tenax.collector import collect_rarely
@@ -63,7 +63,7 @@ def server(
     host: Host = None,
     port: Port = None,
     open: Open = False,  # noqa: A002 -- the flag's name
-    store: Store = ANY_STORE,
+    store: DatabaseFlags = DEFAULT_DATABASE,
 ) -> int:
     """Start a server: the HTTP API and the engine. SIGTERM stops it in order.
 
@@ -81,7 +81,7 @@ def server(
         say(f"tenax server: listening on {url}", stream=sys.stderr)
         tell_supervisor()
 
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     run(settings, ready=ready, tell=lambda access: say(f"tenax server: {access}", stream=sys.stderr))
     return 0
 
@@ -128,7 +128,7 @@ def up(
     open: Open = False,  # noqa: A002 -- the flag's name
     slots: Slots = None,
     runtimes: Runtimes = (),
-    store: Store = ANY_STORE,
+    store: DatabaseFlags = DEFAULT_DATABASE,
 ) -> int:
     """Start a server and workers as processes of their own, and start again what dies. Ctrl-C or SIGTERM stops them all."""
     under_supervision()
@@ -147,7 +147,7 @@ def up(
     from tenax.cli.process.up import run_up
 
     configure_logging(settings.log_level)
-    tell_of_new_database(settings)
+    announce_new_database(settings)
     return asyncio.run(run_up(settings, modules))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from tenax.cli.backend.protocol import open_backend, run_async
-from tenax.cli.flags import ANYWHERE, Json, Where, worker_command
+from tenax.cli.flags import DEFAULT_TARGET, Json, TargetFlags, worker_command
 from tenax.cli.output import print_json, say
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
@@ -30,7 +30,7 @@ def list_(
     all: Annotated[bool, Parameter(name="--all", help="Those that are gone too.")] = False,  # noqa: A002 -- the flag's name
     watch: Annotated[bool, Parameter(help="Stay, and keep the table up to date; Ctrl-C ends it.")] = False,
     json: Json = False,
-    where: Where = ANYWHERE,
+    where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """List the live workers, and how healthy the server finds them."""
     if words:
@@ -50,27 +50,27 @@ def list_(
         show_(_drawn(found, where))
 
 
-async def _listed(where: Where, *, all_of_them: bool) -> list[dict[str, Any]]:
+async def _listed(where: TargetFlags, *, all_of_them: bool) -> list[dict[str, Any]]:
     async with open_backend(where.settings()) as backend:
         return list(await backend.workers(all=all_of_them))
 
 
-def _watch(where: Where, *, all_of_them: bool) -> None:
+def _watch(where: TargetFlags, *, all_of_them: bool) -> None:
     try:
         run_async(_watched(where, all_of_them=all_of_them))
     except KeyboardInterrupt:
         return
 
 
-async def _watched(where: Where, *, all_of_them: bool) -> None:
-    from tenax.cli.render.fleet_table import telling
+async def _watched(where: TargetFlags, *, all_of_them: bool) -> None:
+    from tenax.cli.render.fleet_table import change_key
     from tenax.cli.render.watch import watch
 
     async with open_backend(where.settings()) as backend:
-        await watch(lambda: backend.workers(all=all_of_them), lambda found: _drawn(found, where), telling)
+        await watch(lambda: backend.workers(all=all_of_them), lambda found: _drawn(found, where), change_key)
 
 
-def _drawn(found: Sequence[dict[str, Any]], where: Where) -> RenderableType:
+def _drawn(found: Sequence[dict[str, Any]], where: TargetFlags) -> RenderableType:
     from rich.text import Text
 
     from tenax.cli.render.fleet_table import FleetTable
@@ -78,7 +78,7 @@ def _drawn(found: Sequence[dict[str, Any]], where: Where) -> RenderableType:
     return FleetTable(found) if found else Text(_nobody(where))
 
 
-def _nobody(where: Where) -> str:
+def _nobody(where: TargetFlags) -> str:
     """`tenax up` starts a server of its own: where one is named, a worker for it is what is missing."""
     start = worker_command(where)
     if where.settings().server:
@@ -87,7 +87,7 @@ def _nobody(where: Where) -> str:
 
 
 @workers.command
-def show(name: WorkerName, /, *, json: Json = False, where: Where = ANYWHERE) -> None:
+def show(name: WorkerName, /, *, json: Json = False, where: TargetFlags = DEFAULT_TARGET) -> None:
     """Show a worker: its health column by column, what it reports, what it holds, what happened to it."""
     found = run_async(_shown(where, name))
     if json:
@@ -98,13 +98,15 @@ def show(name: WorkerName, /, *, json: Json = False, where: Where = ANYWHERE) ->
         show_(render_worker(found, where))
 
 
-async def _shown(where: Where, name: str) -> dict[str, Any]:
+async def _shown(where: TargetFlags, name: str) -> dict[str, Any]:
     async with open_backend(where.settings()) as backend:
         return await backend.worker(name)
 
 
 @workers.command
-def pause(name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE) -> None:
+def pause(
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
+) -> None:
     """Give a worker nothing new until it is resumed. What it runs may finish. It stays so over its restarts."""
     changed = run_async(_changed(where, "pause", name, reason))
     if json:
@@ -117,7 +119,9 @@ def pause(name: WorkerName, /, *, reason: Reason = None, json: Json = False, whe
 
 
 @workers.command
-def drain(name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE) -> None:
+def drain(
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
+) -> None:
     """Give a worker nothing new, let it finish what it has, and let its process end.
 
     Where something starts it again, as `tenax up` does, it gets work again: `pause` keeps it away.
@@ -137,7 +141,7 @@ def drain(name: WorkerName, /, *, reason: Reason = None, json: Json = False, whe
 
 @workers.command
 def resume(
-    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
 ) -> None:
     """Give a worker work again that was paused, drained or unhealthy: the failures held against it are forgotten."""
     changed = run_async(_changed(where, "resume", name, reason))
@@ -149,7 +153,7 @@ def resume(
 
 @workers.command
 def release(
-    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: Where = ANYWHERE
+    name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
 ) -> None:
     """Let the next worker that starts under this name have it, whatever token it shows.
 
@@ -164,7 +168,7 @@ def release(
         say(f"the name {name} belonged to no token: any worker may have it")
 
 
-async def _changed(where: Where, verb: str, name: str, reason: str | None) -> bool:
+async def _changed(where: TargetFlags, verb: str, name: str, reason: str | None) -> bool:
     async with open_backend(where.settings()) as backend:
         verbs = {
             "pause": backend.pause_worker,
