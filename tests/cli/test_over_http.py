@@ -52,9 +52,9 @@ def test_hints_repeat_the_flags_that_were_given(both, command, server):
         submitted.out == f"execution 1 is submitted\n  follow it: tenax show 1 --follow --server {server}\n"
     )
     assert command("pause", "1", "--server", server).out.endswith(
-        f"go on: tenax resume 1 --server {server}\n"
+        f"resume it: tenax resume 1 --server {server}\n"
     )
-    assert f"  go on: tenax resume 1 --server {server}\n" in command("show", "1", "--server", server).out
+    assert f"  resume it: tenax resume 1 --server {server}\n" in command("show", "1", "--server", server).out
     said = over_http("submit", "one.yaml").out
     assert said.endswith("tenax show 2 --follow\n"), (
         "what the environment says holds for the next command too"

@@ -1,4 +1,4 @@
-"""Follows an execution to its end, through interruptions of service that are not too long."""
+"""Follows an execution to its end, and waits through short outages of the server or database."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tenax.errors import Unreachable
 from tenax.model.execution_views import News
 
 FINISHED = frozenset({"completed", "failed", "cancelled"})
-PARK_SECONDS = 15.0
+PARK_SECONDS = 15.0  # for which one request for events waits in the server
 OUTAGE_SECONDS = 120.0
-"""How long a server or database may be away before following is given up."""
+"""Seconds for which the server or database may be unreachable before following is given up."""
 _ENDS = frozenset({"execution_completed", "execution_failed", "execution_cancelled"})
 
 T = TypeVar("T")
 
 
 class EventSource(Protocol):
-    """What `follow` needs of a `Backend`."""
+    """Is the part of a `Backend` that `follow` needs."""
 
     async def get(self, execution_id: int) -> dict[str, Any]: ...
 
@@ -37,10 +37,10 @@ async def follow(
     *,
     warning: Callable[[], Awaitable[str | None]] | None = None,
 ) -> dict[str, Any]:
-    """Tells the view every event. Returns the execution once it has ended.
+    """Passes every event to the view. Returns the execution when it has ended.
 
-    Whoever cannot be reached at the beginning is an error at once; patience is for those who were there.
-    `warning`: what stands in the way of an execution that is still open, if anything does.
+    Raises `Unreachable` at once if the backend cannot be reached at the beginning, and only later waits for it to come back.
+    `warning` returns why an open execution does not go on, or None.
     """
     found = await source.get(execution_id)
     view.begin(found)

@@ -1,4 +1,4 @@
-"""The verbs that commands need, over HTTP."""
+"""Carries out commands on a server over HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tenax.sdk.client import Client
 
 
 class ServerBackend:
-    """Over HTTP."""
+    """Calls a server over HTTP."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

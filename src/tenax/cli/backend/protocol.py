@@ -1,4 +1,4 @@
-"""Whom a command speaks to: a server over HTTP, or the database itself. The commands see no difference."""
+"""Defines what a command speaks to: a server over HTTP, or the database itself. Commands see no difference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """Which executions a list is to have."""
+    """Selects the executions of a list."""
 
     states: Sequence[str]
     workflow: str | None
@@ -41,7 +41,7 @@ class ListFilter:
 
 
 class Backend(Protocol):
-    """The verbs that commands need."""
+    """Offers the operations that commands need."""
 
     async def submit(self, submission: Submission) -> Submitted: ...
 
@@ -60,15 +60,15 @@ class Backend(Protocol):
     async def items(
         self, execution_id: int, step: str, *, states: Sequence[str], after: int, limit: int
     ) -> Sequence[dict[str, Any]]:
-        """Of a fan-out, in the order of its list."""
+        """Lists the items of a fan-out in the order of its list."""
         ...
 
     async def verify(self, execution_id: int | None, *, after: int, since: datetime | None) -> dict[str, Any]:
-        """Checks the next executions after this one, or the one that is named."""
+        """Checks the next executions with an id above `after`, or only the named one."""
         ...
 
     async def tree(self, execution_id: int) -> dict[str, Any]:
-        """An execution with its children, and theirs."""
+        """Returns an execution with all executions below it."""
         ...
 
     async def signal(self, execution_id: int, name: str, *, data: Any, key: str | None) -> dict[str, Any]: ...
@@ -78,11 +78,11 @@ class Backend(Protocol):
     ) -> dict[str, Any]: ...
 
     async def pause(self, execution_id: int, *, reason: str | None) -> bool:
-        """False where it was paused already."""
+        """Pauses an execution. Returns False if it was paused already."""
         ...
 
     async def resume(self, execution_id: int, *, reason: str | None) -> bool:
-        """False where it was running already."""
+        """Resumes an execution. Returns False if it was running already."""
         ...
 
     async def store_workflow(
@@ -92,19 +92,19 @@ class Backend(Protocol):
     async def workflows(self, name: str | None) -> Sequence[dict[str, Any]]: ...
 
     async def cancel(self, execution_id: int, *, reason: str | None) -> bool:
-        """False where it had been cancelled before."""
+        """Cancels an execution. Returns False if it was cancelled already."""
         ...
 
     async def retry(self, execution_id: int, *, from_failed: bool, reason: str | None) -> dict[str, Any]: ...
 
     async def workers(self, *, all: bool = False) -> Sequence[dict[str, Any]]:  # noqa: A002 -- the flag's name
-        """The live ones; `all`: those that are gone too."""
+        """Lists the live workers. `all` includes the workers that are gone."""
         ...
 
     async def worker(self, name: str) -> dict[str, Any]: ...
 
     async def pause_worker(self, name: str, *, reason: str | None) -> bool:
-        """Like the next two False where it was so already."""
+        """Pauses a worker. This and the next two methods return False if nothing changed."""
         ...
 
     async def drain_worker(self, name: str, *, reason: str | None) -> bool: ...
@@ -112,23 +112,23 @@ class Backend(Protocol):
     async def resume_worker(self, name: str, *, reason: str | None) -> bool: ...
 
     async def release_worker(self, name: str, *, reason: str | None) -> bool:
-        """False where its name belonged to no token."""
+        """Frees a worker's name. Returns False if the name belonged to no token."""
         ...
 
     async def queues(self) -> Sequence[dict[str, Any]]: ...
 
     async def limit_queue(self, queue: str, limits: QueueLimits, *, reason: str | None) -> dict[str, Any]:
-        """Sets exactly these."""
+        """Replaces the limits of a queue."""
         ...
 
     async def has_no_workers(self) -> bool:
-        """Whether it is known that no worker is alive. A server does not say."""
+        """Returns True if it is known that no worker is alive. Over HTTP this is not known."""
         ...
 
 
 @contextlib.asynccontextmanager
 async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIterator[Backend]:
-    """`follow`: hear at once of what happens to an execution, for `news(wait=...)`."""
+    """Opens the backend that the settings name. `follow` receives notifications, for `news(wait=...)`."""
     if settings.server:
         from tenax.cli.backend.http import ServerBackend
         from tenax.sdk.client import Client
@@ -165,7 +165,7 @@ async def _listening(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
 
 
 async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
-    """What to say where no worker will take an execution on."""
+    """Returns a warning if no worker will run an execution, else None."""
     if not await backend.has_no_workers():
         return None
     here = where.command("run", "--resume", execution_id)
@@ -173,7 +173,7 @@ async def no_worker_warning(backend: Backend, execution_id: int, where: TargetFl
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """One command's work, to its end. Ctrl-C cancels it and is then raised."""
+    """Runs the work of a command to its end. Ctrl-C cancels the work and raises KeyboardInterrupt."""
     return asyncio.run(work)
 
 
@@ -187,8 +187,8 @@ def check_id(execution_id: int) -> int:
 
 
 def user_name() -> str:
-    """Who acts, for the record."""
+    """Returns the name of the user, which is recorded as the actor."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # no name for this uid, as in some containers
+    except (OSError, KeyError):  # the uid has no name, as in some containers
         return f"uid {os.getuid()}"

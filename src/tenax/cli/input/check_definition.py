@@ -21,7 +21,7 @@ from tenax.settings import Settings, load_settings
 def check_whole(
     source: str, filename: str, files: Mapping[str, str], server_retry: Patch | None
 ) -> tuple[Workflow, dict[str, Workflow]]:
-    """The definition and each of its files as a workflow. InvalidDefinition carries the findings of all files."""
+    """Reads the definition and each of its files as a workflow. Raises InvalidDefinition with the findings of all files."""
     workflow = load_workflow(source, filename=filename, server_retry=server_retry)
     workflows: dict[str, Workflow] = {}
     findings: list[Finding] = []
@@ -43,7 +43,7 @@ def check_whole(
 def _wrong_inputs(
     text: str, filename: str, key: str, workflow: Workflow, children: Mapping[str, Workflow]
 ) -> Sequence[Finding]:
-    """What the steps of one file give to the children they name by `file:`, against what those declare."""
+    """Compares the inputs that the steps of a file give to their children with the inputs that these declare."""
     wrong: dict[int, list[str]] = {}
     for index, step in enumerate(workflow.steps):
         if step.type == "workflow" and "file" in step.spec:
@@ -53,7 +53,7 @@ def _wrong_inputs(
             wrong[index] = input_problems(step, child) if child is not None else []
     if not any(wrong.values()):
         return ()
-    draft = draft_workflow(text, filename=filename)  # anew, for the places
+    draft = draft_workflow(text, filename=filename)  # reads the text again, for the lines and columns
     for index, problems in wrong.items():
         for problem in problems:
             draft.findings.add((*draft.paths[index], "input"), problem)
@@ -65,7 +65,7 @@ def _wrong_inputs(
 
 
 def default_retry(settings: Settings | None = None) -> Patch | None:
-    """The server's default policy by this machine's settings: what a server here would resolve with."""
+    """Returns the server's default policy from the settings of this machine."""
     settings = settings or load_settings()
     return retry_of_settings(settings.retry, settings.sources.get("retry", "the setting retry"))
 

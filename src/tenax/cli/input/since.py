@@ -10,7 +10,7 @@ from tenax.model.parse.findings import shorten
 
 
 def parse_since(text: str | None) -> datetime | None:
-    """A time, or a duration that is counted back from now."""
+    """Reads a time, or a duration that is counted back from now."""
     if text is None:
         return None
     try:

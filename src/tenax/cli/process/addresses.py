@@ -8,13 +8,13 @@ from tenax.settings import Settings
 
 
 def default_server(settings: Settings) -> str:
-    """Where a server with these settings is found from the same machine."""
+    """Returns the URL of a server with these settings, as seen from the same machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104 compared, not bound
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 def free_port(host: str) -> int:
-    """Chosen here, not by the server: after a restart it must be the same."""
+    """Returns a free port. The supervisor chooses it and not the server, since it must stay the same after a restart."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

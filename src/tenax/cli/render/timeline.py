@@ -100,7 +100,7 @@ def _paused(paused: Mapping[str, Any], execution_id: int, where: TargetFlags) ->
     why = f": {one_line(paused['reason'])}" if paused["reason"] else ""
     with_it = f", with execution {above}" if above else ""
     by = f"paused by {printable(str(paused['actor']))} at {paused['at']}{with_it}{why}"
-    return f"{by}\n  go on: {where.command('resume', above or execution_id)}"
+    return f"{by}\n  resume it: {where.command('resume', above or execution_id)}"
 
 
 MAX_TABLE_ROWS = 1000

@@ -1,4 +1,4 @@
-"""Tokens: who may speak to a server. Made in its database or, with the token of an admin, over HTTP."""
+"""Creates, lists and revokes tokens, in the database or, with the token of an admin, over HTTP."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from tenax.store.tables import tokens
 from tenax.store.tables.tokens import Role, Token
 from tenax.store.transaction import transaction
 
-token = App(name="token", help="Tokens: create, list, revoke.")
+token = App(name="token", help="Create, list or revoke tokens.")
 
-_WITHOUT = "a server makes one for its user when it starts; with --open it lets everyone on its machine in"
+_WITHOUT = "a server makes one for its user when it starts; with --open it accepts everyone on its machine"
 Shown = dict[str, Any]
-"""A token as JSON has it: all but its secret."""
+"""A token as JSON, without its secret."""
 
 
 @token.command
 def create(
-    name: Annotated[str, Parameter(help="Whose it is, for the list and the log.")],
+    name: Annotated[str, Parameter(help="The owner of the token, for lists and logs.")],
     /,
     *,
-    role: Annotated[Role, Parameter(help="What it may do.")],
+    role: Annotated[Role, Parameter(help="The role, which says what the token allows.")],
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Make a token and print its secret, once: only its hash is stored."""
+    """Create a token and print its secret. It cannot be printed again, since only its hash is stored."""
     made = run_async(_created(where, name, role))
     if json:
         print_json(made)
@@ -53,11 +53,11 @@ async def _created(where: TargetFlags, name: str, role: Role) -> Shown:
 @token.command(name="list")
 def list_(
     *,
-    all: Annotated[bool, Parameter(name="--all", help="The revoked ones too.")] = False,  # noqa: A002 -- the flag's name
+    all: Annotated[bool, Parameter(name="--all", help="List the revoked tokens too.")] = False,  # noqa: A002 -- the flag's name
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """List the tokens in force, without their secrets."""
+    """List the valid tokens, without their secrets."""
     known = run_async(_listed(where))
     found = [one for one in known if all or one["revoked_at"] is None]
     if json:
@@ -65,7 +65,7 @@ def list_(
     elif found:
         show(_table(found))
     elif known:
-        say(f"no tokens in force (--all shows the revoked): {_WITHOUT}")
+        say(f"no valid tokens (--all lists the revoked ones): {_WITHOUT}")
     else:
         say(f"no tokens: {_WITHOUT}")
 
@@ -77,7 +77,7 @@ async def _listed(where: TargetFlags) -> Sequence[Shown]:
 
 @token.command
 def revoke(
-    which: Annotated[str, Parameter(name="ID_OR_NAME", help="Which one.")],
+    which: Annotated[str, Parameter(name="ID_OR_NAME", help="The id or the name of a token.")],
     /,
     *,
     json: Json = False,
@@ -108,7 +108,7 @@ def _table(found: Sequence[Shown]) -> Any:
 
 
 class _TokenAccess(Protocol):
-    """Who keeps the tokens: a database, or the server before it."""
+    """Gives access to the tokens: in the database, or through a server."""
 
     async def create(self, name: str, role: Role) -> Shown: ...
 
@@ -129,7 +129,7 @@ class _TokensOverHttp:
         return list(await self._client.list_tokens())
 
     async def revoke(self, which: str) -> Sequence[Shown]:
-        """The API knows ids only. A name is that of live tokens: a revoked one may have been called the same."""
+        """Revokes by id, since the API takes ids only. A name means the live tokens, since revoked ones may have the same name."""
         ids = [
             one["id"]
             for one in await self._client.list_tokens()

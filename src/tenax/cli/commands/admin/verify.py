@@ -1,4 +1,4 @@
-"""Check all of history against the laws that it obeys."""
+"""Checks the recorded history against all laws."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Report = dict[str, Any]
 
 def verify(
     execution_id: Annotated[
-        int | None, Parameter(name="ID", help="The number of an execution; none: all of them.")
+        int | None, Parameter(name="ID", help="The number of an execution. [all executions]")
     ] = None,
     /,
     *,
     since: Annotated[
         str | None,
         Parameter(
-            help="Only executions that were open since: a duration back from now (2h) or a time (RFC 3339)."
+            help="Only executions that were open since then: a duration back from now (2h) or a time (RFC 3339)."
         ),
     ] = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
-    """Check history: make every decision again, and compare every row with its events.
+    """Check the recorded history: make every decision again, and compare every row with its events.
 
-    It only reads, and may run beside servers and workers. Exit code 1: something breaks a law.
+    It only reads, and may run beside servers and workers. The exit code is 1 if something breaks a law.
     """
     report = run_async(_verified(where, execution_id, parse_since(since)))
     if json:
@@ -69,7 +69,7 @@ async def _verified(where: TargetFlags, execution_id: int | None, since: datetim
 
 
 def _include(report: Report, page: Report) -> None:
-    """Adds a page to the report, whose size stays bounded."""
+    """Adds a page to the report. The report keeps a bounded number of violations."""
     report["checked"].update(page["checked"])
     report["other_versions"].update(page["other_versions"])
     room = MOST_VIOLATIONS - len(report["violations"])
@@ -78,7 +78,7 @@ def _include(report: Report, page: Report) -> None:
 
 
 class _Progress:
-    """One line on a terminal that says how far the check is."""
+    """Shows the progress of the check in one line of the terminal."""
 
     def __init__(self) -> None:
         self._shown = False
@@ -119,7 +119,7 @@ def _lines(report: Report) -> list[str]:
 
 
 def _line(violation: Report) -> str:
-    """One violation: where, which law, and what is wrong."""
+    """Describes a violation: its place, the law, and what is wrong."""
     where = f"execution {violation['execution']}"
     if violation["step"] is not None:
         where += f", step {violation['step']}"

@@ -24,10 +24,10 @@ def delays(
     file: File,
     /,
     *,
-    limit: Annotated[int, Parameter(help="At most so many attempts of each step. [20]")] = 20,
+    limit: Annotated[int, Parameter(help="The number of attempts of each step to print. [20]")] = 20,
     json: Json = False,
 ) -> None:
-    """Print, for each step, its attempts if all fail: the delay before each, at least, nominally and at most."""
+    """Print the attempts of each step if all fail, with the least, the nominal and the largest delay before each."""
     if not 1 <= limit <= MAX_ROWS:
         raise UsageError(f"--limit {limit}: expected a number from 1 to {MAX_ROWS}")
     server_retry = default_retry()
@@ -47,7 +47,7 @@ def delays(
 
 
 def policy_words(policy: Policy) -> str:
-    """A policy in one line."""
+    """Describes a policy in one line."""
     if not policy.retryable or policy.max_attempts == 1:
         return "1 attempt, no retries"
     attempts = "unlimited attempts" if policy.max_attempts is None else f"{policy.max_attempts} attempts"

@@ -1,4 +1,4 @@
-"""Draw a graph: that of a workflow file, or that of an execution with how far it has come."""
+"""Draws the graph of a workflow file, or of an execution with its progress."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def graph(
     ],
     /,
     *,
-    format_: Annotated[Format, Parameter(name="--format", help="How to draw it. [text]")] = "text",
-    output: Annotated[str | None, Parameter(help="Write it to this file instead of stdout.")] = None,
+    format_: Annotated[Format, Parameter(name="--format", help="The format of the drawing. [text]")] = "text",
+    output: Annotated[str | None, Parameter(help="The file to write to. [stdout]")] = None,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Draw the graph of a workflow file, or of an execution with the states and attempts of its steps.
 
-    A number is an execution, unless there is a file of that name; ./5 is always a file.
+    A number names an execution, unless there is a file with this name. ./5 always names a file.
     """
     if _ID.fullmatch(source) and not Path(source).is_file():
         drawing = _of_execution(run_async(_execution(where, check_id(int(source)))))
     else:
         drawing = _of_file(source, where)
     drawn = _DRAWN[format_](drawing)
-    if output is None or output == STDIN:  # `-`, which means stdout here
+    if output is None or output == STDIN:  # the user wrote `-`, which means stdout here
         sys.stdout.write(drawn)
     else:
         Path(output).write_text(drawn, "utf-8")
@@ -62,7 +62,7 @@ def _of_file(file: str, where: TargetFlags) -> Drawing:
 
 
 def _of_execution(execution: Mapping[str, Any]) -> Drawing:
-    """By what the execution says of itself: the file may have changed since."""
+    """Draws an execution from its own data, since its file may have changed."""
     states = execution["steps"]
     steps = tuple(_step(name, state) for name, state in states.items())
     title = f"{execution['workflow']}, execution {execution['id']}: {execution['status']}"

@@ -25,7 +25,7 @@ File = Annotated[str, Parameter(help="The workflow file; - is stdin.")]
 
 def validate(file: File, /, *, json: Json = False) -> int:
     """Check a workflow file: its keys, graph, templates, conditions and policies, and the files of its child workflows.
-    Exit code 2 where something is wrong.
+    The exit code is 2 if there is an error.
     """
     server_retry = default_retry()
     try:
@@ -54,7 +54,7 @@ def validate(file: File, /, *, json: Json = False) -> int:
 
 
 def _checked(file: str, server_retry: Patch | None) -> tuple[Workflow, Mapping[str, Workflow]]:
-    """The workflow of a file, and those that its steps name by `file:`."""
+    """Returns the workflow of a file, and the workflows that its steps name by `file:`."""
     content = read_bytes(file)
     workflow = load_workflow(content, filename=shown_name(file), server_retry=server_retry)
     if not any(reference.kind == "file" for reference in child_references(workflow)):

@@ -1,4 +1,4 @@
-"""What happened to an execution, and why: its events, and the decisions on its retries."""
+"""Prints the events of an execution, and explains the decisions on its retries."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def events(
     execution_id: ExecutionId,
     /,
     *,
-    after: Annotated[int, Parameter(help="Only those after this sequence number.")] = 0,
+    after: Annotated[int, Parameter(help="Only events after this sequence number.")] = 0,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Print the events of an execution, in their order."""
-    # For people all are needed: how many attempts counted is known from those before.
+    # The table needs all events, since earlier ones tell how many attempts counted.
     found = run_async(_events(where, execution_id, after if json else 0))
     if json:
         print_json(to_builtins(found))
@@ -63,13 +63,14 @@ def explain(
     *,
     step: Annotated[str | None, Parameter(help="Only the decisions on this step.")] = None,
     item: Annotated[
-        int | None, Parameter(help="Only the decisions on this item; without --step, of each fan-out.")
+        int | None,
+        Parameter(help="Only the decisions on this item, in every fan-out if --step is not given."),
     ] = None,
     attempt: Annotated[int | None, Parameter(help="Only the decision on this attempt.")] = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Say in plain English why something was retried, or was not."""
+    """Explain why an attempt was retried or not."""
     found = run_async(_explained(where, execution_id, step, item, attempt))
     if json:
         print_json(found)
@@ -80,7 +81,7 @@ def explain(
 
 
 def _explanations(where: TargetFlags, execution_id: int, found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Items that succeeded at once may be thousands, and there is nothing to explain: they are only counted."""
+    """Yields the explanations. Items that succeeded at once need none and may be thousands, so they are only counted."""
     plain = 0
     for one in found:
         if one.get("item") is not None and "checks" not in one["decision"]:

@@ -1,4 +1,4 @@
-"""The items of a fan-out, page by page."""
+"""Lists the items of a fan-out, page by page."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ def items(
     step: Annotated[str, Parameter(name="STEP", help="A step with `for_each`.")],
     /,
     *,
-    status: Annotated[tuple[ItemStatus, ...], Parameter(help="Only with this status. Repeatable.")] = (),
-    after: Annotated[int, Parameter(help="Only those after this item: the next page.")] = -1,
-    limit: Annotated[int, Parameter(help=f"At most so many, up to {MAX_LISTED}. [100]")] = 100,
+    status: Annotated[
+        tuple[ItemStatus, ...], Parameter(help="Only items with this status. Repeatable.")
+    ] = (),
+    after: Annotated[int, Parameter(help="Only items after this number. For the next page.")] = -1,
+    limit: Annotated[int, Parameter(help=f"The number of items to list, up to {MAX_LISTED}. [100]")] = 100,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
@@ -78,7 +80,7 @@ def _table(found: Sequence[dict[str, Any]]) -> Any:
 
 
 def _standing(item: dict[str, Any]) -> str:
-    """What it came to, or what it waits for."""
+    """Returns the outcome of an item, or what it waits for."""
     from tenax.cli.render.event_lines import failure_words, waiting_words
     from tenax.cli.render.why_blocked import poison_words
 

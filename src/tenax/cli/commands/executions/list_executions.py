@@ -21,18 +21,24 @@ MAX_LISTED = 500
 
 def list_(
     *,
-    status: Annotated[tuple[Status, ...], Parameter(help="Only with this status. Repeatable.")] = (),
-    workflow: Annotated[str | None, Parameter(help="Only of the workflow of this name.")] = None,
+    status: Annotated[
+        tuple[Status, ...], Parameter(help="Only executions with this status. Repeatable.")
+    ] = (),
+    workflow: Annotated[str | None, Parameter(help="Only executions of the workflow with this name.")] = None,
     since: Annotated[
         str | None,
-        Parameter(help="Only those started since: a duration back from now (2h) or a time (RFC 3339)."),
+        Parameter(
+            help="Only executions started since then: a duration back from now (2h) or a time (RFC 3339)."
+        ),
     ] = None,
-    before: Annotated[int | None, Parameter(help="Only those with a smaller number: the next page.")] = None,
-    limit: Annotated[int, Parameter(help=f"At most so many, up to {MAX_LISTED}. [50]")] = 50,
-    top: Annotated[bool, Parameter(help="Leave out children: what other executions started.")] = False,
+    before: Annotated[
+        int | None, Parameter(help="Only executions with a smaller number. For the next page.")
+    ] = None,
+    limit: Annotated[int, Parameter(help=f"The number of executions to list, up to {MAX_LISTED}. [50]")] = 50,
+    top: Annotated[bool, Parameter(help="Leave out children, which other executions started.")] = False,
     compensation: Annotated[
         Compensation | None,
-        Parameter(help="Only those whose compensations stand so: failed is for a person."),
+        Parameter(help="Only executions whose compensations have this status. `failed` needs a person."),
     ] = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
@@ -79,7 +85,7 @@ def _list_table(found: Sequence[dict[str, Any]]) -> Any:
 
 
 def _doing(item: dict[str, Any]) -> str:
-    """What a work item is at, or waits for."""
+    """Returns what a work item does, or what it waits for."""
     from tenax.cli.render.event_lines import attempt_of, waiting_words
 
     if awaiting := item.get("awaiting"):
@@ -97,7 +103,7 @@ def _doing(item: dict[str, Any]) -> str:
 
 
 def _why_blocked(item: dict[str, Any]) -> str:
-    """Behind what an item is at: why it does not go on."""
+    """Returns why an item does not go on, to be added to its state."""
     from tenax.cli.render.why_blocked import poison_words
 
     if item["state"] == "held" and item.get("lost_by"):

@@ -1,4 +1,4 @@
-"""`tenax run`: an execution from its start to its end, here and now, or on a server that is followed."""
+"""Runs `tenax run`: an execution from its start to its end, in this process or on a server."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from tenax.settings import Settings
 
 File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]
 InputFile = Annotated[str | None, Parameter(help="A JSON file with an object of inputs.")]
-Resume = Annotated[int | None, Parameter(name="--resume", help="Go on with an execution that was left.")]
-Key = Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")]
+Resume = Annotated[int | None, Parameter(name="--resume", help="The number of an execution to go on with.")]
+Key = Annotated[str | None, Parameter(help="A unique key: a second run with it starts nothing new.")]
 
 Answer = Literal["cancel", "leave", "go on"]
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
@@ -39,7 +39,7 @@ ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What is to be run: a new execution, or one that is there."""
+    """Says what to run: a new execution, or an existing one."""
 
     submission: Submission | None
     execution_id: int | None = None
@@ -56,11 +56,11 @@ def run(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
-    """Run a workflow file and show how it goes.
+    """Run a workflow file and show its progress.
 
-    With no server it does everything by itself: database, engine and worker are in this process. With one
-    (--server) it submits and follows. The exit code is 0 if the execution completed, 1 if it failed or was
-    cancelled, 130 if it was left running.
+    Without a server, this process runs the engine and a worker itself, on the database. With a server (--server), it
+    submits the workflow and follows the execution. The exit code is 0 if the execution completed, 1 if it failed or was
+    cancelled, and 130 if it was left running.
     """
     from tenax.cli.logs import configure_logging
 
@@ -99,7 +99,7 @@ def _wish(
 
 
 async def _here(settings: Settings, wanted: RunRequest, view: FollowView) -> dict[str, Any]:
-    """Everything in this process. The worker takes on nothing but its own execution."""
+    """Runs the execution in this process. The worker takes no work of other executions."""
     from tenax.cli.backend.direct import DatabaseBackend
     from tenax.embed import open_engine
 
@@ -123,7 +123,7 @@ async def _here(settings: Settings, wanted: RunRequest, view: FollowView) -> dic
 
 @contextlib.asynccontextmanager
 async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
-    """For async steps somebody must listen: this process, on loopback, unless the settings name an address."""
+    """Listens for the callbacks of async steps on loopback, unless the settings name an address."""
     if engine.core.callback_base is not None or not await engine.is_called_back(execution_id):
         yield
         return
@@ -157,7 +157,10 @@ async def _tell_of_known_key(source: EventSource, submission: Submission, submit
 async def _own_worker(
     engine: Any, execution_id: int, settings: Settings, interrupted: asyncio.Event
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """What still runs when the execution has ended may finish. After Ctrl-C it is handed back at once, uncounted."""
+    """Runs a worker for one execution. When the execution has ended, running attempts may finish.
+
+    After Ctrl-C they are handed back at once, and are not counted.
+    """
     from tenax.embed import LocalTransport
     from tenax.model.names import as_worker_name
     from tenax.worker.worker import Worker
@@ -184,7 +187,7 @@ async def _own_worker(
 
 
 async def _on_server(settings: Settings, wanted: RunRequest, view: FollowView) -> dict[str, Any]:
-    """Submits and follows. Ctrl-C detaches: the execution goes on without us."""
+    """Submits the workflow and follows the execution. Ctrl-C only detaches, and the execution goes on."""
     from tenax.cli.backend.http import ServerBackend
     from tenax.sdk.client import Client
 
@@ -212,7 +215,7 @@ async def _until_the_end(
     worker: asyncio.Task[None] | None = None,
     cancel: Any = None,
 ) -> dict[str, Any] | None:
-    """The execution at its end; None if it was left."""
+    """Follows the execution and returns it at its end. Returns None if the user left it."""
     following = asyncio.create_task(follow(source, execution_id, view))
     try:
         while True:
@@ -222,7 +225,7 @@ async def _until_the_end(
             if following.done():
                 return following.result()
             if worker is not None and worker.done():
-                worker.result()  # it only ends by itself with an error
+                worker.result()  # a worker ends by itself only with an error, which is raised here
                 return None
             view.pause(paused=True)
             answer = await _ask(execution_id, following, interrupts) if cancel else "leave"
@@ -230,7 +233,7 @@ async def _until_the_end(
             if answer == "leave":
                 return None
             if answer == "cancel":
-                with contextlib.suppress(Conflict):  # it ended meanwhile
+                with contextlib.suppress(Conflict):  # the execution has ended meanwhile
                     await cancel()
                 return await following
             interrupts.forget()
@@ -240,7 +243,7 @@ async def _until_the_end(
 
 
 async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer:
-    """Only a person at a terminal can be asked. The work goes on while the question stands."""
+    """Asks the user what to do after Ctrl-C, if there is a terminal. The work goes on meanwhile."""
     if not interrupts.by_hand or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "leave"
     prompt = (
@@ -252,7 +255,7 @@ async def _ask(execution_id: int, following: asyncio.Task[Any], interrupts: Inte
 
 
 async def _answer(prompt: str, following: asyncio.Task[Any], interrupts: Interrupts) -> Answer | None:
-    """None where it is none of the three."""
+    """Reads one answer. Returns None if it is none of the three."""
     asked = asyncio.create_task(typed_line(prompt))
     second = asyncio.create_task(interrupts.second.wait())
     await _first_of(asked, second, following)
@@ -289,14 +292,14 @@ def _how_to_go_on(execution_id: int, where: TargetFlags, settings: Settings) -> 
     if settings.server:
         return f"detached: execution {execution_id} goes on. Follow it again: {again}"
     return (
-        f"left: execution {execution_id} waits, nothing of it is lost. "
+        f"left: execution {execution_id} waits, and nothing of it is lost. "
         f"Go on with it: {again}, or {where.command('up')}"
     )
 
 
 @contextlib.contextmanager
 def _stdout_kept() -> Iterator[None]:
-    """Tasks run in this process and may print; with `--json` that goes to stderr, down to the file descriptor."""
+    """Redirects stdout to stderr at the level of file descriptors. Tasks run in this process and may print, even with `--json`."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""Show an execution."""
+"""Shows an execution."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ def show(
     execution_id: ExecutionId,
     /,
     *,
-    follow: Annotated[bool, Parameter(help="Stay until it has ended; exit code 1 if it failed.")] = False,
+    follow: Annotated[
+        bool, Parameter(help="Wait until it has ended; exit code 1 if it failed or was cancelled.")
+    ] = False,
     step: Annotated[
-        str | None, Parameter(help="Only this step, with the whole evidence of its failed attempts.")
+        str | None, Parameter(help="Only this step, with all details of its failed attempts.")
     ] = None,
     item: Annotated[int | None, Parameter(help="Only this item of the step's fan-out, from 0.")] = None,
     attempt: Annotated[int | None, Parameter(help="Only this attempt of the step.")] = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> int:
-    """Show an execution: its steps, their attempts, its result.
+    """Show an execution with its steps, their attempts and its result.
 
-    The exit code is 0 whatever its status; with --follow it is 1 where the execution failed or was cancelled.
+    The exit code is 0 for any status. With --follow it is 1 if the execution failed or was cancelled.
     """
     for flag, value in (("--attempt", attempt), ("--item", item)):
         if value is not None and step is None:
-            raise UsageError(f"{flag} is of a step", remedy="name it: --step STEP")
+            raise UsageError(f"{flag} needs a step", remedy="name the step: --step STEP")
     execution = run_async(_shown(where, execution_id, step, item, follow=follow, quiet=json))
     if step is not None:
         execution = _narrowed(execution, step, attempt)
@@ -75,7 +77,7 @@ async def _followed(
 
 
 async def _why_blocked(backend: Backend, execution_id: int, where: TargetFlags) -> str | None:
-    """Why nothing will happen for now: no worker at all, none that is able to run what is queued, or a limit."""
+    """Returns why an execution does not go on: there is no worker, no able worker, or a limit is reached. None if it does."""
     if nobody := await no_worker_warning(backend, execution_id, where):
         return nobody
     from tenax.cli.render.why_blocked import notes
@@ -85,8 +87,9 @@ async def _why_blocked(backend: Backend, execution_id: int, where: TargetFlags) 
 
 
 async def with_details(backend: Backend, execution: dict[str, Any]) -> dict[str, Any]:
-    """With what `get` leaves out: `listed_items` of small fan-outs (of large ones those that failed or are held), the `tree`, and who
-    paused it.
+    """Adds what `get` leaves out: the `listed_items` of fan-outs, the `tree`, and `paused_by`.
+
+    A small fan-out has all of its items, and a large one only its failed and held items.
     """
     from tenax.cli.render.family import has_children
     from tenax.cli.render.fan_outs import SHOWN_ITEMS, is_large
@@ -105,7 +108,7 @@ async def with_details(backend: Backend, execution: dict[str, Any]) -> dict[str,
 
 
 async def _paused_by(backend: Backend, execution: dict[str, Any]) -> dict[str, Any] | None:
-    """`{actor, at, reason, because_of}` of the last pause, while it lasts."""
+    """Returns `{actor, at, reason, because_of}` of the last pause if the execution is paused, else None."""
     if execution["status"] != "paused":
         return None
     events = reversed(await backend.events(execution["id"]))
@@ -118,7 +121,7 @@ async def _paused_by(backend: Backend, execution: dict[str, Any]) -> dict[str, A
 async def _of_item(
     backend: Backend, where: TargetFlags, execution: dict[str, Any], step: str, item: int
 ) -> dict[str, Any]:
-    """The step as that one item has it: from the events, which have all of it."""
+    """Returns the execution with one step that has the state of one item, made from its events."""
     from tenax.model.state.execution import fold
 
     _check_step(execution, step)
@@ -148,7 +151,7 @@ def _check_step(execution: dict[str, Any], name: str) -> None:
 
 
 def _narrowed(execution: dict[str, Any], name: str, attempt: int | None) -> dict[str, Any]:
-    """The execution with one step of it, and of that all attempts or one."""
+    """Returns the execution with one step only, and with all attempts of it or one."""
     _check_step(execution, name)
     step = execution["steps"][name]
     attempts = [one for one in step["attempts"] if attempt in (None, one["attempt"])]

@@ -22,14 +22,18 @@ def submit(
     /,
     *,
     inputs: Inputs = (),
-    input_file: Annotated[str | None, Parameter(help="A JSON object of inputs; - is stdin.")] = None,
-    key: Annotated[str | None, Parameter(help="A unique key: the same key is the same execution.")] = None,
+    input_file: Annotated[
+        str | None, Parameter(help="A JSON file with an object of inputs; - is stdin.")
+    ] = None,
+    key: Annotated[
+        str | None, Parameter(help="A unique key: a second submission with it starts nothing new.")
+    ] = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
     """Start an execution of a workflow file, and return at once.
 
-    It runs as soon as there is a server with a worker (`tenax up`); `tenax run` does everything by itself.
+    The execution runs as soon as there is a server with a worker (`tenax up`). `tenax run` needs neither.
     """
     from tenax.sdk.bundle import submission_of
 
@@ -50,7 +54,7 @@ def submit(
 
 
 def _check_first(submission: Submission, settings: Settings) -> None:
-    """A file that is wrong is refused before a database is started for it. A server checks by its own defaults."""
+    """Checks the file before a database is started for it. A server checks with its own defaults."""
     from tenax.cli.input.check_definition import check_whole, default_retry
     from tenax.model.parse.parse import check_input
 
@@ -62,7 +66,7 @@ def _check_first(submission: Submission, settings: Settings) -> None:
 
 
 async def _submitted(where: TargetFlags, settings: Settings, submission: Submission) -> tuple[Submitted, str]:
-    """The answer, and what there is to say about it."""
+    """Submits. Returns the answer, and the text to print."""
     async with open_backend(settings) as backend:
         submitted = await backend.submit(submission)
         number = submitted.id

@@ -1,4 +1,4 @@
-"""What a waiting execution is told by people: signals and approvals."""
+"""Sends signals and approvals to executions that wait for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tenax.errors import UsageError
 from tenax.model.parse.findings import shorten, suggest_or_list
 
 WaitingStep = Annotated[str, Parameter(name="STEP", help="The step that waits.")]
-Item = Annotated[int | None, Parameter(help="Which item of its fan-out, from 0.")]
+Item = Annotated[int | None, Parameter(help="The item of its fan-out, from 0.")]
 
 
 def signal(
@@ -26,19 +26,22 @@ def signal(
     /,
     *,
     data: Annotated[
-        str | None, Parameter(help="What it carries, as JSON: the result of the step. [null]")
+        str | None,
+        Parameter(help="The data of the signal, as JSON. It becomes the result of the step. [null]"),
     ] = None,
-    key: Annotated[str | None, Parameter(help="A unique key: the same key is the same signal.")] = None,
+    key: Annotated[
+        str | None, Parameter(help="A unique key: a second signal with it changes nothing.")
+    ] = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Send a signal to an execution. One that comes before a step waits for it is kept."""
+    """Send a signal to an execution. A signal for which no step waits yet is kept."""
     carried = None if data is None else _carried(data)
     answer = run_async(_signalled(where, execution_id, name, carried, key))
     if json:
         print_json(answer)
     elif not answer["created"]:
-        say(f"execution {execution_id} has had a signal with this key already: nothing new was sent")
+        say(f"execution {execution_id} has received a signal with this key already: nothing new was sent")
     elif reached := answer["delivered_to"]:
         say(f"execution {execution_id}: {_step(reached)} has got signal {name}")
     else:
@@ -48,7 +51,7 @@ def signal(
 
 
 def _unexpected(name: str, names: Sequence[str]) -> str:
-    """No step will ever take it. `names` are those that a step waits for."""
+    """Returns the warning that no step will take the signal. `names` are the signals for which steps wait."""
     if not names:
         return "no step of its workflow waits for a signal"
     return f"no step of its workflow waits for a signal `{shorten(name)}`{suggest_or_list(name, names)}"
@@ -78,7 +81,7 @@ def approve(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Let a step go on that waits for an approval."""
+    """Approve a step that waits for an approval."""
     _decide(where, execution_id, step, item, reason, approved=True, json=json)
 
 
@@ -92,7 +95,7 @@ def reject(
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Refuse a step that waits for an approval: it fails, with reason `rejected`."""
+    """Reject a step that waits for an approval. It fails with the reason `rejected`."""
     _decide(where, execution_id, step, item, reason, approved=False, json=json)
 
 

@@ -1,4 +1,4 @@
-"""Queues: what is in them, who serves them, and how they are limited."""
+"""Lists queues with their work, workers and limits, and sets limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tenax.model.queue_limits import LEAST_RATE, MOST, PER_SECOND, QueueLimits, 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-queues = App(name="queues", help="Queues: list them; limit one.")
+queues = App(name="queues", help="List queues, or limit one.")
 
 Queue = Mapping[str, Any]
 
@@ -60,32 +60,30 @@ def limit(
     *,
     concurrency: Annotated[
         str | None,
-        Parameter(
-            help="At most so many of its items run at once; none: no such limit.", allow_leading_hyphen=True
-        ),
+        Parameter(help="The number of its items that may run at once, or none.", allow_leading_hyphen=True),
     ] = None,
     rate: Annotated[
         str | None,
         Parameter(
-            help="At most so many of its items start: 10/s, 600/m, 60/h; none: no such limit.",
+            help="The rate at which its items may start, such as 10/s, 600/m or 60/h, or none.",
             allow_leading_hyphen=True,
         ),
     ] = None,
     burst: Annotated[
         str | None,
         Parameter(
-            help="So many may start at once after a pause. [what the rate lets start in a second]",
+            help="The number of its items that may start at once after a pause. [the number that the rate allows in a second]",
             allow_leading_hyphen=True,
         ),
     ] = None,
-    reason: Annotated[str | None, Parameter(help="Why, for the record.")] = None,
+    reason: Annotated[str | None, Parameter(help="The reason, which is recorded.")] = None,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """Limit a queue. What is not named stays as it is."""
+    """Limit a queue. Limits that are not named stay as they are."""
     if concurrency is rate is burst is None:
         raise UsageError(
-            "what is to be limited?", remedy="name --concurrency or --rate, with a number or `none`"
+            "there is no limit to set", remedy="name --concurrency or --rate, with a number or `none`"
         )
     change = _LimitChange(
         {"concurrency": _whole("--concurrency", concurrency), "rate": _rate(rate), "burst": _burst(burst)},
@@ -103,14 +101,14 @@ def limit(
 
 
 class _LimitChange:
-    """What a command line says of the limits, beside what it leaves as it is."""
+    """Holds the limits that a command line names. The others stay as they are."""
 
     def __init__(self, values: Mapping[str, Any], *, named: set[str]) -> None:
         self._values = values
         self._named = named
 
     def applied_to(self, before: Queue) -> QueueLimits:
-        """With what stands already. A burst that was never chosen goes with its rate."""
+        """Returns the new limits. A burst that was only derived from the rate is derived again from the new rate."""
         merged = {key: self._values[key] if key in self._named else before.get(key) for key in self._values}
         if "burst" not in self._named and (merged["rate"] is None or _is_usual(before)):
             merged["burst"] = None
@@ -124,7 +122,7 @@ def _is_usual(before: Queue) -> bool:
 async def _limited(
     where: TargetFlags, name: str, change: _LimitChange, reason: str | None
 ) -> tuple[dict[str, Any], list[str]]:
-    """The limits as they are now, and the queues there were before."""
+    """Sets the limits. Returns the new limits, and the names of the queues that were known before."""
     async with open_backend(where.settings()) as backend:
         known = {one["queue"]: one for one in await backend.queues()}
         limits = change.applied_to(known.get(name, {}))
@@ -132,7 +130,7 @@ async def _limited(
 
 
 def _unknown(name: str, known: Sequence[str]) -> Sequence[str]:
-    """A queue of a mistyped name takes limits as well as any other."""
+    """Returns a hint if the queue was not known before, since its name may be mistyped."""
     if name in known:
         return ()
     meant = nearest(name, known)
@@ -156,7 +154,7 @@ def _or_none(flag: str) -> str:
 
 def _burst(text: str | None) -> int | None:
     if text == _NONE:
-        raise UsageError("--burst none: a rate always has one", remedy="the least is --burst 1")
+        raise UsageError("--burst none: a rate always has a burst", remedy="the smallest is --burst 1")
     return _whole("--burst", text)
 
 

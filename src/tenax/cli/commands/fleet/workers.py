@@ -1,4 +1,4 @@
-"""Workers: who they are and how healthy; keep work from them, or give it back to them; free their names."""
+"""Lists and shows workers with their health, and pauses, drains, resumes and releases them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from tenax.model.parse.findings import shorten, suggest
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-workers = App(name="workers", help="Workers: list them; show, pause, drain, resume, release one.")
+workers = App(name="workers", help="List workers, or show, pause, drain, resume or release one.")
 
 WorkerName = Annotated[str, Parameter(name="NAME", help="The name of a worker.")]
-Reason = Annotated[str | None, Parameter(help="Why, for the record.")]
+Reason = Annotated[str | None, Parameter(help="The reason, which is recorded.")]
 _VERBS = ("show", "pause", "drain", "resume", "release")
 
 
 @workers.default
 def list_(
     *words: Annotated[str, Parameter(show=False)],
-    all: Annotated[bool, Parameter(name="--all", help="Those that are gone too.")] = False,  # noqa: A002 -- the flag's name
-    watch: Annotated[bool, Parameter(help="Stay, and keep the table up to date; Ctrl-C ends it.")] = False,
+    all: Annotated[bool, Parameter(name="--all", help="List the workers that are gone too.")] = False,  # noqa: A002 -- the flag's name
+    watch: Annotated[bool, Parameter(help="Keep the table up to date until Ctrl-C.")] = False,
     json: Json = False,
     where: TargetFlags = DEFAULT_TARGET,
 ) -> None:
-    """List the live workers, and how healthy the server finds them."""
+    """List the live workers with their health as the server judges it."""
     if words:
         raise UsageError(
             f"unknown command `workers {shorten(words[0])}`{suggest(words[0], _VERBS)}",
-            remedy=f"of one worker: {where.command('workers', 'show', words[0])}",
+            remedy=f"show one worker: {where.command('workers', 'show', words[0])}",
         )
     if watch and json:
-        raise UsageError("--watch and --json exclude each other", remedy="ask again and again with --json")
+        raise UsageError("--watch and --json exclude each other", remedy="call it repeatedly with --json")
     if watch:
         _watch(where, all_of_them=all)
         return
@@ -79,7 +79,7 @@ def _drawn(found: Sequence[dict[str, Any]], where: TargetFlags) -> RenderableTyp
 
 
 def _nobody(where: TargetFlags) -> str:
-    """`tenax up` starts a server of its own: where one is named, a worker for it is what is missing."""
+    """Returns the text for an empty list. It suggests `tenax up` only if no server is named, since `up` starts a server too."""
     start = worker_command(where)
     if where.settings().server:
         return f"no worker is live: {start}"
@@ -88,7 +88,7 @@ def _nobody(where: TargetFlags) -> str:
 
 @workers.command
 def show(name: WorkerName, /, *, json: Json = False, where: TargetFlags = DEFAULT_TARGET) -> None:
-    """Show a worker: its health column by column, what it reports, what it holds, what happened to it."""
+    """Show a worker: each column of its health, its own report, its leases and its last events."""
     found = run_async(_shown(where, name))
     if json:
         print_json(found)
@@ -107,13 +107,15 @@ async def _shown(where: TargetFlags, name: str) -> dict[str, Any]:
 def pause(
     name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
 ) -> None:
-    """Give a worker nothing new until it is resumed. What it runs may finish. It stays so over its restarts."""
+    """Pause a worker: it gets no new work until it is resumed, and may finish its running attempts. A restart of the worker does
+    not change that.
+    """
     changed = run_async(_changed(where, "pause", name, reason))
     if json:
         print_json({"name": name, "state": "paused", "changed": changed})
     elif changed:
         go_on = where.command("workers", "resume", name)
-        say(f"worker {name} is paused; what it runs may finish\n  go on: {go_on}")
+        say(f"worker {name} is paused; its running attempts may finish\n  resume it: {go_on}")
     else:
         say(f"worker {name} was paused already")
 
@@ -122,9 +124,9 @@ def pause(
 def drain(
     name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
 ) -> None:
-    """Give a worker nothing new, let it finish what it has, and let its process end.
+    """Drain a worker: it gets no new work, finishes its running attempts, and its process ends.
 
-    Where something starts it again, as `tenax up` does, it gets work again: `pause` keeps it away.
+    If something starts the worker again, as `tenax up` does, it gets work again. Use `pause` to prevent that.
     """
     changed = run_async(_changed(where, "drain", name, reason))
     if json:
@@ -132,8 +134,8 @@ def drain(
     elif changed:
         watch, pause_it = where.command("workers", "show", name), where.command("workers", "pause", name)
         say(
-            f"worker {name} is draining: it finishes what it has, then it ends\n  see how far it is: {watch}\n"
-            f"  what starts it again (tenax up, systemd) gives it work again; once it has ended, this keeps it away: {pause_it}"
+            f"worker {name} is draining: it finishes its running attempts, then it ends\n  see its progress: {watch}\n"
+            f"  if something starts it again (tenax up, systemd), it gets work again; to prevent that, once it has ended: {pause_it}"
         )
     else:
         say(f"worker {name} was draining already")
@@ -143,7 +145,7 @@ def drain(
 def resume(
     name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
 ) -> None:
-    """Give a worker work again that was paused, drained or unhealthy: the failures held against it are forgotten."""
+    """Give work again to a worker that was paused, drained or unhealthy. Its recorded failures are cleared."""
     changed = run_async(_changed(where, "resume", name, reason))
     if json:
         print_json({"name": name, "state": "active", "changed": changed})
@@ -155,17 +157,17 @@ def resume(
 def release(
     name: WorkerName, /, *, reason: Reason = None, json: Json = False, where: TargetFlags = DEFAULT_TARGET
 ) -> None:
-    """Let the next worker that starts under this name have it, whatever token it shows.
+    """Free the name of a worker, so that the next worker that starts under it gets it with any token.
 
-    Otherwise a name belongs to the token that a worker has registered with, until that token is revoked.
+    Otherwise the name belongs to the token with which the worker registered, until that token is revoked.
     """
     changed = run_async(_changed(where, "release", name, reason))
     if json:
         print_json({"name": name, "changed": changed})
     elif changed:
-        say(f"the name {name} is free: the next worker that starts under it has it")
+        say(f"the name {name} is free: the next worker that starts under it gets it")
     else:
-        say(f"the name {name} belonged to no token: any worker may have it")
+        say(f"the name {name} belonged to no token: any worker may use it")
 
 
 async def _changed(where: TargetFlags, verb: str, name: str, reason: str | None) -> bool:
