@@ -133,7 +133,7 @@ def test_drain(tenax, server):
         "tenax workers pause w1\n"
     )
     assert tenax("workers", "drain", "w1").out == "worker w1 was draining already\n"
-    assert "its process ends when it has finished what it holds" in tenax("workers", "show", "w1").out
+    assert "its process ends when it has finished its running attempts" in tenax("workers", "show", "w1").out
     assert speak(server, "heartbeat", {"worker": "w1", "life": life})["leave"] is True
 
 

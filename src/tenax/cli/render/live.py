@@ -1,4 +1,4 @@
-"""An execution before one's eyes: a table that moves on a terminal, a line for each event elsewhere."""
+"""Shows the progress of an execution: as a live table on a terminal, else as a line for each event."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ _EVENT_STYLES = {
 
 
 class FollowView(Protocol):
-    """What `follow` tells of an execution."""
+    """Shows what `follow` receives of an execution."""
 
     def begin(self, execution: Mapping[str, Any]) -> None: ...
 
     def event(self, event: Event) -> None: ...
 
     def notice(self, text: str) -> None:
-        """Something that is not an event: the server is away, a question is open."""
+        """Shows a text that is no event, for example that the server is not reachable."""
         ...
 
     async def tick(self) -> None:
-        """Runs beside everything else, for as long as the view is needed."""
+        """Refreshes the view until it is cancelled."""
         ...
 
     def pause(self, *, paused: bool) -> None:
-        """While a question stands, nothing may be drawn over it."""
+        """Stops drawing while the user is asked a question."""
         ...
 
     def close(self) -> None: ...
@@ -76,7 +76,7 @@ def view_for(console: Console, where: TargetFlags = DEFAULT_TARGET) -> FollowVie
 
 
 class PlainView:
-    """A line for each event, with the seconds since the execution began. Large fan-outs are summed up."""
+    """Prints a line for each event, with the seconds since the execution began. Summarises large fan-outs."""
 
     def __init__(self, console: Console, where: TargetFlags = DEFAULT_TARGET) -> None:
         self._console = console
@@ -102,13 +102,13 @@ class PlainView:
         self._line(text, "yellow")
 
     async def tick(self) -> None:
-        """Lines need no refreshing."""
+        """Does nothing: lines need no refreshing."""
 
     def pause(self, *, paused: bool) -> None:
-        """Lines follow each other, whatever stands between them."""
+        """Does nothing: lines cannot overwrite a question."""
 
     def close(self) -> None:
-        """There is nothing to take away."""
+        """Does nothing: printed lines stay."""
 
     def _line(self, text: str, style: str | None = None) -> None:
         self._console.print(Text(printable(text), style=style or ""), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""An execution drawn for people: how it stands, and the timeline of its attempts. The same on a terminal and in a pipe."""
+"""Prints an execution for people: its state, and the timeline of its attempts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_RESULT = 4_000
 
 
 def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> RenderableType:
-    """All of it: the head, the timeline, what the failed steps left behind, and the result or the failure."""
+    """Renders an execution: its head, its timeline, the details of its failed steps, and its result or failure."""
     parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
     parts += _notes(execution, where)
     if tree := execution.get("tree"):
@@ -43,7 +43,7 @@ def render_execution(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_
 def render_step(
     execution: Mapping[str, Any], name: str, where: TargetFlags = DEFAULT_TARGET
 ) -> RenderableType:
-    """One step with all that its failed attempts left behind, and its result."""
+    """Renders one step with all details of its failed attempts, and its result."""
     step = execution["steps"][name]
     parts: list[RenderableType] = [render_head(execution, where), Text(), Timeline(execution, where)]
     parts += _notes(execution, where)
@@ -74,7 +74,7 @@ def _all_evidence(work: Mapping[str, Any], whose: str) -> Iterator[RenderableTyp
 
 
 def render_head(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> Text:
-    """`execution 12 of nightly-sync (version 3): completed in 3.2s`, and what else there is to know of it."""
+    """Renders the head, such as `execution 12 of nightly-sync (version 3): completed in 3.2s`, with further details below."""
     head = Text.assemble(
         "execution ", (str(execution["id"]), "bold"), " of ", (printable(execution["workflow"]), "bold")
     )
@@ -95,7 +95,7 @@ def render_head(execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGE
 
 
 def _paused(paused: Mapping[str, Any], execution_id: int, where: TargetFlags) -> str:
-    """Who, when, why, and how it goes on. A child was paused with its parent, and goes on with it."""
+    """Describes a pause, and how to resume. A child that was paused with its parent is resumed with it."""
     above = paused["because_of"]
     why = f": {one_line(paused['reason'])}" if paused["reason"] else ""
     with_it = f", with execution {above}" if above else ""
@@ -107,13 +107,13 @@ MAX_TABLE_ROWS = 1000
 
 
 class Timeline:
-    """A row for each step, and below it one for each of its attempts: a table, or lines where it would not fit."""
+    """Renders a row for each step and each of its attempts, as a table or, if that does not fit, as lines."""
 
     def __init__(self, execution: Mapping[str, Any], where: TargetFlags = DEFAULT_TARGET) -> None:
         self._rows = list(rows_of(execution, where))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if len(self._rows) > MAX_TABLE_ROWS:  # to lay out a table costs more than to read it
+        if len(self._rows) > MAX_TABLE_ROWS:  # the layout of a large table takes too long
             yield from (line for row in self._rows for line in _lines(row))
             return
         table = self._table()
@@ -135,7 +135,7 @@ class Timeline:
 
 
 def _lines(row: Row) -> Iterator[RenderableType]:
-    """The message of an attempt on a line of its own, so that it can be as long as it is."""
+    """Renders a row as lines. The message of an attempt has a line of its own, since it may be long."""
     if row.is_attempt:
         parts = [Text(row.at, style="dim"), Text(row.took), row.outcome, row.then]
         shown = Text.assemble(f"{row.number}  ", Text("  ").join(part for part in parts if part))
@@ -168,7 +168,7 @@ def _particulars(execution: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _evidence(execution: Mapping[str, Any], where: TargetFlags) -> Sequence[RenderableType]:
-    """Of the last failed attempt of each failed step, so that most failures are understood without asking again."""
+    """Renders the details of the last failed attempt of each failed step, which explain most failures."""
     parts: list[RenderableType] = []
     for name, step in execution["steps"].items():
         for title, failure, flags in _failures(name, step):
@@ -182,7 +182,7 @@ def _evidence(execution: Mapping[str, Any], where: TargetFlags) -> Sequence[Rend
 def _failures(
     name: str, step: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any], tuple[object, ...]]]:
-    """Of a step, of the first failed item of its fan-out, and of what should have undone it."""
+    """Yields the failures of a step, of the first failed item of its fan-out, and of its compensation."""
     if step["status"] == "failed":
         failed = next((one for one in reversed(step["attempts"]) if one["failure"]), None)
         if failed is not None:

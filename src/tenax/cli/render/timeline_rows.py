@@ -1,4 +1,4 @@
-"""What the timeline of an execution says, row by row: steps, their attempts, their items, and what undoes them."""
+"""Makes the rows of a timeline: steps, their attempts, their items, and their compensations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Body = Mapping[str, Any]
 _MAX_FAILURE = 160
 _MAX_RESULT = 80
 _MAX_POLLS_SHOWN = 3
-"""So many polls in a row are shown one by one; more of them as one row."""
+"""Polls in a row that are shown one by one. More of them are one row."""
 _OUTCOME_STYLES = {
     "succeeded": "green",
     "failed": "red",
@@ -56,7 +56,7 @@ _VERDICTS = {"complete": "", "fail": "no retry", "stop": "stopped"}
 @dataclass(frozen=True, slots=True)
 class Row:
     level: int
-    """0 a step, 1 what belongs to it, 2 an attempt of that."""
+    """The indentation: 0 for a step, 1 for its attempts, items and compensation, 2 for the attempts of a compensation."""
     name: Text = field(default_factory=Text)
     status: Text = field(default_factory=Text)
     number: str = ""
@@ -106,7 +106,7 @@ def _attempts(work: Body, execution: Body, *, level: int) -> Iterator[Row]:
 
 
 def _grouped(attempts: Sequence[Body]) -> Iterator[list[Body]]:
-    """Each attempt by itself; but many polls, one after the other, together."""
+    """Yields each attempt by itself, and long series of polls as one group."""
     polls: list[Body] = []
     for attempt in attempts:
         if attempt["outcome"] == "polled":
@@ -154,7 +154,7 @@ _AS_STEP = {"succeeded": "completed", "accepted": "running", "leased": "running"
 
 
 def _compensation(step: Body, execution: Body) -> Iterator[Row]:
-    """What undoes the step, as it stands."""
+    """Yields the rows of the step's compensation."""
     found = step.get("compensation")
     if not found:
         return
@@ -192,12 +192,12 @@ def _number(step: Body) -> str:
 
 
 def _facts(step: Body) -> str:
-    """The items of a fan-out; that it is held, or does not run; why a step that had no attempt stands as it does; what
-    stands in for its failure.
+    """Describes a step: the items of its fan-out, what it waits for, the cause of its state if it had no attempt, and what
+    replaces its failure.
     """
     facts = []
     if step.get("items"):
-        # What stands in for a failure comes where the failures were too many.
+        # `on_failure` applies only if more items failed than are tolerated.
         tolerated = 0 if step.get("on_failure") else None
         facts.append(counts_words(step["items"], step["status"], tolerated))
     facts += in_short(step)
@@ -218,14 +218,14 @@ def _outcome(attempt: Body) -> Text:
 
 
 def _particulars(attempt: Body) -> str:
-    """What an attempt had to itself: an end by callback, a child, other inputs."""
+    """Returns notes on an attempt: its end by callback, its child, its changed inputs."""
     ended = attempt["outcome"] not in ("running", "accepted")
     child = f" (child execution {attempt['child']})" if attempt.get("child") and ended else ""
     return f"{called_back(attempt)}{child}{vary_words(attempt.get('vary'))}"
 
 
 def _then(attempt: Body, work: Body) -> Text:
-    """What was decided on it."""
+    """Describes the decision on an attempt."""
     if attempt["verdict"] == "hold":
         return Text(f"held: {why_held(attempt['rule'])}", style="magenta")
     if attempt["delay_seconds"] is not None:
@@ -238,7 +238,7 @@ def _then(attempt: Body, work: Body) -> Text:
 
 
 def _next(work: Body, execution: Body, step: str, where: TargetFlags) -> Text:
-    """What comes next, and what a person can do about it."""
+    """Describes what comes next, and what a person can do."""
     waiting = work.get("waiting")
     if execution["finished_at"]:
         return Text()

@@ -1,4 +1,4 @@
-"""A view that is kept up to date until Ctrl-C: redrawn in place on a terminal, printed anew at each change elsewhere."""
+"""Keeps a view up to date until Ctrl-C: redraws it on a terminal, else prints it again at each change."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ async def watch(
     *,
     every: float = REFRESH_SECONDS,
 ) -> None:
-    """Never returns by itself. `change_key`: what must differ for a change to be worth printing.
+    """Fetches and draws until it is cancelled. Without a terminal, a view is printed only if its `change_key` differs.
 
-    Whoever cannot be reached at the beginning is an error at once; patience is for those who were there.
+    Raises `Unreachable` if the first fetch fails, and waits for the server to come back if a later one fails.
     """
     board = _TerminalBoard(console()) if console().is_terminal else _PlainBoard(change_key)
     found = await fetch()
@@ -92,4 +92,4 @@ class _PlainBoard:
         self._is_away = True
 
     def close(self) -> None:
-        """What is printed stays."""
+        """Does nothing: printed text stays."""

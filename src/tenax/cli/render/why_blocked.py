@@ -1,4 +1,4 @@
-"""Why work that is open does not go on, and what a person can do about it: held, not served by anyone, at a limit."""
+"""Describes why open work does not go on (held, no able worker, a limit), and what a person can do."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _IN_SHORT = {"held": "held: see below", "unserved": "nobody runs it: see below",
 
 
 def in_short(step: Body) -> Sequence[str]:
-    """That there is something in its way; `notes` says what."""
+    """Returns short notes that a step does not go on. `notes` gives the reasons."""
     return [words for key, words in _IN_SHORT.items() if step.get(key)]
 
 
 def notes(execution: Body, where: TargetFlags) -> Iterator[tuple[str, str]]:
-    """Of each step that does not go on: why, and what there is to do, if anything."""
+    """Yields for each step that does not go on the reason, and what to do or an empty text."""
     if execution["finished_at"]:
         return
     for name, step in execution["steps"].items():
@@ -53,7 +53,7 @@ def _why_held(held: Body) -> str:
 
 
 def poison_words(lost_by: Sequence[str]) -> str:
-    """Of an item in quarantine."""
+    """Describes why an item is quarantined."""
     workers = f"{len(lost_by)} worker{'s' if len(lost_by) != 1 else ''}"
     return f"it has cost {workers} their lease ({', '.join(map(one_line, lost_by))})"
 
@@ -67,7 +67,7 @@ def _release(held: Body, execution: Body, where: TargetFlags) -> str:
 
 
 def _serve(unserved: Body, where: TargetFlags) -> str:
-    """How one that is able gets work again, or how to start one that is."""
+    """Returns how to give an able worker work again, or how to start one."""
     idle = unserved.get("idle") or ()
     kept = [one for one in idle if one["state"] == "paused" or one["state_actor"] == SERVER_ACTOR]
     if kept:
