@@ -18,7 +18,7 @@ from tenax.cli.backend.follow import follow
 from tenax.cli.backend.http import ServerBackend
 from tenax.cli.output import console, printable
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts
-from tenax.cli.render.live import View, view_for
+from tenax.cli.render.live import FollowView, view_for
 from tenax.cli.render.timeline import render_execution
 from tenax.demo.endpoint import ANSWERS, flaky_service
 from tenax.demo.household import DemoError, Household, household
@@ -94,7 +94,7 @@ def _check(showing: asyncio.Task[None], house: Household) -> None:
         ) from None
 
 
-async def _show(screen: Console, view: View, house: Household, service: str) -> None:
+async def _show(screen: Console, view: FollowView, house: Household, service: str) -> None:
     async with Client(house.url) as client, asyncio.timeout(START_SECONDS):
         await _until_ready(client)
     async with Client(house.url, read_token(house.home)) as client:
