@@ -12,7 +12,7 @@ from tenax.engine.caches import input_cache as inputs
 from tenax.engine.caches import lease_cache as leased
 from tenax.engine.graph.start_steps import KEY_SHOWN, MOST_ITEMS, WORK_PER_KEY
 from tenax.engine.late_results import MAX_LATE_RESULTS
-from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
+from tenax.engine.submit.resolve_definitions import MAX_DEPTH as DEEPEST_CHILD
 from tenax.model import json_text
 from tenax.model.attempt import bounded
 from tenax.model.inputs import inputs as declared
@@ -87,7 +87,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("steps", "max_steps", "422"),
         Limit("values in the schemas of all inputs", "max_schema", "422"),
         Limit("processor time in which one is read and checked, aside", "definition_time", "422"),
-        Limit("inputs", _count(declared.MOST_INPUTS), "422"),
+        Limit("inputs", _count(declared.MAX_INPUTS), "422"),
         Limit("templates and conditions", f"{_count(MOST_EXPRESSIONS)}, {_count(MOST_EXPRESSIONS_OF_STEP)} in one step", "422"),
         Limit("one expression", f"{_count(TEXT_LENGTH)} characters, {_count(NODES)} parts", "422"),
         Limit("values in all, and levels", f"{_count(MAX_VALUES)}, {MAX_DEPTH}", "422"),
@@ -96,7 +96,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
     "Inputs, schemas and fan-outs": (
         Limit("input of a check that is made aside", "max_input", _CHECK),
         Limit("processor time of such a check", "input_time", _CHECK),
-        Limit("levels of an input", _count(declared.DEEPEST), _CHECK),
+        Limit("levels of an input", _count(declared.MAX_DEPTH), _CHECK),
         Limit("items of one fan-out", _count(MOST_ITEMS), f"the step fails, {_TEMPLATE}"),
         Limit("processes aside", "aside_processes", "what finds all of them busy waits for one"),
         Limit("memory of each process aside", "aside_memory", "as beyond `definition_time` or `input_time`"),
@@ -121,7 +121,7 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
     ),
     "Answers and results, on a worker": (
         Limit("answer of an `http` step, result file", "max_result", f"the attempt fails, {_RESULT}"),
-        Limit("levels of a result", _count(json_text.DEEPEST), f"the attempt fails, {_RESULT}"),
+        Limit("levels of a result", _count(json_text.MAX_DEPTH), f"the attempt fails, {_RESULT}"),
         Limit("stdout of a process without a result file", _size(STDOUT_LIMIT), "cut, and the result says so"),
         Limit("stderr of a process in its failure", _count(STDERR_LIMIT, "characters"), "the end is kept"),
         Limit("traceback of a failure", _count(TRACEBACK_LIMIT, "characters"), "the end is kept"),
@@ -131,8 +131,8 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("message of a failure, in characters", "max_message", "cut, with a mark that says how much is missing"),
         Limit("`traceback` and `stderr_tail`, each, of any sender", "max_evidence", "the end is kept, with a mark"),
         Limit("`data` of a failure, as JSON", "max_evidence", "a text with its beginning, and a mark"),
-        Limit("reason, dependency, name of an exception", _count(bounded.LONGEST_NAME, "characters"), "cut"),
-        Limit("base classes of an exception", _count(bounded.MOST_BASES), "left out"),
+        Limit("reason, dependency, name of an exception", _count(bounded.MAX_NAME, "characters"), "cut"),
+        Limit("base classes of an exception", _count(bounded.MAX_BASES), "left out"),
         Limit("a late report or callback", "max_late_result", "its SHA-256, its size and its beginning are recorded"),
         Limit(
             "different late reports under one token, late callbacks of one attempt",

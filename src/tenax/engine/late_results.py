@@ -9,7 +9,7 @@ from typing import Any
 
 from tenax.engine.context import Core
 from tenax.engine.slices import LARGE, give_way_after
-from tenax.model.attempt.bounded import Said, digest_of, in_order, late_data
+from tenax.model.attempt.bounded import ReportContent, digest_of, encode_sorted, late_data
 from tenax.model.attempt.classify import classify
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import event
@@ -82,7 +82,7 @@ def _is_worth_recording(late: Report, earlier: Sequence[Told]) -> bool:
     return [told.event["type"] for told in earlier].count("late_result") < MAX_LATE_RESULTS
 
 
-async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> Said:
+async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> ReportContent:
     """Returns what an outcome says. A large one is worked through in pieces, with turns for others between them."""
     said: dict[str, Any] = {"status": outcome.status}
     if outcome.status == "succeeded" or outcome.result is not None:
@@ -93,14 +93,16 @@ async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | Non
     if outcome.after is not None:
         said["after"] = outcome.after
     stored: dict[str, Any] = decode(encode(said))
-    text = in_order(stored)
+    text = encode_sorted(stored)
     if len(text) <= LARGE:
-        return Said(stored, digest_of(text))
+        return ReportContent(stored, digest_of(text))
     await give_way_after(len(text))
-    return Said(stored, await asyncio.to_thread(digest_of, text))  # which lets others compute meanwhile
+    return ReportContent(
+        stored, await asyncio.to_thread(digest_of, text)
+    )  # which lets others compute meanwhile
 
 
-def is_same(recorded: Event, late: Said) -> bool:
+def is_same(recorded: Event, late: ReportContent) -> bool:
     """Returns whether this event records exactly what the report, or the callback, says."""
     data, said = recorded.get("data", {}), late.body
     if "digest" in data:
@@ -134,7 +136,7 @@ def _attempt_of(e: Event) -> tuple[Any, ...]:
     return (e.get("step"), e.get("item"), e.get("attempt"))
 
 
-def _late_result(late: Report, said: Said, item: ItemRow | None, limit: int) -> Event:
+def _late_result(late: Report, said: ReportContent, item: ItemRow | None, limit: int) -> Event:
     data = late_data(said, limit)
     if item is not None and item.compensates:
         data["compensation"] = True

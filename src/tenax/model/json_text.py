@@ -15,7 +15,7 @@ import msgspec
 import orjson
 
 SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
-DEEPEST = 500
+MAX_DEPTH = 500
 """Levels of lists and objects."""
 _encode_finite = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 _encode = msgspec.json.Encoder().encode
@@ -64,8 +64,8 @@ def _find_fault(value: Any) -> str | None:
     parts = [(value, "", 0)]
     while parts:
         part, place, depth = parts.pop()
-        if (fault := _fault_of(part)) is not None or depth > DEEPEST:
-            return f"{fault or f'more than {DEEPEST} levels'}{f' at {place[:200]}' if place else ''}"
+        if (fault := _fault_of(part)) is not None or depth > MAX_DEPTH:
+            return f"{fault or f'more than {MAX_DEPTH} levels'}{f' at {place[:200]}' if place else ''}"
         if isinstance(part, dict):
             for name, below in part.items():
                 where = f"{place}.{name}" if place else str(name)
@@ -94,7 +94,7 @@ def _fault_of(part: Any) -> str | None:
             return None
 
 
-def plain(text: str) -> str:
+def postgres_text(text: str) -> str:
     """Text as PostgreSQL takes it."""
     if text.isascii() and "\0" not in text:
         return text

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-MOST = 1_000_000
+MAX_LIMIT = 1_000_000
 """Of items at once, of starts in a second, and of a burst."""
-LEAST_RATE = 1 / 86400
+MIN_RATE = 1 / 86400
 PER_SECOND = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 """The seconds of each unit of a rate."""
 

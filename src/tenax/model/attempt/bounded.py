@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import encode, json_fault
 
-LONGEST_NAME = 200
+MAX_NAME = 200
 """Characters of a reason, a dependency, and the name of an exception."""
-MOST_BASES = 50
+MAX_BASES = 50
 """Base classes of an exception."""
 
-in_order = msgspec.json.Encoder(order="sorted").encode
+encode_sorted = msgspec.json.Encoder(order="sorted").encode
 """Encodes a value so that the same value is always the same text."""
 
 
@@ -71,10 +71,10 @@ def _are_short(facts: Facts, limits: ReportLimits) -> bool:
     texts = len(facts.stderr_tail or "") + len(facts.traceback or "")
     return (
         len(facts.message or "") <= limits.message
-        and names <= LONGEST_NAME
+        and names <= MAX_NAME
         and texts <= limits.evidence
-        and sum(map(len, facts.exception_bases)) <= LONGEST_NAME
-        and len(facts.exception_bases) <= MOST_BASES
+        and sum(map(len, facts.exception_bases)) <= MAX_NAME
+        and len(facts.exception_bases) <= MAX_BASES
     )
 
 
@@ -91,13 +91,13 @@ def _tail(text: str | None, limit: int) -> str | None:
 
 
 def _name(text: str | None) -> str | None:
-    return text if text is None or len(text) <= LONGEST_NAME else text[:LONGEST_NAME]
+    return text if text is None or len(text) <= MAX_NAME else text[:MAX_NAME]
 
 
 def _bases(bases: tuple[str, ...]) -> tuple[str, ...]:
-    if len(bases) <= MOST_BASES and all(len(base) <= LONGEST_NAME for base in bases):
+    if len(bases) <= MAX_BASES and all(len(base) <= MAX_NAME for base in bases):
         return bases
-    return tuple(base[:LONGEST_NAME] for base in bases[:MOST_BASES])
+    return tuple(base[:MAX_NAME] for base in bases[:MAX_BASES])
 
 
 def _data(data: Any, limit: int) -> Any:
@@ -115,7 +115,7 @@ def _child(child: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ReportContent:
     """What a report or a callback says, in the form in which events store it: the status, and the result or the failure."""
 
     body: dict[str, Any]
@@ -127,7 +127,7 @@ def digest_of(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def late_data(late: Said, limit: int) -> dict[str, Any]:
+def late_data(late: ReportContent, limit: int) -> dict[str, Any]:
     """Returns what is recorded of a late report: all of it with its digest, or its beginning if it is longer than the limit."""
     said, digest = late.body, {"digest": late.digest}
     text = encode({name: said[name] for name in ("result", "failure") if name in said})

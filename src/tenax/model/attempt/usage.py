@@ -6,8 +6,8 @@ from typing import Any
 
 from tenax.model.attempt.outcome import Usage
 
-LARGEST_COST = 1e15
-LARGEST_TOKENS = 2**63 - 1
+MAX_COST = 1e15
+MAX_TOKENS = 2**63 - 1
 
 
 def read_usage(stated: Any) -> Usage | None:
@@ -23,8 +23,8 @@ def read_usage(stated: Any) -> Usage | None:
 
 def bounded_cost(cost: float) -> float:
     """In this order a NaN comes to 0."""
-    return float(min(max(0, cost), LARGEST_COST))
+    return float(min(max(0, cost), MAX_COST))
 
 
 def bounded_tokens(tokens: int) -> int:
-    return min(max(tokens, 0), LARGEST_TOKENS)
+    return min(max(tokens, 0), MAX_TOKENS)

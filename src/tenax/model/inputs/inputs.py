@@ -18,8 +18,8 @@ from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
 from tenax.model.parse.fields import Fields, describe_mismatch
 from tenax.model.parse.findings import Path, format_path, shorten, suggest
 
-MOST_INPUTS = 500
-DEEPEST = 100
+MAX_INPUTS = 500
+MAX_DEPTH = 100
 """Levels of lists and objects in an input."""
 _SCHEMAS_AT_ONCE = 200
 """Values in all schemas of a definition that is read at once: each schema is checked against that of JSON Schema itself."""
@@ -44,8 +44,8 @@ _KEYWORDS = (
 # fmt: on
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _REFUSED_ANYWHERE = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor")
-_LONGEST_PROBLEM = 300
-_MOST_PROBLEMS = 50
+_MAX_PROBLEM = 300
+_MAX_PROBLEMS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Limits:
 
 def read_inputs(fields: Fields, limits: Limits) -> dict[str, Input]:
     """The workflow's `input`: a mapping of names to schemas."""
-    if len(fields.values) > MOST_INPUTS:
-        fields.findings.add(fields.path, f"more than {MOST_INPUTS} inputs: pass one mapping instead")
+    if len(fields.values) > MAX_INPUTS:
+        fields.findings.add(fields.path, f"more than {MAX_INPUTS} inputs: pass one mapping instead")
         return {}
     values = cost_of(fields.values).values
     if values > limits.schema:
@@ -180,7 +180,7 @@ def check_input(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
         elif declared.required:
             problems.append(f"{name}: required, but not given")
     if problems:
-        shown = problems[:_MOST_PROBLEMS]
+        shown = problems[:_MAX_PROBLEMS]
         if len(problems) > len(shown):
             shown.append("and more")
         raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  " + "\n  ".join(shown))
@@ -224,8 +224,8 @@ def _walk_unstorable(value: Any) -> Iterator[tuple[Path, str]]:
     pending: list[tuple[Path, Any]] = [((), value)]
     while pending:
         path, part = pending.pop()
-        if len(path) > DEEPEST:
-            yield path[:3], f"nested deeper than {DEEPEST} levels"
+        if len(path) > MAX_DEPTH:
+            yield path[:3], f"nested deeper than {MAX_DEPTH} levels"
         elif isinstance(part, dict):
             pending.extend(((*path, str(key)), below) for key, below in part.items())
             pending.extend((path, key) for key in part)
@@ -251,7 +251,7 @@ def _problems(schema: Mapping[str, Any], value: Any) -> list[tuple[Path, str]]:
 
     validator = _VALIDATORS.of(schema).validator
     try:
-        errors = list(islice(validator.iter_errors(value), _MOST_PROBLEMS + 1))
+        errors = list(islice(validator.iter_errors(value), _MAX_PROBLEMS + 1))
     except RecursionError:
         return [((), "its schema refers to itself without end (`$ref`)")]
     except Unresolvable:
@@ -275,7 +275,7 @@ def _explain(keyword: object, wanted: Any, error: Any) -> str:
 
 
 def _brief(message: str) -> str:
-    return shorten(message, _LONGEST_PROBLEM)
+    return shorten(message, _MAX_PROBLEM)
 
 
 class _Compiled(NamedTuple):

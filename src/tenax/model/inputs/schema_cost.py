@@ -11,17 +11,17 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-MOST_STEPS = 2_000
+MAX_STEPS = 2_000
 """Keywords of a schema times values of an input, for a check that is made at once: about 10 ms."""
-MOST_MATCHING = 200_000
+MAX_MATCHING = 200_000
 """Steps of a pattern, for a check that is made at once: about 4 ms."""
-MOST_SHOWN = 5_000_000
+MAX_SHOWN = 5_000_000
 """Keywords times characters of an input, for a check that is made at once: an error may show the value."""
-MOST_REPEATED = 1_000_000
+MAX_REPEATED = 1_000_000
 """Values of an input times characters of the schema, for a check that is made at once: an error may show the schema."""
-MOST_PATTERN_TEXT = 2_000
+MAX_PATTERN_TEXT = 2_000
 """Characters of all patterns of a schema, for a check that is made at once: each is compiled when it is first used, 4 ms in all."""
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 """Values of an input that is looked at at once."""
 _WITHOUT_BOUND = frozenset({"$ref", "patternProperties", "unevaluatedItems", "unevaluatedProperties"})
 _PIECE = re.compile(
@@ -77,7 +77,7 @@ def cost_of(schema: Any) -> SchemaCost:
             todo.extend(part)
         elif isinstance(part, str):
             characters += len(part)
-    return SchemaCost(values, characters, bounded and text <= MOST_PATTERN_TEXT, patterns, power)
+    return SchemaCost(values, characters, bounded and text <= MAX_PATTERN_TEXT, patterns, power)
 
 
 def weight_of(schema: Any) -> int:
@@ -101,7 +101,7 @@ def power_of(pattern: str) -> int | None:
     of the text, and a search without `^` can begin at any. A class with characters beyond Latin-1 is not known: to compile one takes
     milliseconds, so a pattern of 2,000 characters could take a second.
     """
-    if len(pattern) > MOST_PATTERN_TEXT or (not pattern.isascii() and max(pattern) > "\xff"):
+    if len(pattern) > MAX_PATTERN_TEXT or (not pattern.isascii() and max(pattern) > "\xff"):
         return None
     anchored = pattern.startswith("^")
     position, repeats = int(anchored), 0
@@ -127,12 +127,12 @@ def size_of(value: Any) -> InputSize | None:
             characters += length
             longest = max(length, longest)
         elif isinstance(part, Mapping):
-            if len(todo) + 2 * len(part) > MOST_VALUES:
+            if len(todo) + 2 * len(part) > MAX_VALUES:
                 return None
             todo.extend(part)
             todo.extend(part.values())
         elif isinstance(part, list | tuple):
-            if len(todo) + len(part) > MOST_VALUES:
+            if len(todo) + len(part) > MAX_VALUES:
                 return None
             todo.extend(part)
     return InputSize(len(todo), characters, longest)
@@ -142,9 +142,9 @@ def is_short(cost: SchemaCost, size: InputSize) -> bool:
     """Whether a check of an input of this size against this schema is provably short."""
     if not cost.bounded:
         return False
-    if cost.values * size.values > MOST_STEPS or cost.values * size.characters > MOST_SHOWN:
+    if cost.values * size.values > MAX_STEPS or cost.values * size.characters > MAX_SHOWN:
         return False
-    if cost.characters * size.values > MOST_REPEATED:
+    if cost.characters * size.values > MAX_REPEATED:
         return False
     matching: int = (size.longest + 1) ** cost.power
-    return cost.patterns * size.values * matching <= MOST_MATCHING
+    return cost.patterns * size.values * matching <= MAX_MATCHING

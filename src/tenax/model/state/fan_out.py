@@ -24,10 +24,10 @@ ITEM_STATES = (
 )
 
 
-MOST_FAILURES = 20
+MAX_FAILURES_NAMED = 20
 """Failed compensations of a fan-out that are named one by one."""
 COMPENSATION_STATES = ("pending", "queued", "running", "retrying", "held", "completed", "failed", "cancelled")
-_LEAST_FAR_FIRST = ("running", "queued", "retrying", "held", "failed", "cancelled", "completed")
+_BY_PROGRESS = ("running", "queued", "retrying", "held", "failed", "cancelled", "completed")
 """Many compensations stand as the least far of them; at the end, as the worst."""
 
 
@@ -40,11 +40,11 @@ class ItemState(WorkState):
     """It failed, and the step goes on all the same."""
 
 
-def fan_out_status(counts: Mapping[str, int], *, untouched: int = 0) -> str | None:
+def fan_out_status(counts: Mapping[str, int], *, unbegun: int = 0) -> str | None:
     """How a step stands whose items stand so. None where all have ended, and the step's own end is about to come."""
     if counts.get("running") or counts.get("accepted"):
         return "running"
-    if untouched or counts.get("waiting") or counts.get("queued"):
+    if unbegun or counts.get("waiting") or counts.get("queued"):
         return "queued"
     if counts.get("retrying"):
         return "retrying"
@@ -90,18 +90,18 @@ class FanOut:
 
     def status(self) -> str | None:
         """Of the step, while it runs; see `fan_out_status`. One that was closed does not wait for the others."""
-        standing = fan_out_status(self._counts, untouched=0 if self._closed else self._untouched)
+        standing = fan_out_status(self._counts, unbegun=0 if self._closed else self._unbegun)
         return "cancelled" if standing is None and self._closed else standing
 
     def counts(self) -> dict[str, int]:
         """How many items are in which state. What has not begun is queued as far as `parallelism` has room, else waiting."""
         counts = {state: self._counts[state] for state in ITEM_STATES}
         if self._closed:
-            counts["cancelled"] += self._untouched
+            counts["cancelled"] += self._unbegun
         else:
             room = max(self.parallelism - counts["running"] - counts["accepted"] - counts["queued"], 0)
-            counts["queued"] += min(room, self._untouched)
-            counts["waiting"] += max(self._untouched - room, 0)
+            counts["queued"] += min(room, self._unbegun)
+            counts["waiting"] += max(self._unbegun - room, 0)
         return {"total": self.total, **counts}
 
     def results(self) -> list[Any] | None:
@@ -124,7 +124,7 @@ class FanOut:
         return None if first is None else {**(self.items[first].waiting or {}), "item": first}
 
     @property
-    def _untouched(self) -> int:
+    def _unbegun(self) -> int:
         return self.total - len(self.items)
 
 
@@ -166,7 +166,7 @@ class CompensationState(WorkState):
         else:
             _apply_to_compensation(self, event)
             return
-        self.status = next((state for state in _LEAST_FAR_FIRST if self._counts[state]), "pending")
+        self.status = next((state for state in _BY_PROGRESS if self._counts[state]), "pending")
 
     def counts(self) -> dict[str, int]:
         """How many items are in which state."""
@@ -184,7 +184,7 @@ class CompensationState(WorkState):
         failed = sorted((number, item) for number, item in self.items.items() if item.status == "failed")
         return [
             FailedCompensation(item=number, attempts=item.attempt, failure=item.failure)
-            for number, item in failed[:MOST_FAILURES]
+            for number, item in failed[:MAX_FAILURES_NAMED]
         ]
 
     def _apply_to_item(self, number: int, event: Event) -> None:

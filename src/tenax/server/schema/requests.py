@@ -31,7 +31,7 @@ from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.attempt.usage import bounded_cost, bounded_tokens
 from tenax.model.durations import LONGEST
 from tenax.model.health import Health, HealthReport
-from tenax.model.names import LONGEST_WORKER_NAME, worker_name_fault
+from tenax.model.names import MAX_WORKER_NAME, worker_name_fault
 from tenax.model.wire import (
     EndedLife,
     Heartbeat,
@@ -45,7 +45,7 @@ from tenax.model.wire import (
 from tenax.model.wire_columns import check_lengths, is_plain
 from tenax.server.problems import InvalidRequest
 from tenax.server.schema.struct_requests import struct_body
-from tenax.store.tables.tokens import LARGEST_ID, LONGEST_NAME, Role
+from tenax.store.tables.tokens import LARGEST_ID, MAX_NAME, Role
 
 T = TypeVar("T")
 _log = structlog.get_logger("tenax.server")
@@ -107,7 +107,7 @@ LeaseToken = Annotated[
     str, GetPydanticSchema(_lease_token), WithJsonSchema({"type": "string", "format": "uuid"})
 ]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_PLAIN)]
-WorkerName = Annotated[str, Field(min_length=1, max_length=LONGEST_WORKER_NAME), AfterValidator(_worker_name)]
+WorkerName = Annotated[str, Field(min_length=1, max_length=MAX_WORKER_NAME), AfterValidator(_worker_name)]
 Names = Annotated[tuple[Name, ...], Field(max_length=100)]
 Labels = Annotated[dict[Name, Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=100)]
 Text = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
@@ -218,7 +218,7 @@ class LimitsBody:
 class TokenBody:
     __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
-    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=_PLAIN)]
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PLAIN)]
     role: Role
 
 

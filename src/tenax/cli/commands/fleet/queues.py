@@ -14,7 +14,7 @@ from tenax.cli.output import new_table, one_line, print_json, say, to_the_second
 from tenax.cli.output import show as show_
 from tenax.errors import UsageError
 from tenax.model.parse.findings import nearest, shorten, suggest
-from tenax.model.queue_limits import LEAST_RATE, MOST, PER_SECOND, QueueLimits, rate_words, usual_burst
+from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, PER_SECOND, QueueLimits, rate_words, usual_burst
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -141,9 +141,9 @@ def _unknown(name: str, known: Sequence[str]) -> Sequence[str]:
 def _whole(flag: str, text: str | None) -> int | None:
     if text is None or text == _NONE:
         return None
-    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not 1 <= int(text) <= MOST:
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not 1 <= int(text) <= MAX_LIMIT:
         raise UsageError(
-            f"{flag} {shorten(text)}: expected a whole number from 1 to {MOST:,}{_or_none(flag)}"
+            f"{flag} {shorten(text)}: expected a whole number from 1 to {MAX_LIMIT:,}{_or_none(flag)}"
         )
     return int(text)
 
@@ -165,8 +165,8 @@ def _rate(text: str | None) -> float | None:
     if found is None:
         raise UsageError(f"--rate {shorten(text)}: expected a rate such as 10/s, 600/m or 60/h, or `none`")
     rate = float(found[1]) / PER_SECOND[found[2]]
-    if not LEAST_RATE <= rate <= MOST:
-        raise UsageError(f"--rate {shorten(text)}: expected a rate from 1/d to {MOST:,}/s, or `none`")
+    if not MIN_RATE <= rate <= MAX_LIMIT:
+        raise UsageError(f"--rate {shorten(text)}: expected a rate from 1/d to {MAX_LIMIT:,}/s, or `none`")
     return rate
 
 
