@@ -1,4 +1,4 @@
-"""Bounds on what a worker or a callee says of an attempt: what is kept of its texts and data, and of a report that comes too late."""
+"""Limits how much of a report by a worker or a callee is kept: of its texts and data, and of a late report."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from tenax.model.json_text import encode, json_fault
 MAX_NAME = 200
 """Characters of a reason, a dependency, and the name of an exception."""
 MAX_BASES = 50
-"""Base classes of an exception."""
+"""Base classes of an exception that are kept."""
 
 encode_sorted = msgspec.json.Encoder(order="sorted").encode
-"""Encodes a value so that the same value is always the same text."""
+"""Encodes a value with sorted keys, so that equal values give equal texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportLimits:
-    """How much of a report is kept."""
+    """Says how much of a report is kept."""
 
     message: int
-    """Characters."""
+    """Characters of the message."""
     evidence: int
     """Characters of each other text, and of the data as JSON."""
 
 
 def bounded_outcome(outcome: Outcome, limits: ReportLimits) -> Outcome:
-    """Returns the outcome as it can be stored.
+    """Returns an outcome that can be stored.
 
-    A success whose result JSON cannot hold exactly is a failure of the class `invalid`. The texts and the data of a failure are cut.
+    A success whose result cannot be stored exactly becomes a failure of the class `invalid`. The texts and data of a failure are cut.
     """
     if outcome.result is not None and (fault := json_fault(outcome.result)) is not None:
         message = f"the result cannot be stored: {fault}"
@@ -66,7 +66,7 @@ def bounded_facts(facts: Facts, limits: ReportLimits) -> Facts:
 
 
 def _are_short(facts: Facts, limits: ReportLimits) -> bool:
-    """Returns whether no text is near its limit. That is so for nearly every report, and costs little to find out."""
+    """Returns whether no text can be longer than its limit. This quick check settles nearly every report."""
     names = len(facts.reason or "") + len(facts.exception or "") + len(facts.dependency or "")
     texts = len(facts.stderr_tail or "") + len(facts.traceback or "")
     return (
@@ -116,11 +116,11 @@ def _child(child: dict[str, Any] | None, limit: int) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class ReportContent:
-    """What a report or a callback says, in the form in which events store it: the status, and the result or the failure."""
+    """Holds the content of a report or callback as events store it: the status, and the result or the failure."""
 
     body: dict[str, Any]
     digest: str
-    """By which the same one is known again."""
+    """The digest, which identifies a repeated report."""
 
 
 def digest_of(text: bytes) -> str:
@@ -128,7 +128,7 @@ def digest_of(text: bytes) -> str:
 
 
 def late_data(late: ReportContent, limit: int) -> dict[str, Any]:
-    """Returns what is recorded of a late report: all of it with its digest, or its beginning if it is longer than the limit."""
+    """Returns the data that is recorded of a late report: all of it and its digest, or its beginning if it is too long."""
     said, digest = late.body, {"digest": late.digest}
     text = encode({name: said[name] for name in ("result", "failure") if name in said})
     if len(text) <= limit:
