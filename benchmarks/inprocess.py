@@ -14,9 +14,9 @@ from benchmarks import workflows
 from benchmarks.gate import wait_at_gate
 from benchmarks.load import submit_steadily
 from tenax.cli.process.parent import under_supervision
-from tenax.collector import collect_rarely
 from tenax.embed import local_worker, open_engine
 from tenax.settings import load_settings
+from tenax.worker.collector import collect_rarely
 
 
 async def work(options: argparse.Namespace) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tenax.cli.process.addresses import default_server
+from tenax.credentials.server_token import token_for
 from tenax.errors import UsageError
-from tenax.server_token import token_for
 from tenax.settings import load_settings
 
 EVIL = 'server = "https://evil.test"\n'

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tenax.credentials.token_file import keep_token, own_token, read_token, replace_token
 from tenax.errors import Unreachable, UsageError
 from tenax.settings import find_home, load_settings
-from tenax.token_file import keep_token, own_token, read_token, replace_token
 
 
 @pytest.fixture

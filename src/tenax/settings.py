@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tenax import setting_values as values
+from tenax.credentials.private_variables import own_variables
 from tenax.model.decision import CONDITION_WORK
-from tenax.private_variables import own_variables
 from tenax.setting_checks import check_together, mistyped_variables, warn_of_variable
 from tenax.setting_sources import (
     Given,

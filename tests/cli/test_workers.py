@@ -17,9 +17,9 @@ import pytest
 from hand import hand_on
 from waiting import eventually
 
+from tenax.credentials.token_file import read_token
 from tenax.model.wire import PROTOCOL
 from tenax.settings import find_home
-from tenax.token_file import read_token
 
 GPU = """
 name: gpu

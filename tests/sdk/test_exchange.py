@@ -162,7 +162,7 @@ def test_one_that_was_closed_meanwhile_is_not_used(play):
     async def scene(asked):
         await post(asked)
         [connection] = asked._open
-        await connection.over.wait()
+        await connection.closed.wait()
         await post(asked)
 
     play(peer, scene)

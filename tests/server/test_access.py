@@ -14,12 +14,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from tenax.credentials.token_file import read_token
 from tenax.sdk.client import Client, SyncClient
 from tenax.server.app import serve
 from tenax.settings import Settings
 from tenax.store.connect import connect
 from tenax.store.tables.tokens import list_tokens, revoke_token
-from tenax.token_file import read_token
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from tenax.credentials.token_file import is_loopback
 from tenax.engine.engine import Engine
 from tenax.errors import Unauthorized
 from tenax.model.wire import PROTOCOL
@@ -18,7 +19,6 @@ from tenax.server.auth import TOKEN_CACHE_SECONDS, Authenticator
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.tables.tokens import ROLES, create_token, revoke_token
-from tenax.token_file import is_loopback
 
 EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}
 READERS, OPERATORS, WORKERS = {"admin", "operator", "viewer"}, {"admin", "operator"}, {"admin", "worker"}

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> None:
     from tenax.cli.errors import run_command
-    from tenax.private_variables import hide_private_variables
+    from tenax.credentials.private_variables import hide_private_variables
 
     hide_private_variables()
     sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))

@@ -20,12 +20,12 @@ from tenax.cli.output import console, printable
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts
 from tenax.cli.render.live import FollowView, view_for
 from tenax.cli.render.timeline import render_execution
+from tenax.credentials.token_file import read_token
 from tenax.demo.endpoint import ANSWERS, flaky_service
 from tenax.demo.household import DemoError, Household, household
 from tenax.errors import TenaxError, Unreachable
 from tenax.model.wire import Submission
 from tenax.sdk.client import Client
-from tenax.token_file import read_token
 
 WORKFLOW = Path(__file__).with_name("workflow.yaml")
 START_SECONDS = 90.0

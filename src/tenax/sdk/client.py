@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import orjson
 
+from tenax.credentials.token_file import own_token
 from tenax.errors import TenaxError, UsageError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
@@ -22,7 +23,6 @@ from tenax.sdk.held import warn_of_held
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
 from tenax.settings import find_home
-from tenax.token_file import own_token
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import pwd
 import socket
 from typing import Literal
 
-from tenax import token_file
+from tenax.credentials import token_file
 from tenax.errors import UsageError
 from tenax.settings import Settings
 from tenax.store.connect import Connection

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
+from tenax.credentials.token_file import is_loopback
 from tenax.engine.context import Core
 from tenax.errors import Forbidden, Unauthorized, UsageError
 from tenax.store.tables.tokens import Role, any_live_token, find_token, hash_secret
-from tenax.token_file import is_loopback
 
 TOKEN_CACHE_SECONDS = 5.0
 """Seconds for which a token is cached. A revocation takes effect at most this late."""

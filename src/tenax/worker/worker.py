@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
+from tenax.credentials.private_variables import own_variables
 from tenax.errors import Unreachable
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import (
@@ -26,7 +27,6 @@ from tenax.model.wire import (
     Release,
     Report,
 )
-from tenax.private_variables import own_variables
 from tenax.worker.attempt import RunningAttempt, make_release
 from tenax.worker.executors.runtimes import RESULT_LIMIT, RUNTIMES, Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits, outcome_of

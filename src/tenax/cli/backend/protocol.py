@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from tenax.credentials.server_token import token_for
 from tenax.errors import UsageError
-from tenax.server_token import token_for
 from tenax.settings import Settings
 
 if TYPE_CHECKING:

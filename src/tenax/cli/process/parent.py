@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from tenax.private_variables import unpack
+from tenax.credentials.private_variables import unpack
 
 SUPERVISOR = "TENAX_SUPERVISOR_PID"
 READY_PIPE = "TENAX_READY_PIPE"

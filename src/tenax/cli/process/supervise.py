@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from tenax.cli.errors import USAGE
 from tenax.cli.process.parent import environment_for_child
+from tenax.credentials.private_variables import is_private, pack, without_private
 from tenax.errors import Unreachable
-from tenax.private_variables import is_private, pack, without_private
 
 FIRST_PAUSE = 0.2  # seconds before the first restart
 MAX_PAUSE = 10.0  # seconds between restarts, at most

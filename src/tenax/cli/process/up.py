@@ -19,10 +19,10 @@ from tenax.cli.process.deaths import WorkerLives
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import LIFE
 from tenax.cli.process.supervise import ChildFailed, ChildProcess, ProcessPlan, never_by_itself
+from tenax.credentials.private_variables import own_secrets
 from tenax.errors import Unreachable
 from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
-from tenax.private_variables import own_secrets
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.patience import Patience

@@ -45,7 +45,7 @@ from tenax.model.wire import (
 from tenax.model.wire_columns import check_lengths, is_plain
 from tenax.server.problems import InvalidRequest
 from tenax.server.schema.struct_requests import struct_body
-from tenax.store.tables.tokens import LARGEST_ID, MAX_NAME, Role
+from tenax.store.tables.tokens import LARGEST_ID, LONGEST_NAME, Role
 
 T = TypeVar("T")
 _log = structlog.get_logger("tenax.server")
@@ -218,7 +218,7 @@ class LimitsBody:
 class TokenBody:
     __pydantic_config__: ClassVar[ConfigDict] = _FOR_PEOPLE
 
-    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME, pattern=_PLAIN)]
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=_PLAIN)]
     role: Role
 
 

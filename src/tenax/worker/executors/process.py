@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
+from tenax.credentials.private_variables import without_private
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
-from tenax.private_variables import without_private
 from tenax.sdk.context import TaskContext
 from tenax.worker.executors.result_file import outcome_of_process
 from tenax.worker.executors.runtimes import RESULT_LIMIT

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from tenax.credentials.private_variables import without_private
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import Assignment
-from tenax.private_variables import without_private
 from tenax.sdk.context import CURRENT, TaskContext
 from tenax.worker.deadlines import Deadlines
 from tenax.worker.handlers.call import bind_arguments, call_sync, success_of

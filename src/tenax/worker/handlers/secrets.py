@@ -15,10 +15,10 @@ from urllib.parse import quote, quote_plus
 
 import msgspec
 
+from tenax.credentials.private_variables import SECRET_PREFIX as PREFIX
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.shell import always_quoted
 from tenax.model.wire import Assignment, Release, SecretSlot
-from tenax.private_variables import SECRET_PREFIX as PREFIX
 from tenax.worker.handlers.json_values import storable_text
 
 MIN_LENGTH = 6

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tenax.private_variables import without_private
+from tenax.credentials.private_variables import without_private
 
 _SCRIPT = Path(__file__).with_name("guard.py")
 _END_SECONDS = 5.0

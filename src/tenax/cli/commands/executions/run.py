@@ -23,9 +23,9 @@ from tenax.cli.output import console, print_json, say, show
 from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import INTERRUPTED, Interrupts, typed_line
 from tenax.cli.render.live import FollowView, view_for
+from tenax.credentials.server_token import token_for
 from tenax.errors import Conflict, UsageError
 from tenax.model.wire import Submission, Submitted
-from tenax.server_token import token_for
 from tenax.settings import Settings
 
 File = Annotated[str, Parameter(name="FILE", help="A workflow file; - reads it from stdin.")]

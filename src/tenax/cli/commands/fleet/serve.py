@@ -17,10 +17,10 @@ from tenax.cli.process.addresses import default_server
 from tenax.cli.process.home import announce_new_database
 from tenax.cli.process.interrupts import Interrupts
 from tenax.cli.process.parent import given_life, under_supervision
-from tenax.collector import collect_rarely
+from tenax.credentials.server_token import token_for
 from tenax.errors import UsageError
-from tenax.server_token import token_for
 from tenax.settings import Settings, load_settings
+from tenax.worker.collector import collect_rarely
 
 Host = Annotated[str | None, Parameter(help="The address to listen on. [TENAX_HOST: 127.0.0.1]")]
 Port = Annotated[int | None, Parameter(help="The port to listen on; 0 takes a free one. [TENAX_PORT: 8520]")]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tenax.credentials.token_file import are_local, own_token
 from tenax.errors import UsageError
 from tenax.settings import Settings
-from tenax.token_file import are_local, own_token
 
 
 def token_for(settings: Settings, servers: str) -> str | None:
