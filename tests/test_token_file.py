@@ -73,7 +73,7 @@ def test_a_link_that_someone_laid_is_not_written_through(home: Path, tmp_path: P
 def test_one_that_others_can_read_is_not_used(home: Path) -> None:
     keep_token(home, "tenax_a")
     (home / "token").chmod(0o640)
-    with pytest.raises(UsageError, match="others than this user can read the token") as raised:
+    with pytest.raises(UsageError, match="other users can read the token") as raised:
         read_token(home)
     assert "chmod 600" in str(raised.value.remedy)
 

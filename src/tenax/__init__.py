@@ -1,6 +1,6 @@
 """Tenax: durable workflows and tasks on PostgreSQL, whose heart is the retry.
 
-The public names are imported when they are first used, so that `import tenax` costs next to nothing.
+The public names are imported when they are first used, so that `import tenax` is quick.
 """
 
 from __future__ import annotations

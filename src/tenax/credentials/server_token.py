@@ -1,4 +1,4 @@
-"""Which server gets which token: a token belongs to a server, and a file that lies about must not send it elsewhere."""
+"""Chooses the token for a server. A file in the working folder must not send a token to another server."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tenax.settings import Settings
 
 
 def token_for(settings: Settings, servers: str) -> str | None:
-    """Returns the token to show to these servers (URLs with commas between them).
+    """Returns the token for these servers (URLs with commas between them).
 
-    It is the one that is given, else that of this home where all servers are on this machine. Raises UsageError if the
-    `tenax.toml` of the working folder has named a server on another machine, and the token comes from somewhere else.
+    It is the given token, else the token of this home if all servers are on this machine. Raises UsageError if the
+    `tenax.toml` of the working folder names a server on another machine and the token comes from somewhere else.
     """
     named_by = "server" if settings.server else "host"
     token, chosen = settings.token, settings.from_folder

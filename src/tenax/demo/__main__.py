@@ -1,4 +1,4 @@
-"""Shows what Tenax is for, in less than half a minute: `python -m tenax.demo`."""
+"""Runs the demo, which shows in half a minute what Tenax does: `python -m tenax.demo`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ A workflow of three steps, and three kinds of trouble:
   count_prices   runs a process
   send_report    is a Python task; in its first attempt its worker process is killed with signal 9 (kill -9);
                  that attempt is lost, and not counted
-Server and workers run under `tenax up`, with a PostgreSQL of their own. It sees the worker die and tells the server."""
+Server and workers run under `tenax up`, with their own PostgreSQL. `tenax up` sees the worker die and tells the server."""
 
 
 def main() -> int:
@@ -53,7 +53,7 @@ def main() -> int:
         if error.remedy:
             print(f"  {error.remedy}", file=sys.stderr)
         return error.exit_code or 1
-    except OSError as error:  # no room for its folder, no port
+    except OSError as error:  # for example no space for its folder, or no free port
         print(f"demo: {error}", file=sys.stderr)
         return 3
     took = time.monotonic() - started
@@ -90,7 +90,7 @@ def _check(showing: asyncio.Task[None], house: Household) -> None:
         showing.result()
     except TimeoutError:
         raise DemoError(
-            "it took far too long; the last words of `tenax up`:\n" + "\n".join(house.log)
+            "it took far too long; the last output of `tenax up`:\n" + "\n".join(house.log)
         ) from None
 
 
@@ -123,7 +123,7 @@ async def _until_ready(client: Client) -> None:
 
 
 def _compare(execution: Mapping[str, Any]) -> None:
-    """A demo that shows something else than it says is worse than none."""
+    """Raises DemoError if the demo did not show what it announced."""
     attempts = {name: step["attempt"] for name, step in execution["steps"].items()}
     if execution["status"] != "completed" or attempts != _ATTEMPTS:
         raise DemoError(

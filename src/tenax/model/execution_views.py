@@ -37,30 +37,30 @@ class Attempt(OpenPart):
     waiting: dict[str, Any] | None = None
     """What it waits for: `{for: sleep | signal | approval | child | callback, signal?, until?, deadline_at?}`."""
     via: str | None = None
-    """`callback`: the callee reported the end, not the worker. Of an attempt that had been given up it is a second entry."""
+    """`callback` if the callee reported the end and not the worker. An attempt that was given up before has two entries then."""
 
 
 class Work(OpenPart):
-    """Whatever has attempts: how far it has come."""
+    """Describes the progress of something that has attempts: a step, an item or a compensation."""
 
     status: str
     attempt: int
     counted: int
-    """How many of the ended attempts count against the limit."""
+    """The number of ended attempts that count against the limit."""
     max_attempts: int | None
     result: Any
     polls: int
     failure: dict[str, Any] | None
     available_at: str | None
-    """When the next attempt may start, while it is retrying."""
+    """When the next attempt may start, if the state is `retrying`."""
     enqueued_at: str | None
     attempts: list[Attempt]
     waiting: dict[str, Any] | None
-    """What the attempt that is under way waits for, if it does not work; of a fan-out, what its first such `item` waits for."""
+    """What the current attempt waits for while no worker runs it. For a fan-out, what its first waiting `item` waits for."""
 
 
 class FailedCompensation(OpenPart):
-    """What could not be undone of a fan-out."""
+    """Describes an item of a fan-out that could not be undone."""
 
     item: int
     attempts: int
@@ -68,23 +68,23 @@ class FailedCompensation(OpenPart):
 
 
 class StepCompensation(Work):
-    """What undoes a step."""
+    """Describes the compensation of a step."""
 
     items: dict[str, int] | None
-    """Of a fan-out: how many of its items are in which state."""
+    """The number of a fan-out's items in each state."""
     failures: list[FailedCompensation]
-    """Of a fan-out: the first ones."""
+    """The first failures of a fan-out."""
 
 
 class StandIn(OpenPart):
-    """What the definition puts in the place of a failure."""
+    """Says what replaces a failure, by the definition."""
 
     action: str
     step: str | None
 
 
 class Child(OpenPart):
-    """An execution that an attempt started."""
+    """Describes an execution that an attempt started."""
 
     id: int
     status: ExecutionStatus
@@ -93,8 +93,8 @@ class Child(OpenPart):
 
 
 class HeldWork(OpenPart):
-    """Held work of a step: by which rule, why, until when at most, which item is the first, and the workers that this one has cost
-    their lease.
+    """Describes the held work of a step: the rule, the reason, the latest end of the hold, the first held item, and the workers that
+    lost their lease on it.
     """
 
     rule: str | None

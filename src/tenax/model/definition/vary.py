@@ -1,4 +1,4 @@
-"""`vary`: a policy's overrides of a step's own keys, entry by entry."""
+"""Reads and applies `vary`, the overrides of a step's keys in its policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIXED_KEYS: Mapping[str, str] = {
     "workflow": "which child is started is settled at submit; vary its `input`, or name a step in `on_failure`",
     "file": "which child is started is settled at submit; vary its `input`, or name a step in `on_failure`",
 }
-"""Keys of a type that cannot vary, and why."""
+"""Keys of steps that cannot vary, and why."""
 
 
 def varied_keys(step_type: StepType) -> tuple[str, ...]:
@@ -24,12 +24,12 @@ def varied_keys(step_type: StepType) -> tuple[str, ...]:
 
 
 def override_text(override: Mapping[str, Any]) -> str:
-    """An entry as a policy holds it."""
+    """Encodes an entry as a policy holds it."""
     return json.dumps(override, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def merge_override(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings are merged key by key, at every depth; anything else replaces what was there."""
+    """Merges mappings key by key, at every depth. Any other value replaces the earlier one."""
     merged = dict(base)
     for key, value in override.items():
         before = merged.get(key)
@@ -41,7 +41,7 @@ def merge_override(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict
 def read_override(
     step_type: StepType, spec: Mapping[str, Any], override: Mapping[str, Any], path: Path, findings: Findings
 ) -> dict[str, Any]:
-    """The entry in the form in which a step's keys are kept. Reports foreign keys, and a step that it would make unsound."""
+    """Reads an entry in the form of a step's keys. Reports unknown keys, and errors in the step that the entry would make."""
     known = varied_keys(step_type)
     for key in override:
         if key in FIXED_KEYS and key in SPEC_KEYS[step_type]:
@@ -58,7 +58,7 @@ def read_override(
 
 
 def _same_keys(read: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what was read, only that which the entry itself says."""
+    """Returns the parts of the step that was read that the entry itself sets."""
     return {
         key: _same_keys(read[key], value)
         if isinstance(value, Mapping) and isinstance(read.get(key), Mapping)
