@@ -1,6 +1,7 @@
 """`python -m benchmarks.compare COMMIT [MEASURE ...]`: runs the measures of an earlier commit and of this tree in turn.
 
-Each round runs a measure once with the sources of the commit and once with those here, on the same machine in the same minutes. The table
+Each round runs a measure once with the sources of the commit and once with those here, on the same machine in the same minutes, and with as many
+jobs. The table
 shows the medians, the median of the ratios round by round (what slows the machine for a minute slows both), and how far these lie apart. Peers are left out: they are the same for both.
 """
 
@@ -15,21 +16,25 @@ import sys
 import tempfile
 import zipfile
 from collections import defaultdict
+from dataclasses import fields
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from benchmarks.plan import Plan
+
 ROOT = Path(__file__).parents[1]
 RUNNER = """
-import sys
+import functools, json, os, sys
+from benchmarks import __main__ as bench
 from benchmarks.peers import registry
-from benchmarks.__main__ import main
 
 def left_out(peer, say):
     raise registry.CannotBeMade("this run compares Tenax with itself")
 
 registry._ready = left_out
-sys.exit(main())
+bench.Plan = functools.partial(bench.Plan, **json.loads(os.environ["BENCH_SIZES"]))
+sys.exit(bench.main())
 """
 
 
@@ -53,7 +58,11 @@ def extract(commit: str, folder: Path) -> Path:
 
 def run_once(tree: Path, measure: str, results: Path) -> Rounds:
     """Runs one round of a measure with the sources of a tree."""
-    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}",
+        "BENCH_SIZES": json.dumps(_sizes()),
+    }
     command = [sys.executable, "-c", RUNNER, measure, "--rounds", "1", "--results", str(results)]
     results.mkdir(parents=True)
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
@@ -62,6 +71,15 @@ def run_once(tree: Path, measure: str, results: Path) -> Rounds:
     [written] = results.glob("*.json")
     figures = json.loads(written.read_text())["figures"]
     return {Name(f["measure"], f["name"], f["unit"]): f["rounds"] for f in figures}
+
+
+def _sizes() -> dict[str, int]:
+    """Returns how much this tree runs: both trees run the same."""
+    return {
+        field.name: field.default
+        for field in fields(Plan)
+        if isinstance(field.default, int) and "rounds" not in field.name
+    }
 
 
 def table(before: Rounds, after: Rounds) -> str:

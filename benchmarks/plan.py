@@ -17,12 +17,12 @@ class Plan:
     rounds: int = 5
     rounds_near_a_mark: int = ROUNDS_NEAR_A_MARK
     """A measure goes on to so many where one of its medians is close to its mark."""
-    jobs: int = 60_000
-    raw_jobs: int = 100_000
-    steps: int = 10_000
+    jobs: int = 120_000
+    raw_jobs: int = 200_000
+    steps: int = 60_000
     seconds: float = 6.0
     burst: int = 2_000
-    retried: int = 20_000
+    retried: int = 60_000
     items: int = 10_000
     crowd: int = 100_000
     history: int = 200_000

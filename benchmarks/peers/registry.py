@@ -48,13 +48,13 @@ class Peer:
         return f"{self.version}, {jobs:,} jobs"
 
 
-PGQUEUER = Peer("pgqueuer", share=1.0, retried_share=0.4)
+PGQUEUER = Peer("pgqueuer", share=0.5, retried_share=0.15)
 PEERS = (
     PGQUEUER,
-    Peer("procrastinate", share=0.1, retried_share=0.04),
-    Peer("dbos", share=0.1, retried_share=0.05),
-    Peer("oban", share=0.5, retried_share=0.5, python=(3, 12)),
-    Peer("celery", share=0.25, program="redis-server"),
+    Peer("procrastinate", share=0.05, retried_share=0.015),
+    Peer("dbos", share=0.05, retried_share=0.015),
+    Peer("oban", share=0.25, retried_share=0.25, python=(3, 12)),
+    Peer("celery", share=0.125, program="redis-server"),
 )
 
 
