@@ -1,4 +1,4 @@
-"""Tenax in one's own process: an engine and a worker that speak without HTTP, until SIGTERM. Run as a process."""
+"""Runs an engine and a worker that speak without HTTP in one process, until SIGTERM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tenax.worker.collector import collect_rarely
 
 
 async def work(options: argparse.Namespace) -> None:
-    """With a rate it also submits; else it works off what is there, and whatever comes."""
+    """Runs the engine and the worker. With a rate, it also submits executions."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with open_engine(load_settings()) as engine:
