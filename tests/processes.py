@@ -18,7 +18,7 @@ from waiting import eventually
 
 from tenax.credentials.token_file import read_token
 from tenax.errors import TenaxError
-from tenax.sdk.client import SyncClient
+from tenax.sdk.sync_client import SyncClient
 from tenax.store.embedded.server import EmbeddedPostgres
 
 TENAX = (sys.executable, "-m", "tenax")

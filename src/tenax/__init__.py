@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenax.errors import TenaxError
     from tenax.model.wire import Submission, Submitted
-    from tenax.sdk.client import Client, SyncClient
+    from tenax.sdk.client import Client
     from tenax.sdk.context import TaskContext, context
     from tenax.sdk.outcomes import Cancelled, Fatal, NotCompleted, Retry, Snooze
+    from tenax.sdk.sync_client import SyncClient
     from tenax.sdk.task import task
 
 __version__ = "0.1.0"
@@ -44,7 +45,7 @@ _HOME = {
     "Snooze": "tenax.sdk.outcomes",
     "Submission": "tenax.model.wire",
     "Submitted": "tenax.model.wire",
-    "SyncClient": "tenax.sdk.client",
+    "SyncClient": "tenax.sdk.sync_client",
     "TaskContext": "tenax.sdk.context",
     "TenaxError": "tenax.errors",
     "context": "tenax.sdk.context",

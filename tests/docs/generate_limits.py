@@ -12,7 +12,7 @@ from tenax.engine.caches import input_cache as inputs
 from tenax.engine.caches import lease_cache as leased
 from tenax.engine.graph.start_steps import KEY_SHOWN, MOST_ITEMS, WORK_PER_KEY
 from tenax.engine.late_results import MAX_LATE_RESULTS
-from tenax.engine.submit.resolve_definitions import MAX_DEPTH as DEEPEST_CHILD
+from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
 from tenax.model import json_text
 from tenax.model.attempt import bounded
 from tenax.model.inputs import inputs as declared

@@ -20,7 +20,7 @@ from sources import extract
 from waiting import eventually
 
 from tenax.model.wire import Submission
-from tenax.sdk.client import SyncClient
+from tenax.sdk.sync_client import SyncClient
 from tenax.store.migrate import latest_version
 
 PREVIOUS = "bcf0f41"

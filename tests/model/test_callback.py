@@ -196,10 +196,10 @@ def test_usage_is_taken_however_it_ended(usage, taken):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (b"{", "no JSON"),
-        (b"\xff", "no JSON"),
-        (b" ", "no JSON"),
-        (b"NaN", "no JSON"),
+        (b"{", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b" ", "not JSON"),
+        (b"NaN", "not JSON"),
         (b"[" * 100_000, "recursion limit"),
         ({"success": "yes"}, 'success: "yes" is neither true nor false'),
         ({"success": 1}, "neither true nor false"),

@@ -22,7 +22,8 @@ from tenax.errors import (
     UsageError,
 )
 from tenax.model.wire import Submission, Submitted
-from tenax.sdk.client import Client, SyncClient
+from tenax.sdk.client import Client
+from tenax.sdk.sync_client import SyncClient
 
 
 class Api:

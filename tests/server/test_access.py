@@ -15,7 +15,8 @@ import httpx2
 import pytest
 
 from tenax.credentials.token_file import read_token
-from tenax.sdk.client import Client, SyncClient
+from tenax.sdk.client import Client
+from tenax.sdk.sync_client import SyncClient
 from tenax.server.app import serve
 from tenax.settings import Settings
 from tenax.store.connect import connect

@@ -145,7 +145,7 @@ def test_a_paused_worker_gets_nothing_new(server):
 
 @pytest.mark.parametrize("name", ["a/b", "a b", "ü", "x/pause", "%2F", "?"])
 def test_any_name_can_be_asked_for(server, name):
-    from tenax.sdk.client import SyncClient
+    from tenax.sdk.sync_client import SyncClient
 
     with server.http() as http, SyncClient(server.url) as client:
         register(http, name)

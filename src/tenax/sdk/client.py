@@ -1,31 +1,23 @@
-"""Speaks to a Tenax server: submits executions, follows them and acts on them.
-
-`Client` is the only implementation. `SyncClient` runs its methods in a thread of its own.
-"""
+"""Speaks to a Tenax server: submits executions, follows them and acts on them."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
+from typing import Any, Literal, Self, cast
 from urllib.parse import quote
 
 import orjson
 
 from tenax.credentials.token_file import own_token
-from tenax.errors import TenaxError, UsageError
+from tenax.errors import TenaxError
 from tenax.model.wire import Submission, Submitted
 from tenax.sdk.files import read_definition
 from tenax.sdk.held import warn_of_held
 from tenax.sdk.problems import check_answer
 from tenax.sdk.servers import Servers
 from tenax.settings import find_home
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 FINISHED = frozenset({"completed", "failed", "cancelled"})
 PARK_SECONDS = 20.0
@@ -331,84 +323,3 @@ def _worker(name: str) -> str:
 def _speaks_for_itself(status: int) -> bool:
     """Returns whether a foreign answer comes from the program at the address itself, and not from a proxy in between."""
     return status < 400 or status in (404, 405)
-
-
-def _blocking(
-    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[SyncClient, P], T]:
-    @wraps(method)
-    def call(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.run(method(self.client, *args, **kwargs))
-
-    return cast("Callable[Concatenate[SyncClient, P], T]", call)
-
-
-class SyncClient:
-    """Offers the methods of `Client` to code without an event loop. Use it as `with SyncClient(url, token) as client:`."""
-
-    def __init__(self, server_url: str, token: str | None = None, *, timeout: float = 30.0) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="tenax-client", daemon=True)
-        self.client = Client(server_url, token, timeout=timeout)
-        self._thread.start()
-
-    submit = _blocking(Client.submit)
-    submit_file = _blocking(Client.submit_file)
-    submit_many = _blocking(Client.submit_many)
-    get = _blocking(Client.get)
-    list = _blocking(Client.list)
-    events = _blocking(Client.events)
-    news = _blocking(Client.news)
-    explain = _blocking(Client.explain)
-    verify = _blocking(Client.verify)
-    items = _blocking(Client.items)
-    tree = _blocking(Client.tree)
-    cancel = _blocking(Client.cancel)
-    retry = _blocking(Client.retry)
-    pause = _blocking(Client.pause)
-    resume = _blocking(Client.resume)
-    signal = _blocking(Client.signal)
-    approve = _blocking(Client.approve)
-    reject = _blocking(Client.reject)
-    store_workflow = _blocking(Client.store_workflow)
-    workflows = _blocking(Client.workflows)
-    workers = _blocking(Client.workers)
-    worker = _blocking(Client.worker)
-    pause_worker = _blocking(Client.pause_worker)
-    drain_worker = _blocking(Client.drain_worker)
-    resume_worker = _blocking(Client.resume_worker)
-    release_worker = _blocking(Client.release_worker)
-    queues = _blocking(Client.queues)
-    limit_queue = _blocking(Client.limit_queue)
-    list_tokens = _blocking(Client.list_tokens)
-    create_token = _blocking(Client.create_token)
-    revoke_token = _blocking(Client.revoke_token)
-    wait = _blocking(Client.wait)
-    healthy = _blocking(Client.healthy)
-    ready = _blocking(Client.ready)
-
-    def run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Runs one call of the async client to its end."""
-        if self._loop.is_closed():
-            call.close()
-            raise UsageError("this client is closed")
-        future = asyncio.run_coroutine_threadsafe(call, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        if self._loop.is_closed():
-            return
-        self.run(self.client.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

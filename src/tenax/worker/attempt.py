@@ -1,4 +1,4 @@
-"""Defines an attempt that runs in this worker, and the release that hands its lease back."""
+"""Defines an attempt that runs in this worker, its report, and the release that hands its lease back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from typing import Literal
 
 from tenax.model.attempt.outcome import Outcome
-from tenax.model.wire import Assignment, Release
+from tenax.model.wire import Assignment, Release, Report
 from tenax.sdk.context import TaskContext
 from tenax.worker.handlers.json_values import storable_text
 
@@ -50,4 +50,16 @@ def make_release(assignment: Assignment, reason: Literal["draining", "no_handler
         assignment.token,
         reason,
         storable_text(detail),
+    )
+
+
+def make_report(assignment: Assignment, outcome: Outcome) -> Report:
+    return Report(
+        assignment.execution_id,
+        assignment.item_id,
+        assignment.attempt,
+        assignment.token,
+        outcome,
+        assignment.step,
+        assignment.item,
     )

@@ -27,7 +27,7 @@ from tenax.model.wire import (
     Release,
     Report,
 )
-from tenax.worker.attempt import RunningAttempt, make_release
+from tenax.worker.attempt import RunningAttempt, make_release, make_report
 from tenax.worker.executors.runtimes import RESULT_LIMIT, RUNTIMES, Executors
 from tenax.worker.handlers.error_outcomes import classified_failure, cut_to_limits, outcome_of
 from tenax.worker.handlers.registry import NoHandler
@@ -303,7 +303,7 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - an attempt must end, however odd its result is
             self._log_fault("the outcome cannot be reported", assignment, error)
             why = f"the outcome of the attempt cannot be reported ({type(error).__name__})"
-            self._outbox.put(_report(assignment, classified_failure("invalid", "invalid_result", why)))
+            self._outbox.put(make_report(assignment, classified_failure("invalid", "invalid_result", why)))
         self._running.pop((assignment.item_id, assignment.token), None)
         self._slot_free.set()
         if not self._running:
@@ -312,7 +312,7 @@ class Worker:
     def _entry(self, assignment: Assignment, told: Outcome | Release) -> Report | Release:
         if isinstance(told, Release):
             return self._secrets.scrub_release(told, assignment)
-        return _report(assignment, cut_to_limits(self._secrets.scrub_outcome(told, assignment)))
+        return make_report(assignment, cut_to_limits(self._secrets.scrub_outcome(told, assignment)))
 
     def _log_fault(self, what: str, assignment: Assignment, error: Exception) -> None:
         """Logs a fault with its traceback, from which secrets are scrubbed."""
@@ -395,15 +395,3 @@ class Worker:
 
     def _handed_back(self, attempt: RunningAttempt) -> Release:
         return make_release(attempt.assignment, "draining", f"worker {self._registration.worker} is stopping")
-
-
-def _report(assignment: Assignment, outcome: Outcome) -> Report:
-    return Report(
-        assignment.execution_id,
-        assignment.item_id,
-        assignment.attempt,
-        assignment.token,
-        outcome,
-        assignment.step,
-        assignment.item,
-    )
