@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help install demo up test chaos siege check format docs bench fuzz differential lock clean
+.PHONY: help install demo up test test-full chaos siege check format docs bench fuzz differential lock clean
 
 help: ## the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tenax needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
@@ -39,8 +40,11 @@ demo: $(RUN_STAMP) ## a workflow that fails and recovers before your eyes
 up: $(RUN_STAMP) ## server, workers and database, until Ctrl-C
 	@$(BIN)/tenax up
 
-test: $(DEV_STAMP) ## all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: $(DEV_STAMP) ## all tests on the embedded PostgreSQL, in minutes; ONLY=tests/engine runs a part
+	@$(PYTEST) $(ONLY)
+
+test-full: $(DEV_STAMP) ## all tests on both kinds of PostgreSQL (as far as they are there), with more examples
+	@$(PYTEST) --postgres=both --hypothesis-profile=full $(ONLY)
 
 chaos: $(DEV_STAMP) ## kills servers, workers and PostgreSQL under load, a minute each, three runs; then tenax verify
 	@TENAX_CHAOS_SECONDS=$${SECONDS_EACH:-60} TENAX_CHAOS_RUNS=$${RUNS:-3} $(BIN)/python -m pytest -s tests/e2e/test_chaos.py

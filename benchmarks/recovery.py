@@ -68,7 +68,7 @@ async def _once(round_: Round) -> tuple[float, float]:
             await Engine(database, settings).prepare()
 
         await start()
-        return await _median_of(start), await _median_of(Engine(database, settings).housekeeping.sweep)
+        return await _median_of(start), await _median_of(Engine(database, settings).maintenance.sweep)
 
 
 async def _fill(round_: Round, plan: Plan, finished: int) -> None:

@@ -10,54 +10,44 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import inspect
 import os
 import shutil
 import signal
-import sys
-import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import pytest
-
-from tenax.store.embedded.binaries import Installation
-from tenax.store.embedded.server import EmbeddedPostgres
-from tenax.store.migrate import migrate
-
-sys.path.insert(0, str(Path(__file__).parent))  # for `waiting`, which has no package
-
-from logged import log_faults
+import support.profiles  # noqa: F401 - registers the profiles of Hypothesis
+from support.databases import EMPTY, Server, folder_for_databases, make_open, serve, system_installation
 
 _RUN = "TENAX_TEST_RUN"
-_TEMPLATE = "template_for_tests"
-_IN_MEMORY = Path("/dev/shm")
-_ROOM = 4 * 2**30
-"""Bytes that must be free in memory before databases are put there."""
-# Nothing here outlives the run, so nothing needs to survive a power cut.
-_NOT_DURABLE = {
-    "fsync": "off",
-    "full_page_writes": "off",
-    "synchronous_commit": "off",
-    "max_connections": "200",
-}
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--postgres",
+        choices=["embedded", "system", "both"],
+        default="embedded",
+        help="the PostgreSQL of tests that run on any: the embedded one, Debian's, or one after the other (as far as they are there)",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
     # A shell that runs the tests in the background lets them ignore Ctrl-C, and so all that they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The processes of pytest-xdist inherit it, and so share the servers.
     name = f"tenax-tests-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    os.environ.setdefault(_RUN, str(_place_for_databases() / name))
+    os.environ.setdefault(_RUN, str(folder_for_databases() / name))
     # No client of a test shows the token of whoever runs the tests.
     os.environ["TENAX_HOME"] = str(_run_folder() / "nobodys-home")
+    if config.option.basetemp is None:
+        config.option.basetemp = str(make_open(_run_folder()) / "tmp")
 
 
 def pytest_unconfigure() -> None:
@@ -91,23 +81,14 @@ def _run_folder() -> Path:
     return Path(os.environ[_RUN])
 
 
-def _place_for_databases() -> Path:
-    """Returns the folder for files that do not outlive the run. In memory, where there is room: hundreds of databases are made and dropped."""
-    if os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > _ROOM:
-        return _IN_MEMORY
-    return Path(tempfile.gettempdir())
-
-
-def _make_open(folder: Path) -> Path:
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    folder.chmod(0o755)
-    return folder
-
-
-def _system_installation() -> Installation | None:
-    found = [path for path in Path("/usr/lib/postgresql").glob("*/bin/initdb") if path.parts[-3].isdigit()]
-    roots = sorted((path.parent.parent for path in found), key=lambda root: int(root.name))
-    return Installation(int(roots[-1].name), roots[-1]) if roots else None
+@pytest.fixture
+def tmp_path(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """pytest's folder for the test, and as root one that PostgreSQL's account can enter: its data are removed with the folder."""
+    base = tmp_path_factory.getbasetemp()
+    for folder in (base.parent, base, tmp_path):
+        if folder.is_relative_to(_run_folder()):
+            folder.chmod(0o755)
+    return tmp_path
 
 
 @pytest.fixture
@@ -121,100 +102,89 @@ def open_folder_of_module() -> Iterator[Path]:
 
 
 def _open_folder() -> Iterator[Path]:
-    folder = _make_open(_make_open(_run_folder()) / uuid.uuid4().hex[:12])
+    folder = make_open(make_open(_run_folder()) / uuid.uuid4().hex[:12])
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def embedded_server() -> Iterator[str]:
-    yield from _server("embedded", None)
+def embedded_postgres() -> Iterator[Server]:
+    with serve(_folder_of_server("embedded"), None) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
-def system_server() -> Iterator[str]:
-    installation = _system_installation()
-    assert installation
-    yield from _server("system", installation)
+def system_postgres() -> Iterator[Server]:
+    with serve(_folder_of_server("system"), system_installation()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def embedded_server(embedded_postgres: Server) -> str:
+    """The URL of the embedded PostgreSQL."""
+    return embedded_postgres.url
+
+
+def _folder_of_server(name: str) -> Path:
+    return make_open(make_open(_run_folder()) / name)
 
 
 @pytest.fixture
-def database_url(embedded_server: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    yield from _database(embedded_server, _TEMPLATE, request)
+def any_postgres(request: pytest.FixtureRequest) -> Server:
+    """The PostgreSQL of the test. With `--postgres=both` the test runs on each of them."""
+    found: Server = request.getfixturevalue(f"{request.param}_postgres")
+    return found
 
 
-@pytest.fixture(scope="module")
-def database_url_of_module(embedded_server: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A migrated database that the tests of one file share."""
-    yield from _database(embedded_server, _TEMPLATE, request)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "any_postgres" in metafunc.fixturenames:
+        only_one = metafunc.definition.get_closest_marker("one_postgres")
+        kinds = _postgres_kinds(metafunc.config)
+        metafunc.parametrize("any_postgres", kinds[:1] if only_one else kinds, indirect=True)
 
 
-@pytest.fixture(params=["embedded", "system"] if _system_installation() else ["embedded"])
-def any_server(request: pytest.FixtureRequest) -> str:
-    return request.getfixturevalue(f"{request.param}_server")
+def _postgres_kinds(config: pytest.Config) -> list[str]:
+    chosen = config.getoption("--postgres")
+    if chosen != "both":
+        return [chosen]
+    return ["embedded", "system"] if system_installation() else ["embedded"]
 
 
 @pytest.fixture
-def any_database_url(any_server: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    yield from _database(any_server, _TEMPLATE, request)
-
-
-@pytest.fixture
-def empty_database_url(any_server: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    yield from _database(any_server, "template0", request)
-
-
-def _server(name: str, installation: Installation | None) -> Iterator[str]:
-    home = _make_open(_make_open(_run_folder()) / name)
-    server = EmbeddedPostgres(home, installations=installation and [installation], options=_NOT_DURABLE)
-    with server:
-        url = server.ensure_running()
-        with (home / "template.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            asyncio.run(_make_template(url))
+def database_url(embedded_postgres: Server, request: pytest.FixtureRequest) -> Iterator[str]:
+    with embedded_postgres.reused_database(odd_log=_has_odd_log(request)) as url:
         yield url
 
 
-async def _make_template(url: str) -> None:
-    admin = await asyncpg.connect(url)
-    try:
-        if await admin.fetchval("select 1 from pg_database where datname = $1 and datistemplate", _TEMPLATE):
-            return
-        await admin.execute(f"drop database if exists {_TEMPLATE}")
-        await admin.execute(f"create database {_TEMPLATE}")
-        connection = await asyncpg.connect(_with_database(url, _TEMPLATE))
-        await migrate(connection)
-        await connection.close()
-        await admin.execute(f"alter database {_TEMPLATE} is_template true")
-    finally:
-        await admin.close()
+@pytest.fixture
+def own_database_url(embedded_postgres: Server, request: pytest.FixtureRequest) -> Iterator[str]:
+    with embedded_postgres.own_database(odd_log=_has_odd_log(request)) as url:
+        yield url
 
 
-def _database(server_url: str, template: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = f"test_{uuid.uuid4().hex[:16]}"
-    asyncio.run(_execute(server_url, f"create database {name} template {template}"))
-    url = _with_database(server_url, name)
-    yield url
-    faults = [] if request.node.get_closest_marker("odd_log") else asyncio.run(_faults(url))
-    asyncio.run(_execute(server_url, f"drop database {name} with (force)"))
-    assert faults == [], "events that do not conform to their declaration"
+@pytest.fixture(scope="module")
+def database_url_of_module(embedded_postgres: Server, request: pytest.FixtureRequest) -> Iterator[str]:
+    with embedded_postgres.own_database(odd_log=_has_odd_log(request)) as url:
+        yield url
 
 
-async def _faults(url: str) -> list[str]:
-    connection = await asyncpg.connect(url)
-    try:
-        return await log_faults(connection)
-    finally:
-        await connection.close()
+@pytest.fixture
+def any_database_url(any_postgres: Server, request: pytest.FixtureRequest) -> Iterator[str]:
+    with any_postgres.reused_database(odd_log=_has_odd_log(request)) as url:
+        yield url
 
 
-async def _execute(url: str, statement: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
+@pytest.fixture
+def own_any_database_url(any_postgres: Server, request: pytest.FixtureRequest) -> Iterator[str]:
+    with any_postgres.own_database(odd_log=_has_odd_log(request)) as url:
+        yield url
 
 
-def _with_database(url: str, name: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(path=f"/{name}", netloc="tenax@"))
+@pytest.fixture
+def empty_database_url(any_postgres: Server, request: pytest.FixtureRequest) -> Iterator[str]:
+    with any_postgres.own_database(EMPTY, odd_log=_has_odd_log(request)) as url:
+        yield url
+
+
+def _has_odd_log(request: pytest.FixtureRequest) -> bool:
+    return request.node.get_closest_marker("odd_log") is not None

@@ -65,17 +65,17 @@ class Workbench:
 
     async def finish(self, execution_id: int) -> dict[str, Any]:
         """Waits for the end. Moves the clock forward whenever everything waits for a time: a retry, a sleep or a deadline."""
-        core = self.engine.core
-        async with core.hub.following_all() as changed:
+        context = self.engine.context
+        async with context.notifier.following_all() as changed:
             while True:
                 execution = await self.engine.get(execution_id)
                 if execution.status in FINISHED:
                     return dict(to_builtins(execution))
-                async with core.transaction() as tx:
+                async with context.transaction() as tx:
                     due = await next_time(tx)
                 if due is not None:
                     await self.clock.pass_to(due)
-                    core.hub.announce(ready=True, server_steps=True, messages=True, due_in=0.0)
+                    context.notifier.announce(ready=True, server_steps=True, messages=True, due_in=0.0)
                 await changed.wait()
                 changed.clear()
 

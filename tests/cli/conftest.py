@@ -1,38 +1,20 @@
-"""The command `tenax` as a real process, in a folder and with a home of its own."""
+"""The command `tenax` as a process (`tests/support/forked_commands.py`), in a folder and with a home of its own."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
 import pytest
+from support.forked_commands import Ended, ForkedCommands
 
 from tenax.server.app import serve
 from tenax.settings import Settings
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What a command came to."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """The one document on stdout."""
-        return json.loads(self.out)
-
 
 Command = Callable[..., Ended]
 
@@ -49,21 +31,19 @@ def environment(tmp_path: Path) -> Callable[..., dict[str, str]]:
     return lambda **more: clean_environment(tmp_path / "home", **more)
 
 
+@pytest.fixture(scope="session")
+def forked_commands() -> Iterator[ForkedCommands]:
+    with ForkedCommands() as commands:
+        yield commands
+
+
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
+def command(forked_commands: ForkedCommands, tmp_path: Path) -> Command:
     """`command("list", "--json", TENAX_SERVER="...")`: arguments, and variables of the environment."""
 
     def run(*arguments: str, stdin: str = "", **variables: str) -> Ended:
-        ended = subprocess.run(
-            [sys.executable, "-m", "tenax", *arguments],
-            cwd=tmp_path,
-            env=clean_environment(tmp_path / "home", **variables),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        return Ended(ended.returncode, ended.stdout, ended.stderr)
+        environment = clean_environment(tmp_path / "home", **variables)
+        return forked_commands.run(arguments, cwd=tmp_path, environment=environment, stdin=stdin)
 
     return run
 

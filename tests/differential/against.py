@@ -27,8 +27,8 @@ import asyncpg
 import structlog
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from scenarios import scenarios
-from sources import extract
 from stage import stage_on
+from support.earlier_sources import extract
 from test_differential import assert_equal
 
 from tenax.store.embedded.server import EmbeddedPostgres

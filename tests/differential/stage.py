@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from tenax.engine.engine import Engine
-from tenax.engine.graph.fan_out import feed
+from tenax.engine.graph.fan_out import fill_slots
 from tenax.errors import TenaxError
 from tenax.model.attempt.outcome import Facts, Outcome, Usage
 from tenax.model.wire import (
@@ -139,7 +139,7 @@ class _Play:
 
     def _set_roll(self, value: float) -> None:
         """Every decision of a move gets the same roll: which one comes first does not matter then."""
-        self.engine.core.roll = lambda: value
+        self.engine.context.roll = lambda: value
 
     # -- the moves
 
@@ -192,7 +192,7 @@ class _Play:
     async def _send(self, reports: list[Report]) -> Any:
         if self.forgetful:
             for report in reports:
-                self.engine.core.leased.take(report.token)
+                self.engine.context.lease_cache.take(report.token)
         answers = await self.engine.report(reports)
         return [[self.tokens[r.token], a.status, a.verdict] for r, a in zip(reports, answers, strict=True)]
 
@@ -246,8 +246,8 @@ class _Play:
         engine = self.engine
         while (
             await engine.server_steps.start()
-            + await engine.postman.deliver()
-            + await feed(engine.core)
+            + await engine.inbox_delivery.deliver()
+            + await fill_slots(engine.context)
             + await engine.reap()
         ):
             pass
@@ -340,7 +340,7 @@ class _Play:
         return found
 
     async def _rows(self, query: str) -> Any:
-        async with transaction(self.engine.core.database) as tx:
+        async with transaction(self.engine.context.database) as tx:
             return await tx.fetch(query)
 
 

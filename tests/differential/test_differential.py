@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
-from logged import log_faults
 from scenarios import scenarios
 from stage import Stage, stage_on
+from support.declared_events import log_faults
+from support.profiles import examples
 
 from tenax.store.transaction import transaction
 
@@ -34,7 +35,7 @@ def stage(
 
 
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=examples(EXAMPLES),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chaos import Chaos, Feeders, until_all_ended
+from support.chaos import Chaos, Feeders, until_all_ended
+from support.profiles import is_full
 
-SECONDS = float(os.environ.get("TENAX_CHAOS_SECONDS", "15"))
+SECONDS = float(os.environ.get("TENAX_CHAOS_SECONDS") or (15 if is_full() else 8))
 RUNS = int(os.environ.get("TENAX_CHAOS_RUNS", "1"))
 SEED = int(os.environ.get("TENAX_CHAOS_SEED", "1"))
 

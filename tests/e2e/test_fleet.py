@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crew import BATCH, Crew, Process
-from waiting import eventually
+from support.several_servers import BATCH, Crew, Process
+from support.waiting import eventually
 
 LEASE = 3.0
 SLACK = 3.0

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from processes import Household, alive
-from waiting import eventually
+from support.processes import Household, alive
+from support.waiting import eventually
 
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission

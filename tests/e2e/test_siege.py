@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attacks import ATTACKS, Attack
-from loop_holds import LIMIT, MARGIN
-from siege import Cost, Siege, percentile, table
+from support.attacks import ATTACKS, Attack
+from support.loop_holds import LIMIT, MARGIN
+from support.profiles import is_full
+from support.siege import Cost, Siege, percentile, table
 
-SECONDS = float(os.environ.get("TENAX_SIEGE_SECONDS", "5"))
+SECONDS = float(os.environ.get("TENAX_SIEGE_SECONDS") or (5 if is_full() else 2))
 MOST_MEMORY = 400.0
 """Megabytes above what the server had before, for one attack: several bodies of the largest size, read and stored."""
 GROWTH = 200.0

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
-from processes import Household, free_port
-from sources import extract
-from waiting import eventually
+from support.earlier_sources import extract
+from support.processes import Household, free_port
+from support.waiting import eventually
 
 from tenax.model.wire import Submission
 from tenax.sdk.sync_client import SyncClient

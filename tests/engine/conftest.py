@@ -1,4 +1,4 @@
-"""An engine driven by hand (`tests/hand.py`) for every test that asks for a `hand`."""
+"""An engine driven by hand (`tests/support/hand.py`) for every test that asks for a `hand`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hand import Hand, hand_on
+from support.hand import Hand, hand_on
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hand import Hand, embedded_only
+from support.hand import Hand, one_postgres
 
-pytestmark = embedded_only
+pytestmark = one_postgres
 
 FIRST = "name: w\nworkflow:\n  - {step: first, type: python, task: 't:t'}\n"
 SECOND = "  - {step: second, type: python, task: 't:t', needs: first, "

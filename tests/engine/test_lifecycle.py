@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hand import EXHAUSTED, ONE_STEP
+from support.hand import EXHAUSTED, ONE_STEP
 
 from tenax.model.attempt.outcome import Facts, Outcome
 

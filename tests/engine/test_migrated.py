@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from connected import connected
-from hand import Hand, hand_on
-from version_0_1 import FILE
+from support.connections import connected
+from support.hand import Hand, hand_on
+from support.version_0_1 import FILE
 
 from tenax.model.attempt.outcome import Outcome
 from tenax.model.wire import Report

@@ -12,7 +12,7 @@ SOURCE = "name: x\nworkflow: [{step: a, type: python, task: t}]\n"
 
 
 async def test_as_long_as_the_schema_fits_it_goes_on(hand) -> None:
-    guard = hand.engine.housekeeping.schema
+    guard = hand.engine.maintenance.schema
     for oldest in (1, latest_version()):
         await hand.sql("update tenax.service set oldest_schema = $1", oldest)
         await guard.check()
@@ -20,7 +20,7 @@ async def test_as_long_as_the_schema_fits_it_goes_on(hand) -> None:
 
 
 async def test_a_schema_that_is_too_new_ends_all_work(hand) -> None:
-    guard, newer = hand.engine.housekeeping.schema, latest_version() + 1
+    guard, newer = hand.engine.maintenance.schema, latest_version() + 1
     execution_id, assignment = await hand.start()
     await hand.sql("update tenax.service set oldest_schema = $1", newer)
     await guard.check()

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from server.conftest import Served, in_database, start_server
 from structlog.testing import capture_logs
+from support.served import Served, start_server
 
 from tenax.settings import Settings
 from tenax.store.connect import connect
@@ -58,20 +56,18 @@ class Target:
 
 
 @pytest.fixture(scope="module")
-def target(embedded_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+def target(database_url_of_module: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """An open server, kept for all examples of a file. No line of its log may be an error."""
-    name = f"test_{uuid.uuid4().hex[:16]}"
-    in_database(embedded_server, lambda tx: tx.execute(f"create database {name} template template_for_tests"))
-    url = urlunsplit(urlsplit(embedded_server)._replace(path=f"/{name}"))
     home = tmp_path_factory.mktemp("home")
     timeouts = {"head_timeout": IMPATIENT, "body_timeout": IMPATIENT}
-    served = start_server(Settings(home=home, database_url=url, port=0, open=True, **timeouts))
+    served = start_server(
+        Settings(home=home, database_url=database_url_of_module, port=0, open=True, **timeouts)
+    )
     try:
         with capture_logs() as logs, asyncio.Runner() as runner, served.http() as http:
-            connection = runner.run(connect(url))
+            connection = runner.run(connect(database_url_of_module))
             yield Target(served, http, runner, connection)
             runner.run(connection.close())
         assert [line for line in logs if line["log_level"] in ("error", "critical")] == []
     finally:
         served.stop()
-        in_database(embedded_server, lambda tx: tx.execute(f"drop database {name} with (force)"))

@@ -9,7 +9,9 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from hostile import (
+from hypothesis import given, note
+from hypothesis import strategies as st
+from support.hostile_strategies import (
     DEEP,
     JSON,
     JSON_PIECES,
@@ -22,9 +24,7 @@ from hostile import (
     mutated,
     no_hang,
 )
-from hypothesis import given, note
-from hypothesis import strategies as st
-from over_http import one_by_one, report_on
+from support.worker_requests import one_by_one, report_on
 
 from tenax.errors import UsageError
 from tenax.model.attempt.callback import read_callback

@@ -1,6 +1,6 @@
 """Workflow files that something has happened to: accepted whole, or refused with a place and in a few words.
 
-`tests/model/test_parse_hostile.py` has texts, bytes and definitions that were never valid.
+`tests/model/parse/test_hostile_files.py` has texts, bytes and definitions that were never valid.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from hostile import THROUGH_A_SERVER, fuzzed, no_hang, workflow_texts
 from hypothesis import given
 from hypothesis import strategies as st
+from support.hostile_strategies import THROUGH_A_SERVER, fuzzed, no_hang, workflow_texts
 
 from tenax.engine.definitions.reading import Reading
 from tenax.errors import InvalidDefinition
@@ -80,7 +80,7 @@ def reading() -> Iterator[tuple[asyncio.Runner, Reading]]:
         yield runner, made
         assert made.weight <= MEMORY
         assert not made._under_way
-        made.aside.close()
+        made.reader_processes.close()
 
 
 @given(workflow_texts())

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Self
 
-from hostile import ODD_TEXTS, STORABLE, assert_brief, broken_texts, fuzzed, no_hang
 from hypothesis import given
 from hypothesis import strategies as st
+from support.hostile_strategies import ODD_TEXTS, STORABLE, assert_brief, broken_texts, fuzzed, no_hang
 
 from tenax.model.json_text import json_fault
 from tenax.policy.expressions import conditions

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hostile import PATTERNS, SCHEMAS, STORABLE, assert_brief, fuzzed, no_hang
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.hostile_strategies import PATTERNS, SCHEMAS, STORABLE, assert_brief, fuzzed, no_hang
 
 from tenax.engine.definitions.reading import Reading
 from tenax.errors import InvalidDefinition, InvalidInput
@@ -82,7 +82,7 @@ def reading() -> Iterator[tuple[asyncio.Runner, Reading]]:
     with asyncio.Runner() as runner:
         made = Reading(Settings(input_time=1.0), None, 1_000_000)
         yield runner, made
-        made.aside.close()
+        made.reader_processes.close()
 
 
 @given(SCHEMAS, VALUES)

@@ -9,11 +9,19 @@ from uuid import uuid4
 
 import orjson
 import pytest
-from hostile import JSON_PIECES, ODD_VALUES, THROUGH_A_SERVER, broken_texts, fuzzed, mutated, workflow_texts
 from hypothesis import given, note
 from hypothesis import strategies as st
-from over_http import one_by_one
 from pydantic import TypeAdapter, ValidationError
+from support.hostile_strategies import (
+    JSON_PIECES,
+    ODD_VALUES,
+    THROUGH_A_SERVER,
+    broken_texts,
+    fuzzed,
+    mutated,
+    workflow_texts,
+)
+from support.worker_requests import one_by_one
 
 from tenax.server.problems import InvalidRequest
 from tenax.server.schema import requests as bodies

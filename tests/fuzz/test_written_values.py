@@ -8,9 +8,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hostile import JSON, ODD_NUMBERS, ODD_TEXTS, assert_brief, broken_texts, fuzzed, no_hang
 from hypothesis import given
 from hypothesis import strategies as st
+from support.hostile_strategies import (
+    JSON,
+    ODD_NUMBERS,
+    ODD_TEXTS,
+    assert_brief,
+    broken_texts,
+    fuzzed,
+    no_hang,
+)
 
 from tenax.errors import UsageError
 from tenax.model.durations import LONGEST, format_duration, parse_duration, parse_retry_after

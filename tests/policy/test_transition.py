@@ -18,7 +18,7 @@ from tenax.policy.outcome_events import EndedAttempt, How
 from tenax.policy.plan import Plan, make_plan
 from tenax.policy.transition import ServerRules, Transition, transition
 from tenax.policy.transitions import IllegalTransition
-from tenax.store.rows import FanRow, ItemRow
+from tenax.store.rows import FanOutRow, ItemRow
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 RULES = ServerRules(retries_enabled=True, poison_after=3, max_hold=86_400.0)
@@ -44,8 +44,8 @@ def item(**more: Any) -> ItemRow:
     return ItemRow(**{**known, **more})
 
 
-def fan_out(**more: Any) -> FanRow:
-    return replace(FanRow(5, "a", 4, 0, 0, 0, 1, 2, 2, closed=False), **more)
+def fan_out(**more: Any) -> FanOutRow:
+    return replace(FanOutRow(5, "a", 4, 0, 0, 0, 1, 2, 2, closed=False), **more)
 
 
 def made(
@@ -54,7 +54,7 @@ def made(
     plan: Plan | None = None,
     of: ItemRow | None = None,
     how: How = "reported",
-    fan: FanRow | None = None,
+    fan: FanOutRow | None = None,
     execution_open: bool = True,
     rules: ServerRules = RULES,
     **more: Any,

@@ -9,7 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from waiting import eventually
+from support.waiting import eventually
 
 from tenax.errors import NotFound, TenaxError, Unreachable, UsageError
 from tenax.model.wire import Submission

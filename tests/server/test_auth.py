@@ -179,8 +179,8 @@ def test_a_token_is_looked_up_again_after_a_few_seconds(database_url: str) -> No
         settings = Settings(database_url=database_url)
         async with Database.open(settings) as database:
             now = [100.0]
-            core = Engine(database, settings).core
-            authenticator = Authenticator(core, is_open=True, clock=lambda: now[0])
+            context = Engine(database, settings).context
+            authenticator = Authenticator(context, is_open=True, clock=lambda: now[0])
 
             async def come(secret: str | None) -> str:
                 headers = [(b"authorization", f"Bearer {secret}".encode())] if secret else []
@@ -189,7 +189,7 @@ def test_a_token_is_looked_up_again_after_a_few_seconds(database_url: str) -> No
                 ).name
 
             assert await come(None) == "anonymous@loopback"
-            async with core.transaction() as tx:
+            async with context.transaction() as tx:
                 id_, secret = await create_token(tx, "mine", "viewer")
             assert await come(secret) == "mine"
             assert await come(None) == "anonymous@loopback"
@@ -197,7 +197,7 @@ def test_a_token_is_looked_up_again_after_a_few_seconds(database_url: str) -> No
             with pytest.raises(Unauthorized):
                 await come(None)
             assert await come(secret) == "mine"
-            async with core.transaction() as tx:
+            async with context.transaction() as tx:
                 await revoke_token(tx, id_)
             assert await come(secret) == "mine"
             now[0] += TOKEN_CACHE_SECONDS

@@ -18,9 +18,9 @@ import fastapi.routing
 import httpx2
 import pytest
 import structlog
-from over_http import one_by_one
 from starlette.requests import Request
-from waiting import eventually
+from support.waiting import eventually
+from support.worker_requests import one_by_one
 
 from tenax.errors import SchemaOutdated, Unreachable, UsageError
 from tenax.server.app import serve

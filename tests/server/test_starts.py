@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lossy import LossyProxy
-from processes import Household, free_port
 from structlog.testing import capture_logs
-from waiting import eventually
+from support.lossy_proxy import LossyProxy
+from support.processes import Household, free_port
+from support.waiting import eventually
 
 from tenax.errors import DatabaseAway, Unreachable
 from tenax.server.app import serve

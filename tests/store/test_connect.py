@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
-from waiting import eventually
+from support.waiting import eventually
 
 from tenax.errors import SchemaOutdated, TenaxError, Unreachable, UsageError
 from tenax.settings import Settings

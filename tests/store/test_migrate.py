@@ -9,7 +9,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from connected import connected
+from support.connections import connected
 
 from tenax.errors import SchemaOutdated, Unreachable
 from tenax.store import migrate as migrate_module

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tenax.store.turns import ROUNDS_BETWEEN, give_way
+from tenax.store.time_slices import ROUNDS_BETWEEN, give_way
 
 
 async def _work(name: str, steps: int, done: list[str]) -> None:

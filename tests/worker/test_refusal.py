@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from worker_scene import Server, work
+from support.server_in_memory import Server, work
 
 from tenax.model.health import HealthTerms
 from tenax.model.wire import HeartbeatAnswer, Held

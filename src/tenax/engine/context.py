@@ -1,4 +1,5 @@
-"""What the verbs share: the database, the settings, the plans in memory, and who must be woken after a commit."""
+"""The context that the verbs share: the database, the settings, the caches, and the notifier that is told of each
+commit."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from contextlib import AbstractAsyncContextManager
 
 import structlog
 
-from tenax.engine.caches.input_cache import Inputs
-from tenax.engine.caches.lease_cache import Leased
+from tenax.engine.caches.input_cache import InputCache
+from tenax.engine.caches.lease_cache import LeaseCache
 from tenax.engine.caches.named_plans import NamedPlans
-from tenax.engine.caches.weighted_cache import Weighted, weight_of_plan
+from tenax.engine.caches.weighted_cache import WeightedCache, weight_of_plan
 from tenax.engine.definitions.reading import Reading
-from tenax.engine.notifier import Hub
+from tenax.engine.notifier import Notifier
 from tenax.errors import Conflict, NotFound, SchemaOutdated
 from tenax.model.attempt.bounded import ReportLimits
 from tenax.model.parse.retry_fields import retry_of_settings
@@ -26,29 +27,29 @@ from tenax.policy.transition import ServerRules
 from tenax.settings import Settings
 from tenax.store.connect import Connection, Database
 from tenax.store.tables import plans
-from tenax.store.tables.claims import Terms
+from tenax.store.tables.claims import LeaseTerms
 from tenax.store.tables.steps import ResultCache
 from tenax.store.transaction import session, snapshot, transaction
 
 PLAN_CACHES = 3
-"""Caches that share `plan_memory`: plans by id, plans by name, and definitions by their source."""
+"""Number of caches that share `plan_memory`: plans by id, plans by name, and definitions by their source."""
 VIEWS_AT_ONCE = 3
-"""Views of executions that are made at the same time: there are eight sessions for all that is not in a hurry."""
+"""Views of executions that are made at the same time. The pool has eight sessions for everything that is not urgent."""
 _log = structlog.get_logger("tenax.plans")
 
 
 class PlanCache:
-    """Plans never change, so what is in memory is right."""
+    """Keeps plans by id. Plans never change, so a cached plan is always current."""
 
     def __init__(self, reading: Reading, most: int) -> None:
         self._reading = reading
-        self._by_id: Weighted[int, Plan] = Weighted(most, weight_of_plan)
+        self._by_id: WeightedCache[int, Plan] = WeightedCache(most, weight_of_plan)
         self._ids: dict[str, int] = {}
 
     async def load(self, tx: Connection, plan_ids: Iterable[int]) -> dict[int, Plan]:
-        """These plans, for the caller to hold: the cache itself may let go of any of them at the next await.
+        """Loads plans. The caller holds them: the cache may drop any of them at the next await.
 
-        One that this version cannot read is reported and left out: it must not stop the others.
+        A plan that this version cannot read is logged and left out, so that it does not stop the others.
         """
         held: dict[int, Plan] = {}
         for plan_id in set(plan_ids):
@@ -74,7 +75,7 @@ class PlanCache:
         return found[plan_id]
 
     def known(self, plan_id: int) -> Plan | None:
-        """The plan, if it is in memory."""
+        """Returns a plan if it is in memory."""
         return self._by_id.peek(plan_id)
 
     def id_of(self, plan: Plan) -> int | None:
@@ -87,12 +88,12 @@ class PlanCache:
 
     @property
     def weight(self) -> int:
-        """Bytes that the plans take, by an estimate."""
+        """Estimated bytes that the plans take."""
         return self._by_id.weight
 
 
-class Core:
-    """One for each server process."""
+class EngineContext:
+    """The state of one server process that all verbs share."""
 
     def __init__(
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
@@ -101,19 +102,19 @@ class Core:
         self.settings = settings
         self.roll = roll
         self.rendering = Budget(2 * settings.expression_work, settings.max_rendered)
-        """What one rendering may spend: the templates of a step, its `when`, its list, or the outputs of a workflow."""
+        """Budget of one rendering: the templates of a step, its `when`, its list, or the outputs of a workflow."""
         share = settings.plan_memory // PLAN_CACHES
         self._views = asyncio.Semaphore(VIEWS_AT_ONCE)
         self.named_plans = NamedPlans(self._find_current_workflows, share)
         self.results = ResultCache()
-        self.hub = Hub(database)
-        self.leased = Leased()
-        self.inputs = Inputs()
+        self.notifier = Notifier(database)
+        self.lease_cache = LeaseCache()
+        self.input_cache = InputCache()
         self.secret = b""
         self.callback_base: str | None = settings.callback_url
-        """Where this server can be called back; a server that listens says so itself."""
+        """Address at which this server can be called back. A server that listens sets it itself."""
         self.refusal: SchemaOutdated | None = None
-        """Why this server may not touch the database any more."""
+        """Error to raise because this server may no longer use the database. None while it may."""
         source = settings.sources.get("retry", "the setting retry")
         self.server_retry: Patch | None = retry_of_settings(settings.retry, source)
         self.reading = Reading(settings, self.server_retry, share)
@@ -131,11 +132,12 @@ class Core:
         return ReportLimits(self.settings.max_message, self.settings.max_evidence)
 
     @property
-    def terms(self) -> Terms:
-        return Terms(self.settings.lease, self.settings.timeout_grace)
+    def terms(self) -> LeaseTerms:
+        return LeaseTerms(self.settings.lease, self.settings.timeout_grace)
 
     async def plan_id(self, plan: Plan, texts: plans.Texts | None = None) -> int:
-        """Stored in a transaction of its own: a plan must outlive whatever becomes of the batch that needs it."""
+        """Returns the id of a plan, and stores the plan if it is new. It is stored in a transaction of its own, so that
+        it outlives the batch that needs it."""
         plan_id = self.plans.id_of(plan)
         if plan_id is None:
             async with self.transaction() as tx:
@@ -157,22 +159,23 @@ class Core:
 
     @contextlib.asynccontextmanager
     async def view(self) -> AsyncIterator[Connection]:
-        """A transaction for what people look at. Only so many at a time: a view of a large execution takes long, and whoever
-        opens a hundred of them must leave sessions to the server's own work."""
+        """Opens a transaction for a view that people asked for. Only `VIEWS_AT_ONCE` of these are open at a time: a
+        view of a large execution takes long, and a caller that opens a hundred views must leave sessions to the
+        server's own work."""
         async with self._views, self.transaction() as tx:
             yield tx
 
     def snapshot(self) -> AbstractAsyncContextManager[Connection]:
-        """A transaction that only reads, and sees the database as it is now until it ends."""
+        """Opens a read-only transaction that sees the database as it is now until it ends."""
         return snapshot(self._allowed())
 
     def statements(self) -> AbstractAsyncContextManager[Connection]:
-        """A straight session on which each statement is a transaction of its own."""
+        """Opens a planned session in which each statement is a transaction of its own."""
         return session(self._allowed())
 
-    def straight(self) -> AbstractAsyncContextManager[Connection]:
-        """A transaction for statements that follow their indexes, whatever the tables hold."""
-        return transaction(self._allowed(), straight=True)
+    def planned_transaction(self) -> AbstractAsyncContextManager[Connection]:
+        """Opens a transaction for planned statements. They follow indexes whatever the tables hold."""
+        return transaction(self._allowed(), planned=True)
 
 
 def no_execution(execution_id: int) -> NotFound:

@@ -1,4 +1,4 @@
-"""The engine: all verbs in one place, and the loops that keep them going."""
+"""The engine: all verbs, and the loops that drive them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.external import callbacks
 from tenax.engine.external import signals as waiting
-from tenax.engine.external.child_inbox import Postman
+from tenax.engine.external.child_inbox import InboxDelivery
 from tenax.engine.external.server_steps import ServerSteps
 from tenax.engine.fleet import ended_lives as lives
 from tenax.engine.fleet import workers
@@ -22,12 +22,12 @@ from tenax.engine.group_commit import GroupCommit
 from tenax.engine.lease.dispatcher import Dispatcher
 from tenax.engine.operate import family, queues
 from tenax.engine.operate import manual_retry as control
-from tenax.engine.recover.maintenance import SWEPT_AT_ONCE, Housekeeping
+from tenax.engine.recover.maintenance import SWEPT_AT_ONCE, Maintenance
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
 from tenax.engine.report.release import release, release_grants
 from tenax.engine.report.repeated_tokens import report_in_turn
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.batches import Submissions
 from tenax.engine.submit.submit import OWN_KEYS, Start
@@ -74,43 +74,43 @@ from tenax.store import service
 from tenax.store.connect import Database
 
 _REPORTS_AT_ONCE = 2
-"""Batches: what one makes ready, while the database works on the other."""
+"""Batches of reports under way: one is prepared while the database works on the other."""
 
 
 class Engine:
-    """Stateless but for caches and parked requests: any number of engines may share a database."""
+    """Runs the verbs. Its only state is caches and waiting requests, so any number of engines may share a database."""
 
     def __init__(
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
     ) -> None:
-        self.core = Core(database, settings, roll=roll)
+        self.context = EngineContext(database, settings, roll=roll)
         self._report = GroupCommit[Report, ReportAnswer](
-            lambda reports: report_in_turn(self.core, reports), at_once=_REPORTS_AT_ONCE
+            lambda reports: report_in_turn(self.context, reports), at_once=_REPORTS_AT_ONCE
         )
-        self._heartbeat = Heartbeats(self.core)
-        self.dispatcher = Dispatcher(self.core, self._report)
-        self._submit = Submissions(self.core, self.dispatcher)
-        self.server_steps = ServerSteps(self.core)
-        self.postman = Postman(self.core)
-        self._reaper = Reaper(self.core)
-        self.timers = Timers(self.core, self._reaper)
-        self.housekeeping = Housekeeping(self.core, self.dispatcher)
+        self._heartbeat = Heartbeats(self.context)
+        self.dispatcher = Dispatcher(self.context, self._report)
+        self._submit = Submissions(self.context, self.dispatcher)
+        self.server_steps = ServerSteps(self.context)
+        self.inbox_delivery = InboxDelivery(self.context)
+        self._reaper = Reaper(self.context)
+        self.timers = Timers(self.context, self._reaper)
+        self.maintenance = Maintenance(self.context, self.dispatcher)
         self._loops: list[asyncio.Task[None]] = []
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Engine]:
-        """The loops, for as long as the block lasts."""
-        await self.core.database.patience(self.prepare)
-        await self.core.database.straight.open_ahead()
-        hub = self.core.hub
+        """Runs the loops for as long as the block lasts."""
+        await self.context.database.wait_for(self.prepare)
+        await self.context.database.planned_pool.open_ahead()
+        notifier = self.context.notifier
         loops = (
             self.dispatcher.run,
             self.server_steps.run,
-            self.postman.run,
+            self.inbox_delivery.run,
             self.timers.run,
-            hub.send,
-            hub.receive,
-            *self.housekeeping.loops,
+            notifier.send,
+            notifier.receive,
+            *self.maintenance.loops,
         )
         self._loops = [asyncio.create_task(forever(loop)) for loop in loops]
         try:
@@ -118,19 +118,19 @@ class Engine:
         finally:
             await self._report.close()
             await self._submit.close()
-            await self.housekeeping.close()
+            await self.maintenance.close()
             for loop in self._loops:
                 loop.cancel()
             await asyncio.gather(*self._loops, return_exceptions=True)
             self.server_steps.close()
-            self.core.reading.aside.close()
+            self.context.reading.reader_processes.close()
             await self.dispatcher.close()
 
     async def prepare(self) -> None:
-        """What must be known before the first verb."""
-        async with self.core.transaction() as tx:
-            self.core.secret = await service.secret(tx)
-        await self.housekeeping.make_log_partitions()
+        """Loads and repairs what the first verb needs."""
+        async with self.context.transaction() as tx:
+            self.context.secret = await service.secret(tx)
+        await self.maintenance.make_log_partitions()
         await self.beat()
         await self.recover()
         await self.dispatcher.fleet.catch_up()
@@ -141,31 +141,31 @@ class Engine:
         for submission in submissions:
             if submission.key is not None and submission.key.startswith(OWN_KEYS):
                 raise UsageError(f"a key cannot begin with {OWN_KEYS!r}: such keys are the server's own")
-        found = await definitions.plans_of(self.core, submissions)
+        found = await definitions.plans_of(self.context, submissions)
         starts: list[Start] = []
-        turns = Turns()
+        time_slice = TimeSlice()
         for one, (plan, plan_id) in zip(submissions, found, strict=True):
-            if turns.over:
-                await turns.give_way()
-            checked = await self.core.reading.check(plan.workflow, one.input)
+            if time_slice.is_over:
+                await time_slice.give_way()
+            checked = await self.context.reading.check(plan.workflow, one.input)
             starts.append(Start(plan, plan_id, checked, one.key, one.base_dir))
         return await self._submit(starts)
 
     async def store_workflow(
         self, source: str, *, filename: str | None = None, files: Mapping[str, str] | None = None
     ) -> StoredWorkflow:
-        """Stores a definition without running it: `workflow: NAME` finds it then."""
-        return await definitions.store_workflow(self.core, source, filename, files)
+        """Stores a definition without running it. `workflow: NAME` finds it afterwards."""
+        return await definitions.store_workflow(self.context, source, filename, files)
 
     async def is_called_back(self, execution_id: int) -> bool:
-        """Whether it has async steps, or its children have."""
-        return await definitions.is_called_back(self.core, await views.plan_id(self.core, execution_id))
+        """Returns whether the execution or one of its children has async steps."""
+        return await definitions.is_called_back(self.context, await views.plan_id(self.context, execution_id))
 
     async def workflows(self, name: str | None = None) -> Sequence[WorkflowInfo]:
-        return await definitions.list_workflows(self.core, name)
+        return await definitions.list_workflows(self.context, name)
 
     async def get(self, execution_id: int) -> Execution:
-        return await views.get(self.core, execution_id)
+        return await views.get(self.context, execution_id)
 
     async def list(
         self,
@@ -178,9 +178,10 @@ class Engine:
         top: bool = False,
         compensation: str | None = None,
     ) -> list[ExecutionSummary]:
-        """The newest first; `top`: without those that others started; `compensation`: only where they stand so."""
+        """Lists executions, the newest first. `top` leaves out executions that others started. `compensation` keeps
+        only those in that state of compensation."""
         return await views.list_(
-            self.core,
+            self.context,
             states=states,
             workflow=workflow,
             since=since,
@@ -191,15 +192,16 @@ class Engine:
         )
 
     async def events(self, execution_id: int, *, after: int = 0) -> Sequence[Event]:
-        return await views.events(self.core, execution_id, after=after)
+        return await views.events(self.context, execution_id, after=after)
 
     def event_pages(self, execution_id: int, *, after: int = 0) -> AsyncIterator[Sequence[Event]]:
-        """As `events`, page by page: no more than one page is in memory."""
-        return views.event_pages(self.core, execution_id, after=after)
+        """Yields the events page by page. Only one page is in memory."""
+        return views.event_pages(self.context, execution_id, after=after)
 
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
-        """What has happened since the cursor, and the next cursor; waits for it, if told to."""
-        return await views.news(self.core, execution_id, cursor=cursor, wait=wait)
+        """Returns the events since the cursor, and the next cursor. With `wait` it waits up to so many seconds for the
+        first one."""
+        return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
 
     async def explain(
         self,
@@ -209,13 +211,14 @@ class Engine:
         attempt: int | None = None,
         item: int | None = None,
     ) -> Sequence[Explanation]:
-        return await explain(self.core, execution_id, step=step, attempt=attempt, item=item)
+        return await explain(self.context, execution_id, step=step, attempt=attempt, item=item)
 
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None
     ) -> Verified:
-        """Checks the next executions after this one against all laws. `next` is where to go on, None at the end."""
-        return await verify_page(self.core, after=after, since=since, only=only)
+        """Checks the next executions after this one against all laws. `next` of the answer is the last execution that
+        was checked, None at the end."""
+        return await verify_page(self.context, after=after, since=since, only=only)
 
     async def items(
         self,
@@ -226,27 +229,27 @@ class Engine:
         after: int = -1,
         limit: int = 100,
     ) -> Sequence[ItemInfo]:
-        """The items of a fan-out, by their place in the list, after this one."""
-        return await views.items(self.core, execution_id, step, states=states, after=after, limit=limit)
+        """Returns the items of a fan-out after this one, in the order of the list."""
+        return await views.items(self.context, execution_id, step, states=states, after=after, limit=limit)
 
     async def tree(self, execution_id: int) -> Tree:
-        """An execution with its children, and theirs."""
-        return await views.tree(self.core, execution_id)
+        """Returns an execution with all its descendants."""
+        return await views.tree(self.context, execution_id)
 
     async def cancel(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
-        return await family.cancel(self.core, execution_id, actor=actor, reason=reason)
+        return await family.cancel(self.context, execution_id, actor=actor, reason=reason)
 
     async def pause(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
-        return await family.pause(self.core, execution_id, actor=actor, reason=reason)
+        return await family.pause(self.context, execution_id, actor=actor, reason=reason)
 
     async def resume(self, execution_id: int, *, actor: str, reason: str | None = None) -> bool:
-        return await family.resume(self.core, execution_id, actor=actor, reason=reason)
+        return await family.resume(self.context, execution_id, actor=actor, reason=reason)
 
     async def signal(
         self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
     ) -> SignalAnswer:
-        """Told to the step that waits for it; kept, where none does yet."""
-        return await waiting.signal(self.core, execution_id, name, data=data, key=key, actor=actor)
+        """Gives a signal to the step that waits for it, or keeps it until a step does."""
+        return await waiting.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
 
     async def decide_approval(
         self,
@@ -259,7 +262,7 @@ class Engine:
         reason: str | None = None,
     ) -> ApprovalAnswer:
         return await waiting.decide_approval(
-            self.core, execution_id, step, approved=approved, item=item, actor=actor, reason=reason
+            self.context, execution_id, step, approved=approved, item=item, actor=actor, reason=reason
         )
 
     async def callback(
@@ -273,24 +276,25 @@ class Engine:
         step: str | None = None,
         item: int | None = None,
     ) -> ReportAnswer:
-        """What the callee of an async step says."""
+        """Applies the outcome that the callee of an async step has sent."""
         return await callbacks.callback(
-            self.core, execution_id, item_id, attempt, receipt, outcome, step=step, item=item
+            self.context, execution_id, item_id, attempt, receipt, outcome, step=step, item=item
         )
 
     async def retry(
         self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
     ) -> RetryAnswer:
-        """Waiting: now. Finished: a new execution, linked to this one."""
-        if await control.is_open(self.core, execution_id):
+        """Retries an execution. Steps that wait for their next attempt start now. A finished execution is started again
+        as a new one that is linked to it."""
+        if await control.is_execution_open(self.context, execution_id):
             if from_failed:
                 raise UsageError(
                     f"execution {execution_id} is still open: `--from-failed` is for a finished one"
                 )
-            steps = await control.retry_now(self.core, execution_id, actor=actor, reason=reason)
+            steps = await control.retry_now(self.context, execution_id, actor=actor, reason=reason)
             return RetryAnswer(id=execution_id, created=False, steps=steps)
         start = await control.retry_anew(
-            self.core, execution_id, actor=actor, reason=reason, from_failed=from_failed
+            self.context, execution_id, actor=actor, reason=reason, from_failed=from_failed
         )
         [submitted] = await self._submit([start])
         return RetryAnswer(id=submitted.id, created=True, retry_of=execution_id)
@@ -298,10 +302,11 @@ class Engine:
     # -- workers
 
     async def register(self, who: Registration, *, token_id: int | None = None) -> RegistrationAnswer:
-        """`token_id`: of the token that the worker has shown. None: whoever comes next may have its name."""
-        answer = await workers.register(self.core, who, token_id)
+        """Registers a worker. `token_id` is the id of its token, to which the name then belongs. None leaves the name
+        free for the next worker."""
+        answer = await workers.register(self.context, who, token_id)
         self.dispatcher.fleet.note_registered(who)
-        self.core.hub.announce(fleet=True)
+        self.context.notifier.announce(fleet=True)
         return answer
 
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
@@ -312,48 +317,50 @@ class Engine:
 
     async def release(self, releases: Sequence[Release]) -> None:
         if releases:
-            await release(self.core, releases)
+            await release(self.context, releases)
 
     async def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer:
-        self.dispatcher.presence.heard(beat.worker)
+        self.dispatcher.heard_workers.heard(beat.worker)
         if beat.lost_grants:
-            await release_grants(self.core, beat.worker, beat.lost_grants)
+            await release_grants(self.context, beat.worker, beat.lost_grants)
         return await self._heartbeat(beat)
 
     async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
-        """Ends the leases of a worker whose process has died, without waiting for them to run out."""
-        return EndedLifeAnswer(await lives.end_life(self.core, ended))
+        """Ends the leases of a worker whose process has died, without waiting for them to expire."""
+        return EndedLifeAnswer(await lives.end_life(self.context, ended))
 
     async def workers(self, *, all: bool = False) -> Sequence[Worker]:  # noqa: A002 -- the word of the command
-        """Those that are here; with `all`, also those that are gone and not forgotten."""
-        return await workers.list_workers(self.core, gone=all)
+        """Lists the live workers; with `all`, also the workers that are gone and not forgotten yet."""
+        return await workers.list_workers(self.context, gone=all)
 
     async def worker(self, name: str) -> WorkerInFull:
-        return await workers.get_worker(self.core, name)
+        return await workers.get_worker(self.context, name)
 
     async def pause_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """It gets nothing new until it is resumed."""
+        """Pauses a worker: it gets no new work until it is resumed."""
         return await self._steer(name, "paused", actor, reason)
 
     async def drain_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """It gets nothing new, finishes what it has, and ends."""
+        """Drains a worker: it gets no new work, finishes the work that it has, and ends."""
         return await self._steer(name, "draining", actor, reason)
 
     async def resume_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """It gets work again, with a clean record."""
+        """Resumes a worker: it gets work again, and its failures are forgotten."""
         return await self._steer(name, "active", actor, reason)
 
     async def release_worker(self, name: str, *, actor: str, reason: str | None = None) -> bool:
-        """The next worker that registers under the name has it, whatever token it shows."""
-        return await workers.release_name(self.core, name, actor=actor, reason=reason)
+        """Frees the name of a worker: the next worker that registers under it gets it, with any token."""
+        return await workers.release_name(self.context, name, actor=actor, reason=reason)
 
     async def _steer(self, name: str, state: WorkerState, actor: str, reason: str | None) -> bool:
-        changed = await workers.steer(self.core, name, state, actor=actor, reason=reason)
-        await self.dispatcher.fleet.catch_up()  # here it holds from now on, elsewhere within a second
+        changed = await workers.steer(self.context, name, state, actor=actor, reason=reason)
+        await (
+            self.dispatcher.fleet.catch_up()
+        )  # this server applies it from now on, the others within a second
         return changed
 
     async def queues(self) -> Sequence[Queue]:
-        return await queues.list_queues(self.core)
+        return await queues.list_queues(self.context)
 
     async def limit_queue(
         self,
@@ -365,9 +372,9 @@ class Engine:
         actor: str,
         reason: str | None = None,
     ) -> LimitAnswer:
-        """Exactly these limits; None: no such one."""
+        """Sets the limits of a queue to exactly these. None removes a limit."""
         limits = await queues.limit_queue(
-            self.core, queue, concurrency=concurrency, rate=rate, burst=burst, actor=actor, reason=reason
+            self.context, queue, concurrency=concurrency, rate=rate, burst=burst, actor=actor, reason=reason
         )
         await self.dispatcher.fleet.catch_up()
         return limits
@@ -379,18 +386,18 @@ class Engine:
 
     async def recover(self, most: int = SWEPT_AT_ONCE) -> Sequence[int]:
         """Repairs open executions that lack a work item. Returns their ids."""
-        return await self.housekeeping.recover(most)
+        return await self.maintenance.recover(most)
 
     async def sweep(self) -> None:
-        await self.housekeeping.sweep()
+        await self.maintenance.sweep()
 
     async def look_after_fleet(self) -> None:
-        await self.housekeeping.look_after_fleet()
+        await self.maintenance.look_after_fleet()
 
     async def beat(self) -> None:
-        await self.housekeeping.beat()
+        await self.maintenance.beat()
 
     async def ready(self) -> None:
-        """Raises `Unreachable` where the database cannot be had."""
-        async with self.core.transaction() as tx:
+        """Raises `Unreachable` if the database cannot be reached."""
+        async with self.context.transaction() as tx:
             await service.secret(tx)

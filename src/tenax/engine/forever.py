@@ -1,4 +1,4 @@
-"""Keeps the loops of a server going."""
+"""Restarts the loops of a server when they fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = structlog.get_logger("tenax.engine")
 
 
 async def forever(loop: Callable[[], Awaitable[None]]) -> None:
-    """Runs a loop. One that breaks is reported and begins anew: the others depend on it."""
+    """Runs a loop for ever. A loop that fails is logged and starts again, since others depend on it."""
     while True:
         try:
             await loop()

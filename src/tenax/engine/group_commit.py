@@ -16,12 +16,13 @@ _Call = tuple[Sequence[Question], asyncio.Future[list[Answer]]]
 
 
 class GroupCommit(Generic[Question, Answer]):
-    """At light load a call waits for one commit, its own; at heavy load a commit serves hundreds of calls."""
+    """Runs calls in batches. At light load a call waits for one commit, its own. At heavy load one commit serves
+    hundreds of calls."""
 
     def __init__(
         self, run: Callable[[list[Question]], Awaitable[list[Answer]]], *, limit: int = 500, at_once: int = 1
     ) -> None:
-        """`at_once`: how many batches may be under way, where full ones wait."""
+        """`at_once` is the number of batches that may run at the same time while full batches wait."""
         self._run = run
         self._limit = limit
         self._at_once = at_once
@@ -40,15 +41,17 @@ class GroupCommit(Generic[Question, Answer]):
         return await future
 
     async def close(self) -> None:
-        """What has been asked is still answered."""
+        """Answers all calls that were made, and then returns."""
         while self._drainers:
             await asyncio.wait(self._drainers)
 
     async def _drain(self) -> None:
-        """What the last of them leaves is taken by nobody: so it leaves nothing. Another one goes when there is no full batch."""
+        """Runs batches. The last drainer must empty the queue, since no other will. Any other drainer ends when no full
+        batch is left."""
         while self._waiting and (len(self._drainers) == 1 or self._is_full()):
             await self._answer(self._next_batch())
-        # At once, and not only by its callback a turn later: another one that ends in this turn must know that it is the last.
+        # Discarded now and not by the done callback: a drainer that ends in the same turn must know that it is the
+        # last.
         self._drainers.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     def _next_batch(self) -> list[_Call[Question, Answer]]:

@@ -1,4 +1,5 @@
-"""What cannot be dealt with is left alone for a while: it must neither stop the others nor be forgotten."""
+"""Isolates items that cannot be processed: for a while they are left out, so that they do not stop the others, and then
+they are tried again."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ import structlog
 from tenax.errors import Unreachable
 
 PAUSE = 60.0
-"""Seconds before it is tried again."""
+"""Seconds before an isolated item is tried again."""
 _log = structlog.get_logger("tenax.set_aside")
 
 Found = tuple[int, int]
-"""A work item and its execution."""
+"""The ids of a work item and of its execution."""
 
 
-class SetAside:
+class IsolatedItems:
     def __init__(self) -> None:
         self._until: dict[int, float] = {}
 
@@ -26,7 +27,7 @@ class SetAside:
 
     @property
     def ids(self) -> list[int]:
-        """What is to be left alone now."""
+        """The items that are isolated now."""
         now = time.monotonic()
         self._until = {id_: until for id_, until in self._until.items() if until > now}
         return list(self._until)
@@ -34,7 +35,7 @@ class SetAside:
     async def deal(
         self, found: Sequence[Found], act: Callable[[Sequence[Found]], Awaitable[int]], complaint: str
     ) -> int:
-        """All of them at once; should that break, one by one, so that only the broken ones are left."""
+        """Processes all items together. If that fails, processes them one by one and isolates those that fail."""
         try:
             return await act(found)
         except Unreachable:

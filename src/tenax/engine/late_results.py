@@ -1,4 +1,4 @@
-"""Reports whose lease is not the current one: the same report again, or a late one."""
+"""Answers reports whose lease is not the current one: repeated reports and late ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.slices import LARGE, give_way_after
 from tenax.model.attempt.bounded import ReportContent, digest_of, encode_sorted, late_data
 from tenax.model.attempt.classify import classify
@@ -20,10 +20,10 @@ from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
 from tenax.store.tables import queue
-from tenax.store.tables.log import Told, find_outcomes, is_log_longer
+from tenax.store.tables.log import RecordedOutcome, find_outcomes, is_log_longer
 
 MAX_LATE_RESULTS = 10
-"""`late_result` events per lease token. Further reports under it are answered, and not recorded."""
+"""`late_result` events per lease token. Further reports under the token are answered but not recorded."""
 Event = dict[str, Any]
 
 _STATUSES = {
@@ -34,19 +34,24 @@ _STATUSES = {
     "action_snoozed": "snoozed",
     "action_not_completed": "not_completed",
 }
-"""The status that was reported, by the event that tells of it."""
+"""The reported status by the type of the event that records it."""
 _REASONS = {"succeeded": ("until_limit", "template_error"), "snoozed": ("snooze_limit",)}
-"""Why an attempt that reported one of these statuses is told of as an error: what the server makes of it."""
+"""The reasons for which the server turns an attempt with one of these reported statuses into an error."""
 _WITH_FACTS = ("failed", "not_completed", "accepted")
 
 
 async def answer_late(
-    tx: Connection, core: Core, now: datetime, late: Sequence[Report], believed: Callable[[Outcome], Outcome]
+    tx: Connection,
+    context: EngineContext,
+    now: datetime,
+    late: Sequence[Report],
+    believed: Callable[[Outcome], Outcome],
 ) -> dict[tuple[int, str], ReportAnswer]:
-    """Answers reports that no current lease fits. The same report again gets the first answer; any other is recorded as late.
+    """Answers reports that match no current lease. A repeated report gets its first answer. Any other is recorded as
+    late.
 
-    `believed` removes from an outcome what only the server may say. Where the log is too long to be looked through, nobody can say
-    whether it is the same report again: it is recorded, and says so.
+    `believed` removes from an outcome what only the server may say. If the log is too long to search, a repeated report
+    cannot be recognised: the report is then recorded with `unchecked`.
     """
     known = await find_outcomes(tx, [r.execution_id for r in late], [r.token for r in late])
     executions, tokens = len({r.execution_id for r in late}), len({r.token for r in late})
@@ -62,20 +67,20 @@ async def answer_late(
             continue
         answers[r.item_id, r.token] = ReportAnswer(r.item_id, "late")
         if _is_worth_recording(r, earlier):
-            recorded = _late_result(r, said, live.get(r.item_id), core.settings.max_late_result)
+            recorded = _late_result(r, said, live.get(r.item_id), context.settings.max_late_result)
             if not earlier and await is_log_longer(tx, r.execution_id, executions, tokens):
                 recorded["data"]["unchecked"] = True
-            earlier.append(Told(recorded, [recorded]))
+            earlier.append(RecordedOutcome(recorded, [recorded]))
             journal.log(r.execution_id, recorded)
     if journal.events:
         await journal.write(tx)
     return answers
 
 
-def _is_worth_recording(late: Report, earlier: Sequence[Told]) -> bool:
-    """Returns False where enough is known of what was said under this token.
+def _is_worth_recording(late: Report, earlier: Sequence[RecordedOutcome]) -> bool:
+    """Returns False if enough late results are recorded under this token.
 
-    A callee's acceptance is no result: it is not recorded either, where the attempt had ended before it was reported.
+    An acceptance by a callee is no result. It is not recorded if the attempt ended before the acceptance was reported.
     """
     if late.outcome.status == "accepted":
         return False
@@ -83,7 +88,8 @@ def _is_worth_recording(late: Report, earlier: Sequence[Told]) -> bool:
 
 
 async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> ReportContent:
-    """Returns what an outcome says. A large one is worked through in pieces, with turns for others between them."""
+    """Returns the content of an outcome in comparable form. A large outcome is processed in pieces, and other work runs
+    in between."""
     said: dict[str, Any] = {"status": outcome.status}
     if outcome.status == "succeeded" or outcome.result is not None:
         said["result"] = outcome.result
@@ -99,19 +105,19 @@ async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | Non
     await give_way_after(len(text))
     return ReportContent(
         stored, await asyncio.to_thread(digest_of, text)
-    )  # which lets others compute meanwhile
+    )  # in a thread: hashing releases the interpreter lock
 
 
 def is_same(recorded: Event, late: ReportContent) -> bool:
-    """Returns whether this event records exactly what the report, or the callback, says."""
+    """Returns whether this event records exactly what the report or the callback says."""
     data, said = recorded.get("data", {}), late.body
     if "digest" in data:
         return bool(data["digest"] == late.digest)
     status = said["status"]
-    kind = data.get("how", recorded["type"])  # of a compensation's error, `how` says what it was
+    kind = data.get("how", recorded["type"])  # `how` names the kind of a compensation's error
     known = data.get("status") if kind == "late_result" else _STATUSES.get(kind)
     failure = data.get("failure") or {}
-    if known is None:  # an error
+    if known is None:  # the event is an error
         same = (
             failure == said["failure"] if status in _WITH_FACTS else failure.get("reason") in _REASONS[status]
         )
@@ -122,8 +128,8 @@ def is_same(recorded: Event, late: ReportContent) -> bool:
     return bool(same and data.get("after") == said.get("after"))
 
 
-def _first_answer(told: Told, again: Report) -> ReportAnswer:
-    """Reads the first answer from the events of its transition: late, accepted, or the verdict of the decision."""
+def _first_answer(told: RecordedOutcome, again: Report) -> ReportAnswer:
+    """Finds the first answer in the events of its transaction: late, accepted, or the verdict of the decision."""
     first = told.event
     if first["type"] == "late_result":
         return ReportAnswer(again.item_id, "late")

@@ -1,4 +1,5 @@
-"""Who must hear of a commit: the dispatcher, the timers, those who follow an execution; here and in other servers."""
+"""Tells the rest of this server and the other servers about each commit: the dispatcher, the timers, and callers that
+follow an execution."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, NoReturn
 
-from tenax.engine.server_news import News, Reader
+from tenax.engine.server_news import NewsReader, ServerNews
 from tenax.errors import Unreachable
 from tenax.model.changes import Loss, Run
 from tenax.store.connect import Database
@@ -16,31 +17,32 @@ from tenax.store.journal import Journal
 from tenax.store.notify import listen, notify
 
 QUIET = 0.02
-"""Seconds between two notifications to the other servers at heavy load; at light load they go out at once."""
+"""Seconds between two messages to the other servers at heavy load. At light load messages go out at once."""
 IDLE_TALK = 0.1
-"""The same where there was nothing for them to do: only those hear it who follow an execution."""
+"""Seconds between two messages that only callers who follow an execution need."""
 TALK_AFTER = 0.005
-"""Seconds for which such news wait at light load: what they tell of is on its way to a worker, and must not wait for them."""
+"""Seconds by which such a message is delayed at light load, so that it does not delay the work that it tells about."""
 PAUSE = 0.5
-"""Seconds before something is tried again while the database is away."""
+"""Seconds before another try while the database is away."""
 
 
 class Settled(NamedTuple):
-    """What a commit says of workers."""
+    """The effects of a commit on workers."""
 
     runs: Sequence[Run]
     losses: Sequence[Loss] = ()
     pardons: Sequence[int] = ()
 
 
-class Hub:
-    """Effects after commit. A message that is lost costs a sweep's time, never work: the database has it all."""
+class Notifier:
+    """Spreads the effects of commits. A lost message delays work until the next sweep but loses none: the database has
+    everything."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._name = uuid.uuid4().hex
-        self._reader = Reader(self._name)
-        self._news = News()
+        self._reader = NewsReader(self._name)
+        self._news = ServerNews()
         self._unsent = asyncio.Event()
         self._soon: asyncio.TimerHandle | None = None
         self._followers: dict[int, set[asyncio.Event]] = {}
@@ -48,7 +50,7 @@ class Hub:
         self._on_ready: list[Callable[[], None]] = []
         self._on_server_steps: list[Callable[[], None]] = []
         self._on_messages: list[Callable[[], None]] = []
-        self.on_special: Callable[[], None] = lambda: None
+        self.on_restricted: Callable[[], None] = lambda: None
         self.on_fleet: Callable[[], None] = lambda: None
         self.on_connected: Callable[[], None] = lambda: None
         self.on_settled: Callable[[Settled], bool] = lambda _settled: False
@@ -56,20 +58,20 @@ class Hub:
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
     def when_ready(self, wake: Callable[[], None]) -> None:
-        """To be called whenever there may be something to lease."""
+        """Registers a function to call when there may be work to lease."""
         self._on_ready.append(wake)
 
     def when_server_steps(self, wake: Callable[[], None]) -> None:
-        """To be called whenever the server may have a step of its own to start."""
+        """Registers a function to call when a step of the server's own may be ready."""
         self._on_server_steps.append(wake)
 
     def when_messages(self, wake: Callable[[], None]) -> None:
-        """To be called whenever there may be something in the inbox."""
+        """Registers a function to call when there may be messages in the inbox."""
         self._on_messages.append(wake)
 
     def wake(self, *, server_steps: bool = True, messages: bool = True) -> None:
-        """A time has come, or a sweep: look for work, here. The other servers have clocks of their own."""
-        self._apply(News(ready=True, server_steps=server_steps, messages=messages), set())
+        """Wakes the loops of this server because something is due. The other servers have timers of their own."""
+        self._apply(ServerNews(ready=True, server_steps=server_steps, messages=messages), set())
 
     def announce(
         self,
@@ -82,7 +84,7 @@ class Hub:
         due_in: float | None = None,
         executions: Iterable[int] = (),
     ) -> None:
-        fresh = News(ready, special, fleet, server_steps, messages, due_in, set(executions))
+        fresh = ServerNews(ready, special, fleet, server_steps, messages, due_in, set(executions))
         self._apply(fresh, fresh.executions)
         self._news.add(fresh)
         if fresh.urgent:
@@ -92,7 +94,7 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def following(self, execution_id: int) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever something has happened to the execution."""
+        """Yields an event that is set whenever the execution has changed."""
         changed = asyncio.Event()
         self._followers.setdefault(execution_id, set()).add(changed)
         try:
@@ -104,7 +106,7 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def following_all(self) -> AsyncIterator[asyncio.Event]:
-        """The same for whatever happens to any execution."""
+        """Yields an event that is set whenever any execution has changed."""
         changed = asyncio.Event()
         self._follow_all.add(changed)
         try:
@@ -113,7 +115,7 @@ class Hub:
             self._follow_all.discard(changed)
 
     async def send(self) -> None:
-        """Tells the other servers, in as few messages as can be."""
+        """Sends news to the other servers, in as few messages as possible."""
         while True:
             await self._unsent.wait()
             urgent = self._news.urgent
@@ -122,30 +124,31 @@ class Hub:
             await asyncio.sleep(QUIET if urgent else IDLE_TALK)
 
     async def flush(self) -> None:
-        """Sends what is unsent now: for a command that ends before the loop would."""
+        """Sends the unsent news now, for a command that ends before the loop would send it."""
         if self._soon is not None:
             self._soon.cancel()
         elif not self._unsent.is_set():
             return
         self._soon = None
         self._unsent.clear()
-        news, self._news = self._news, News()
+        news, self._news = self._news, ServerNews()
         await notify(self._database, news.as_text(self._name))
 
     async def receive(self) -> None:
-        """Hears what the other servers tell. After a lost connection anything may have been missed: look at all."""
+        """Receives messages from the other servers. After a lost connection messages may have been missed, so
+        everything is checked."""
         async for message in listen(self._database):
             if message is None:
                 self.on_connected()
-                self._apply(News(True, True, True, True, True, 0.0), None)
+                self._apply(ServerNews(True, True, True, True, True, 0.0), None)
                 continue
             if (heard := self._reader.read(message)) is not None:
                 self._apply(heard.news, heard.executions)
 
-    def _apply(self, news: News, executions: set[int] | None) -> None:
-        """`executions` None: any may have changed."""
+    def _apply(self, news: ServerNews, executions: set[int] | None) -> None:
+        """Calls the functions that the news concern. `executions` None means that any execution may have changed."""
         if news.special:
-            self.on_special()
+            self.on_restricted()
         if news.fleet:
             self.on_fleet()
         for wake in (
@@ -166,7 +169,7 @@ class Hub:
 
 
 async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> NoReturn:
-    """Works, for as long as there is something to do, each time it is woken; and again when the database is back."""
+    """Runs `work` each time it is woken, until nothing is left to do. It runs again when the database is back."""
     while True:
         await wake.wait()
         wake.clear()
@@ -178,12 +181,12 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
             wake.set()
 
 
-def announce(hub: Hub, journal: Journal, delays: Iterable[float] = ()) -> None:
-    """What everyone must hear of a journal that has been committed."""
-    made_room = hub.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
-    hub.announce(
+def announce(notifier: Notifier, journal: Journal, delays: Iterable[float] = ()) -> None:
+    """Announces the effects of a committed journal."""
+    made_room = notifier.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
+    notifier.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),
-        special=journal.out_of_the_common,
+        special=journal.has_restricted_items,
         server_steps=journal.server_ready,
         messages=journal.messages,
         due_in=min((*delays, *journal.queue_times), default=None),

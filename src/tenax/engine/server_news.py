@@ -1,4 +1,4 @@
-"""What servers tell each other: written and read. They may be of different versions, so what is not known is passed over."""
+"""The messages between servers. Servers may have different versions, so unknown fields are ignored."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _log = structlog.get_logger("tenax.news")
 
 
 @dataclass(slots=True)
-class News:
-    """What has changed since the last message to the other servers."""
+class ServerNews:
+    """The changes since the last message to the other servers."""
 
     ready: bool = False
     special: bool = False
@@ -24,7 +24,7 @@ class News:
     due_in: float | None = None
     executions: set[int] = field(default_factory=set)
 
-    def add(self, more: News) -> None:
+    def add(self, more: ServerNews) -> None:
         self.ready |= more.ready
         self.special |= more.special
         self.fleet |= more.fleet
@@ -36,7 +36,7 @@ class News:
 
     @property
     def urgent(self) -> bool:
-        """There is something for the other servers to do."""
+        """Whether the other servers have something to do."""
         return bool(self.ready or self.special or self.fleet or self.server_steps or self.messages) or (
             self.due_in is not None
         )
@@ -56,23 +56,23 @@ class News:
         return orjson.dumps(body).decode()
 
 
-class Heard(NamedTuple):
-    news: News
+class ServerMessage(NamedTuple):
+    news: ServerNews
     executions: set[int] | None
-    """None: any may have changed."""
+    """The executions that have changed. None means that any may have."""
 
 
-class Reader:
-    """Reads the messages of other servers, and complains once of each thing that it does not know."""
+class NewsReader:
+    """Reads the messages of other servers. It logs each unknown thing once."""
 
     def __init__(self, own_name: str) -> None:
         self._own_name = own_name
         self._complained: set[str] = set()
 
-    def read(self, message: str) -> Heard | None:
-        """Returns None for a message of one's own, and for one that cannot be read.
+    def read(self, message: str) -> ServerMessage | None:
+        """Reads a message. Returns None for this server's own messages and for unreadable ones.
 
-        Nothing is lost by that: a server looks by itself, now and then, at all that it may have missed.
+        Nothing is lost by that: a server looks from time to time at everything that it may have missed.
         """
         try:
             body = orjson.loads(message)
@@ -83,7 +83,7 @@ class Reader:
             return None
         if body.pop("from", None) == self._own_name:
             return None
-        news = News(
+        news = ServerNews(
             ready=self._flag(body, "ready"),
             special=self._flag(body, "special"),
             fleet=self._flag(body, "fleet"),
@@ -94,10 +94,10 @@ class Reader:
         executions = self._ids(body.pop("executions", []))
         for name in body:
             self._complain(f"the field {name!r}")
-        return Heard(news, executions)
+        return ServerMessage(news, executions)
 
     def _flag(self, body: dict[str, Any], name: str) -> bool:
-        """Takes this flag out of the message. What is neither true nor false is a yes: to look in vain costs little."""
+        """Takes a flag out of the message. A value that is no boolean counts as true: a needless look costs little."""
         value = body.pop(name, False)
         if not isinstance(value, bool):
             self._complain(f"a field {name!r} that is neither true nor false")
@@ -131,4 +131,4 @@ class Reader:
 
 
 _MOST_COMPLAINTS = 20
-"""So that no sender can fill the memory or the log."""
+"""Complaints that are logged. The limit keeps a sender from filling the memory or the log."""

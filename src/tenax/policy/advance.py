@@ -1,4 +1,4 @@
-"""Where a graph goes on when steps end. Costs what has changed, not the size of the graph."""
+"""Advances a graph when steps end. The cost depends on what has changed and not on the size of the graph."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ class Ending:
 
 @dataclass(slots=True)
 class Progress:
-    """What follows: steps whose needs are met, steps that nothing can start any more, counters that changed."""
+    """The consequences of endings: steps whose needs are met, steps that nothing can start any more, and changed
+    counters."""
 
     ready: list[str] = field(default_factory=list)
     unreachable: dict[str, str] = field(default_factory=dict)
-    """Each with the failed step that cut it off."""
+    """Unreachable steps, each with the failed step that cut it off."""
     waiting: dict[str, int] = field(default_factory=dict)
-    """How many steps each touched join still waits for."""
+    """The number of steps that each affected join still waits for."""
 
 
 def touched_by(plan: Plan, endings: Iterable[Ending]) -> Generator[None, None, set[str]]:
-    """Finds the steps whose stored counters or states `advance` must see: joins behind these, or all that they cut off.
-
-    It rests after each.
-    """
+    """Finds the steps whose stored counters or states `advance` must see: joins behind these endings, and everything
+    that they cut off. Yields after each step."""
     found: set[str] = set()
     cut_off: set[str] = set()
     for ending in endings:
@@ -51,9 +50,10 @@ def touched_by(plan: Plan, endings: Iterable[Ending]) -> Generator[None, None, s
 def advance(
     plan: Plan, endings: Iterable[Ending], waiting: Mapping[str, int], closed: Iterable[str]
 ) -> Generator[None, None, Progress]:
-    """Finds what follows from these endings, and rests after each.
+    """Finds the consequences of these endings, and yields after each.
 
-    `waiting`: the counters stored so far (a join not in it is untouched). `closed`: steps already cut off.
+    `waiting` has the counters stored so far: a join that is not in it is untouched. `closed` has the steps that are cut
+    off already.
     """
     progress = Progress()
     closed = frozenset(closed)
@@ -75,7 +75,7 @@ def advance(
 
 
 def _descendants(plan: Plan, start: str, seen: set[str]) -> list[str]:
-    """Finds the steps behind one, but those that were seen before and what only they lead to. Notes them as seen."""
+    """Finds the steps behind one, without those seen before and the steps that only they lead to. Adds them to `seen`."""
     found: list[str] = []
     frontier = [start]
     while frontier:

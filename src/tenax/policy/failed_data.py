@@ -1,4 +1,4 @@
-"""The data of the events of a failure for good: what they say of the attempts behind it."""
+"""The data of events about a final failure: what they say about its attempts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ def failed_data(
     /,
     **own: Any,
 ) -> Shape:
-    """Builds the data of `step_failed_terminal`, `item_failed` or `compensation_failed`, with the fields that only some of them have.
+    """Builds the data of `step_failed_terminal`, `item_failed` or `compensation_failed`, with the fields that only some
+    of them have.
 
-    `attempts` are those that counted, `attempt` is the number of the last one. Version 0.1 wrote the number as `attempts`.
+    `attempts` is the number of counted attempts, `attempt` the number of the last one. Version 0.1 wrote that number as
+    `attempts`.
     """
     return shape(
         attempts=decision.after.counted,

@@ -1,4 +1,4 @@
-"""Questions about the graph of a workflow. Each answer is found in linear time, without recursion."""
+"""Questions about the graph of a workflow. Each is answered in linear time, without recursion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tenax.model.definition.workflow import Workflow
 
 
 def dependents_of(workflow: Workflow) -> dict[str, list[str]]:
-    """For each step the steps that need it, in the order of the file."""
+    """Returns for each step the steps that need it, in the order of the file."""
     dependents: dict[str, list[str]] = {step.name: [] for step in workflow.steps}
     for step in workflow.steps:
         for need in step.needs:
@@ -17,7 +17,8 @@ def dependents_of(workflow: Workflow) -> dict[str, list[str]]:
 
 
 def topological_order(workflow: Workflow) -> list[str]:
-    """Every step after all that it needs; otherwise in the order of the file. ValueError where steps form a circle."""
+    """Returns every step after all steps that it needs, and otherwise in the order of the file. Raises ValueError if
+    steps form a cycle."""
     dependents = dependents_of(workflow)
     waiting = {step.name: len(step.needs) for step in workflow.steps}
     order = [name for name, needs in waiting.items() if not needs]
@@ -33,7 +34,7 @@ def topological_order(workflow: Workflow) -> list[str]:
 
 
 def fallbacks_of(workflow: Workflow) -> dict[str, str]:
-    """By the name of a step the one that stands in for it where it fails (`on_failure: {step: NAME}`)."""
+    """Returns by the name of a step its fallback, which runs in its place if it fails (`on_failure: {step: NAME}`)."""
     return {
         step.name: step.on_failure.step
         for step in workflow.steps
@@ -42,9 +43,9 @@ def fallbacks_of(workflow: Workflow) -> dict[str, str]:
 
 
 def goals_of(workflow: Workflow) -> tuple[str, ...]:
-    """The steps marked `goal: true`, or else the last ones: those that nothing needs but their own fallback.
+    """Returns the steps marked `goal: true`, or else the last ones: those that nothing needs but their own fallback.
 
-    The fallback of a goal is a goal too: it stands in for it.
+    The fallback of a goal is a goal too, because it replaces the goal.
     """
     fallbacks = fallbacks_of(workflow)
     goals = {step.name for step in workflow.steps if step.goal} or _last_steps(workflow, fallbacks)
@@ -63,7 +64,8 @@ def _last_steps(workflow: Workflow, fallbacks: Mapping[str, str]) -> set[str]:
 
 
 class Ancestry:
-    """Who runs before whom, for all steps at once: one bit for each pair, since ten thousand steps have many."""
+    """Tells for all pairs of steps which one runs before the other. It keeps one bit for each pair, since ten thousand
+    steps have many pairs."""
 
     def __init__(self, workflow: Workflow) -> None:
         self._bit = {step.name: 1 << index for index, step in enumerate(workflow.steps)}

@@ -1,4 +1,4 @@
-"""The events of one ended attempt: its outcome, the decision on it, and what follows from that for its item."""
+"""Builds the events of one ended attempt: its outcome, the decision on it, and the consequences for its item."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ How = Literal[
     "hold_expired",
     "released",
 ]
-"""`ended`: the server carried it out itself. `hold_expired`: no attempt has ended; the time for the next one has. `released`: no attempt
-has ended; the server ends a hold."""
+"""`ended`: the server carried the item out itself. `hold_expired`: no attempt has ended; the time for the next one has
+come. `released`: no attempt has ended; the server ends a hold."""
 
 _HOW: Mapping[type[events.Event], of.LossKind] = {
     events.LeaseExpired: "lease_expired",
@@ -40,7 +40,7 @@ _HOW: Mapping[type[events.Event], of.LossKind] = {
     events.ActionNotCompleted: "action_not_completed",
     events.ActionSnoozed: "action_snoozed",
 }
-"""How a `compensation_error` names an end that has a type of its own in a step."""
+"""The names in a `compensation_error` of ends that have an event type of their own in a step."""
 _NOTHING_SAID = of.SnoozedData()
 SHORT_SUCCESS = msgspec.Raw(
     encode(
@@ -51,11 +51,11 @@ SHORT_SUCCESS = msgspec.Raw(
         }
     ).encode()
 )
-"""What is recorded of a first-time success: the rest of its decision can be known from its event."""
+"""The recorded part of the decision on a first success. The rest follows from its event."""
 
 
 class Item(Protocol):
-    """A work item, as it is known from its row or from the memory of the server that leased it."""
+    """A work item, read from its row or from the memory of the server that leased it."""
 
     @property
     def id(self) -> int: ...
@@ -94,17 +94,17 @@ class Item(Protocol):
 
 
 class EndedAttempt(msgspec.Struct, gc=False):
-    """What happened to an item: an attempt of it has ended, and how."""
+    """The end of an attempt of an item."""
 
     item: Item
     outcome: Outcome
     how: How = "reported"
     attempt: int | None = None
-    """The number of the attempt, where it is not the item's last one."""
+    """The number of the attempt, if it is not the item's last one."""
     lost: Loss | None = None
-    """Set where the item's worker was lost over it."""
+    """Set if the item's worker was lost in this attempt."""
     due_in: float | None = None
-    """Of an item that is released: seconds until its retry was due, or 0."""
+    """Seconds until the retry of a released item was due, or 0."""
 
     @property
     def number(self) -> int:
@@ -123,7 +123,7 @@ def item_event(
 
 
 def decision_record(decision: Decision) -> Decision | msgspec.Raw:
-    """Returns the whole decision; for a plain first-time success only what its event does not say."""
+    """Returns the whole decision. For a plain first success, returns only what its event does not contain."""
     return SHORT_SUCCESS if decision is SUCCESS_AT_ONCE else decision
 
 
@@ -136,7 +136,7 @@ def outcome_event(
     *,
     undone: bool,
 ) -> Event:
-    """Builds the event that ends an attempt. `undone`: a success that `until` finds not yet done."""
+    """Builds the event that ends an attempt. `undone` is a success that `until` finds not yet done."""
     item = ended.item
     token = item.lease_token if ended.how == "reported" else None
     if failure is None and ended.outcome.status == "succeeded":
@@ -174,7 +174,7 @@ def _success(
             result=outcome.result, usage=usage, after=after, seconds=seconds, via=via, decision=record,
             attempts=item.attempt,
         )  # fmt: skip
-    # Nearly every success. A field that is not given costs nothing.
+    # This is nearly every success. A field that is not given costs nothing.
     if usage is UNSET and after is UNSET and via is UNSET:
         return events.ActionCompleted, of.CompletedData(
             result=outcome.result, seconds=seconds, decision=record
@@ -218,7 +218,7 @@ def _failure(
 def _circumstances(
     ended: EndedAttempt, now: datetime
 ) -> tuple[UsageRecord | UnsetType, float | UnsetType, float | UnsetType, Literal["callback"] | UnsetType]:
-    """Returns what an attempt used, what it asked for, how long it took, and by whom its end was told."""
+    """Returns what an attempt used, what it asked for, how long it took, and how its end was reported."""
     outcome, started_at = ended.outcome, ended.item.started_at
     used = outcome.usage
     return (
@@ -271,8 +271,8 @@ def wait_event(item: Item, decision: Decision, error: str | None, available_at: 
 
 
 def exhausted_events(item: Item, decision: Decision, failure: Failure | None) -> list[Event]:
-    """Builds `step_retry_exhausted`, where a limit above one attempt was reached."""
-    saw = decision.checks[-1].saw  # of the limit that was reached: the policy's, or that of one of its rules
+    """Builds `step_retry_exhausted` if a limit above one attempt was reached."""
+    saw = decision.checks[-1].saw  # the limit that was reached: the policy's, or that of one of its rules
     if not decision.exhausted or saw["max_attempts"] == 1 or item.compensates:
         return []
     data = of.ExhaustedData(
@@ -285,7 +285,7 @@ def exhausted_events(item: Item, decision: Decision, failure: Failure | None) ->
 
 
 def brief(failure: Failure, attempts: int) -> dict[str, Any]:
-    """Returns what is kept of a failure beside the log: for later steps, and for parents."""
+    """Returns the part of a failure that is kept outside the log, for later steps and for parents."""
     body = {
         "class": failure.failure_class,
         "reason": failure.reason,

@@ -1,4 +1,5 @@
-"""A workflow made ready to run: policies resolved, templates and conditions compiled, the graph turned both ways."""
+"""A plan is a workflow that is ready to run: policies are resolved, templates and conditions are compiled, and the
+graph is indexed in both directions."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from tenax.policy.expressions.templates import (
     compile_expressions,
     compile_template,
 )
-from tenax.policy.fixed_successor import Stride, strides_of
+from tenax.policy.fixed_successor import FixedSuccessor, find_fixed_successors
 from tenax.policy.graph import dependents_of, fallbacks_of, goals_of
 from tenax.policy.queued_action import QueuedAction, queued_action
 from tenax.policy.retry.resolve import CompiledPolicy, compile_policy, policy_hash, resolve_policy
@@ -32,29 +33,29 @@ from tenax.policy.retry.vary import overrides_of
 
 Reads = frozenset[tuple[str, ...]]
 COMPENSATION = "compensate:"
-"""Before a step's name: the policy of its compensation. No name of a step has a colon."""
+"""Prefix of a step's name for the policy of its compensation. No name of a step has a colon."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAction:
-    """What a work item does: all that is needed to queue it, lease it and decide on it."""
+    """The action of a work item, with everything needed to queue it, lease it and decide on it."""
 
     step: Step
     policy: CompiledPolicy
     policy_hash: str
     specs: tuple[Template, ...]
-    """The inputs; after the first, those of each entry of `vary`."""
+    """The inputs, followed by those of each entry of `vary`."""
     reads: tuple[str, ...]
     """The steps whose results its inputs read."""
     reads_input: bool
     until: CompiledUntil | None
     queued: QueuedAction
-    """What a new item of it is queued with."""
+    """The action's columns of a new item."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep(PlannedAction):
-    """A step with all that is needed to start it and to go on from it."""
+    """A step with everything needed to start it and to advance from it."""
 
     when: Expression | None
     when_reads: tuple[str, ...]
@@ -62,39 +63,39 @@ class PlannedStep(PlannedAction):
     for_each: Template | None
     for_each_reads: tuple[str, ...]
     fallback_of: str | None
-    """The step that must have failed before this one runs."""
+    """The step that this one replaces. It runs only if that step fails."""
     value: Template | None
-    """What stands in the place of its result where it has failed."""
+    """The value that replaces its result if it fails."""
     value_reads: tuple[str, ...]
     concurrency_key: Template | None
-    """What its items are counted by, where `concurrency` says so: found for each when it is queued."""
+    """The key of `concurrency` that items are counted by. It is computed for each item when it is queued."""
     concurrency_reads: tuple[str, ...]
     compensation: PlannedAction | None
 
     @property
     def is_final(self) -> bool:
-        """Once it has ended its result stays as it is: no fallback lends it another."""
+        """Whether the result stays as it is once the step has ended: no fallback replaces it."""
         return self.step.on_failure is None or self.step.on_failure.step is None
 
     @property
     def forgiven(self) -> bool:
-        """Its failure is not the end of what depends on it."""
+        """Whether steps that depend on it go on after its failure."""
         return self.step.on_failure is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
-    """The plan of a child workflow, as it was resolved when its parent was submitted."""
+class PlannedChild:
+    """The plan of a child workflow, resolved when its parent was submitted."""
 
     plan_id: int
     hash: str
     folder: str | None = None
-    """Where its file is, from the folder of the parent's."""
+    """The folder of its file, relative to that of its parent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an execution refers to. Its hash covers the definition and the resolved policies."""
+    """The plan of an execution. Its hash covers the definition and the resolved policies."""
 
     workflow: Workflow
     workflow_hash: str
@@ -103,25 +104,25 @@ class Plan:
     roots: tuple[str, ...]
     goals: frozenset[str]
     results: tuple[str, ...]
-    """The goals that its result shows: not a fallback beside the step that it stands in for."""
+    """The goals in the execution's result. A fallback is not listed beside the step that it replaces."""
     outputs: Template | None
     outputs_read: tuple[str, ...]
     compensated: tuple[str, ...]
     """The steps that have a compensation."""
     single: bool
-    """One plain step: its end is the execution's end, and no rows about the graph are kept."""
-    strides: Mapping[str, Stride] = field(default_factory=dict)
-    """What a first success of a step leads to, where that is the same every time."""
+    """The workflow is one plain step: its end is the end of the execution, and the graph needs no rows."""
+    fixed_successors: Mapping[str, FixedSuccessor] = field(default_factory=dict)
+    """The steps whose first success always has the same consequence, which is the successor."""
     begins_plainly: bool = False
-    """Its first steps are queued as they are: no condition, no list and no key must be found for them first."""
+    """Its first steps are queued as they are: no condition, list or key is computed for them."""
     has_server_steps: bool = False
-    has_fans: bool = False
+    has_fan_outs: bool = False
     soonest: float | None = None
-    """Seconds until something of a new execution may run out by itself: its deadline, time in the queue."""
-    children: Mapping[str, Child] = field(default_factory=dict)
+    """Seconds until something of a new execution may expire by itself: its deadline, or time in the queue."""
+    children: Mapping[str, PlannedChild] = field(default_factory=dict)
 
     def action(self, step: str, *, compensates: bool) -> PlannedAction:
-        """What an item does: the step's action, or what undoes it."""
+        """Returns the action of an item: that of the step, or its compensation."""
         planned = self.steps[step]
         if not compensates:
             return planned
@@ -130,7 +131,7 @@ class Plan:
 
     @property
     def actions(self) -> dict[str, PlannedAction]:
-        """Every action, by the name of its policy."""
+        """Yields every action with the name of its policy."""
         return _actions(self.steps)
 
     @property
@@ -152,14 +153,14 @@ def _actions(steps: Mapping[str, PlannedStep]) -> dict[str, PlannedAction]:
 
 
 def action_limit_name(workflow: str, step: Step) -> str:
-    """What a step's items are counted under by its `concurrency`: the action that it names, or itself."""
+    """Returns the name under which `concurrency` counts a step's items: the action that it names, or the step itself."""
     if step.concurrency is not None and step.concurrency.action is not None:
         return f"action:{step.concurrency.action}"
     return f"step:{workflow}/{step.name}"
 
 
 def make_plan(
-    workflow: Workflow, server_retry: Patch | None, children: Mapping[str, Child] | None = None
+    workflow: Workflow, server_retry: Patch | None, children: Mapping[str, PlannedChild] | None = None
 ) -> Plan:
     """Resolves every policy: step, workflow defaults, server defaults, nearest first."""
     return _run_through(planning(workflow, resolve_policies(workflow, server_retry), children))
@@ -177,9 +178,9 @@ def resolve_policies(workflow: Workflow, server_retry: Patch | None) -> dict[str
 
 
 def restore_plan(
-    workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, Child] | None = None
+    workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, PlannedChild] | None = None
 ) -> Plan:
-    """A stored plan: its policies and children are as they were resolved then, whatever the defaults are now."""
+    """Restores a stored plan. Its policies and children stay as they were resolved then, whatever the defaults are now."""
     return _run_through(planning(workflow, policies, children))
 
 
@@ -195,13 +196,11 @@ def _run_through(planning: Generator[None, None, Plan]) -> Plan:
 def planning(
     workflow: Workflow,
     policies: Mapping[str, Policy],
-    children: Mapping[str, Child] | None = None,
+    children: Mapping[str, PlannedChild] | None = None,
     content: str | None = None,
 ) -> Generator[None, None, Plan]:
-    """Makes a plan, and rests after every small part of it: a definition may have thousands of steps.
-
-    `content`: the hash of the workflow, where it is known.
-    """
+    """Makes a plan, and yields after every small part of it: a definition may have thousands of steps. `content` is the
+    hash of the workflow, if it is known."""
     dependents, children = dependents_of(workflow), children or {}
     stands_in_for = {fallback: step for step, fallback in fallbacks_of(workflow).items()}
     known: Known = {}
@@ -224,7 +223,7 @@ def planning(
         else None
     )
     yield
-    strides = strides_of(workflow, dependents, goals)
+    fixed_successors = find_fixed_successors(workflow, dependents, goals)
     yield
     return Plan(
         workflow=workflow,
@@ -238,10 +237,10 @@ def planning(
         outputs_read=_steps_read(outputs.reads) if outputs is not None else (),
         compensated=tuple(step.name for step in workflow.steps if step.compensate is not None),
         single=len(steps) == 1 and _is_plain(workflow.steps[0]),
-        strides=strides,
+        fixed_successors=fixed_successors,
         begins_plainly=all(_is_queued_at_once(step) for step in steps.values() if not step.step.needs),
         has_server_steps=any(step.type in SERVER_TYPES for step in workflow.steps),
-        has_fans=any(step.for_each is not None for step in workflow.steps),
+        has_fan_outs=any(step.for_each is not None for step in workflow.steps),
         soonest=min(
             (t for t in (workflow.deadline, *(s.queue_ttl for s in workflow.steps)) if t is not None),
             default=None,

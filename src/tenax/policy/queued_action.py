@@ -1,4 +1,4 @@
-"""What the item of an action is queued with, whatever its execution."""
+"""The columns of a queued item that depend on its action and not on its execution."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def queued_action(step: Step, policy: Policy) -> QueuedAction:
 
 
 def queue_deadline(step: Step, available_at: datetime) -> datetime | None:
-    """Returns when the time is over that an item may wait in the queue."""
+    """Returns when the time that an item may wait in the queue is over."""
     return None if step.queue_ttl is None else available_at + timedelta(seconds=step.queue_ttl)
 
 
 def vary_after(policy: Policy, ledger: Ledger) -> str | None:
-    """Returns what the next attempt has otherwise, after those of this ledger."""
+    """Returns the variation of the next attempt after those of this ledger."""
     if not policy.vary:
         return None
     changes = varied(policy, ledger)

@@ -1,7 +1,9 @@
-"""The one transition of a work item: what is known of it and what happened to it, in; all that follows for it, out.
+"""The one transition of a work item: its input is what is known of the item and what happened to it, and its result is
+everything that follows for it.
 
-The function is pure. It is the same for a report, a lost lease, a timeout, an expired wait in the queue, a callback, a signal and the
-end of a child; and the same whether the facts come from the memory of the server that leased the item, or from its locked row.
+The function is pure. It serves a report, a lost lease, a timeout, an expired wait in the queue, a callback, a signal
+and the end of a child. It is the same whether the facts come from the memory of the server that leased the item, or
+from its locked row.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from tenax.policy.retry.vary import varied
 from tenax.policy.transitions import check
 
 ERROR_SHOWN = 500
-"""Characters of an error's message that the item's row keeps; the log has all of it."""
+"""Characters of an error's message that the item's row keeps. The log has all of it."""
 _WITHOUT_ATTEMPT = ("hold_expired", "released")
 """No attempt has ended: there is no outcome to log."""
 STEP_OF: Mapping[str, str] = {
@@ -63,8 +65,8 @@ class ServerRules(NamedTuple):
     condition_work: int = CONDITION_WORK
 
 
-class FanOut(Protocol):
-    """The fan-out that an item is part of."""
+class FanOutCounters(Protocol):
+    """The counters of the fan-out that an item is part of."""
 
     @property
     def closed(self) -> bool: ...
@@ -77,25 +79,25 @@ class FanOut(Protocol):
 
 
 class Transition(msgspec.Struct, gc=False):
-    """What one ended attempt leads to."""
+    """The consequences of one ended attempt."""
 
     item: Item
     decision: Decision
     events: list[Event]
     again: ItemAgain | None = None
-    """The item as it goes back to the queue. None: the item is over."""
+    """The item as it goes back to the queue. None if the item has ended."""
     ended_step: StepRow | None = None
-    """The step, where it has ended with the item: the graph goes on from there."""
+    """The step, if it has ended with the item: the graph advances from it."""
     recorded_step: StepRow | None = None
-    """The step, where its execution was over before: nothing follows."""
+    """The step, if its execution had ended before: nothing follows."""
     item_result: ItemResult | None = None
-    """How an item of a fan-out ended."""
+    """The end of an item of a fan-out."""
     run: Run | None = None
-    """What the attempt came to, as far as it speaks of its worker."""
+    """The result of the attempt, as far as it concerns its worker."""
     suspect: bool = False
-    """One more lost lease may quarantine the item: it runs beside no other such item."""
+    """One more lost lease may quarantine the item: it does not run beside another suspect."""
     poison: bool = False
-    """The item kills whatever runs it: its workers are not to blame."""
+    """The item kills every worker that runs it: its workers are not to blame."""
     abandoned_child: int | None = None
     """The child that the item no longer waits for."""
 
@@ -105,14 +107,14 @@ def transition(
     ended: EndedAttempt,
     *,
     execution_open: bool,
-    fan_out: FanOut | None,
+    fan_out: FanOutCounters | None,
     rules: ServerRules,
     now: datetime,
     roll: float,
 ) -> Transition:
-    """Decides on an ended attempt, and says everything that follows for its item and its step.
+    """Decides on an ended attempt, and returns everything that follows for its item and its step.
 
-    `execution_open`: the execution still goes on with this item. `roll`: one random number in [0, 1).
+    `execution_open` tells whether the execution still goes on with this item. `roll` is one random number in [0, 1).
     """
     item = ended.item
     action = plan.action(item.step, compensates=item.compensates)
@@ -143,8 +145,8 @@ def transition(
     return made
 
 
-def _is_first_success(ended: EndedAttempt, action: PlannedAction, fan_out: FanOut | None) -> bool:
-    """Whether the success of an item with nothing behind it leaves nothing to decide."""
+def _is_first_success(ended: EndedAttempt, action: PlannedAction, fan_out: FanOutCounters | None) -> bool:
+    """Returns whether the success of an item without history leaves nothing to decide."""
     return (
         ended.outcome.status == "succeeded"
         and ended.item.ledger is None
@@ -154,9 +156,9 @@ def _is_first_success(ended: EndedAttempt, action: PlannedAction, fan_out: FanOu
 
 
 def _first_success(
-    plan: Plan, ended: EndedAttempt, action: PlannedAction, fan_out: FanOut | None, now: datetime
+    plan: Plan, ended: EndedAttempt, action: PlannedAction, fan_out: FanOutCounters | None, now: datetime
 ) -> Transition:
-    """Makes the transition of the most frequent outcome. Its decision is the same every time."""
+    """Makes the transition of the most frequent outcome. Its decision is always the same."""
     item, record = ended.item, decision_record(SUCCESS_AT_ONCE)
     told = outcome_event(ended, SUCCESS_AT_ONCE, None, record, now, undone=False)
     made = Transition(item, SUCCESS_AT_ONCE, [told], run=_run(ended, action, None))
@@ -165,7 +167,7 @@ def _first_success(
 
 
 def _controls(
-    ended: EndedAttempt, fan_out: FanOut | None, rules: ServerRules, *, execution_open: bool
+    ended: EndedAttempt, fan_out: FanOutCounters | None, rules: ServerRules, *, execution_open: bool
 ) -> Controls:
     step_open = fan_out is None or not fan_out.closed
     if execution_open and step_open and ended.lost is None and ended.how not in _WITHOUT_ATTEMPT:
@@ -223,7 +225,7 @@ def _abandoned_child(ended: EndedAttempt) -> int | None:
 # -- what follows from each verdict
 
 
-def _complete(made: Transition, plan: Plan, fan_out: FanOut | None, result: Any) -> None:
+def _complete(made: Transition, plan: Plan, fan_out: FanOutCounters | None, result: Any) -> None:
     item = made.item
     check("item", item.state, "succeeded")
     if item.compensates:
@@ -240,7 +242,7 @@ def _complete(made: Transition, plan: Plan, fan_out: FanOut | None, result: Any)
 def _wait(
     made: Transition,
     action: PlannedAction,
-    fan_out: FanOut | None,
+    fan_out: FanOutCounters | None,
     ended: EndedAttempt,
     failure: Failure | None,
     rules: ServerRules,
@@ -273,7 +275,7 @@ def _wait(
     )
 
 
-def _fail(made: Transition, plan: Plan, fan_out: FanOut | None, failure: Failure) -> None:
+def _fail(made: Transition, plan: Plan, fan_out: FanOutCounters | None, failure: Failure) -> None:
     item, decision = made.item, made.decision
     check("item", item.state, "failed")
     made.events += exhausted_events(item, decision, failure)
@@ -300,13 +302,14 @@ def _fail(made: Transition, plan: Plan, fan_out: FanOut | None, failure: Failure
 def _stop(
     made: Transition,
     plan: Plan,
-    fan_out: FanOut | None,
+    fan_out: FanOutCounters | None,
     ended: EndedAttempt,
     failure: Failure | None,
     *,
     undone: bool,
 ) -> None:
-    """The execution is over, or the step is. What still ran is recorded, and nothing follows from it."""
+    """Ends the item because its execution or its step has ended. A running attempt is recorded, and nothing follows
+    from it."""
     item, outcome = made.item, ended.outcome
     failed = brief(failure, item.attempt) if failure is not None else None
     if failed is None and (undone or outcome.status != "succeeded"):
@@ -349,6 +352,6 @@ def _item_result(plan: Plan, item: Item, result: Any, failed: dict[str, Any] | N
 
 
 def _unfinished(item: Item) -> dict[str, Any]:
-    """A snooze or a poll that will not be followed up: neither done nor failed by itself."""
+    """Returns the failure of a snooze or a poll that is not continued: it neither succeeded nor failed by itself."""
     message = "it was not done when the execution ended"
     return {"class": "cancelled", "reason": "execution_ended", "message": message, "attempts": item.attempt}

@@ -1,4 +1,4 @@
-"""Which state may follow which: the one table. The schema's CHECK constraints name the same states."""
+"""The one table of the states that may follow each other. The schema's CHECK constraints name the same states."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ TRANSITIONS: Final[Mapping[str, Table]] = {
 
 
 class IllegalTransition(AssertionError):
-    """A fault of Tenax itself: the transaction is given up, and nothing is written."""
+    """A bug of Tenax itself. The transaction is rolled back, and nothing is written."""
 
 
 def check(what: str, before: str, after: str) -> None:
-    """Refuses a transition that the table does not have."""
+    """Refuses a transition that the table does not contain."""
     if after not in TRANSITIONS[what][before]:
         raise IllegalTransition(f"{what}: {before} -> {after} is not a legal transition")

@@ -39,7 +39,7 @@ from tenax.server.services import Services
 from tenax.server.watchdog import Watchdog
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.patience import Patience
+from tenax.store.database_wait import DatabaseWait
 from tenax.store.transaction import transaction
 
 _log = structlog.get_logger("tenax.server")
@@ -77,7 +77,7 @@ def create_app(engine: Engine, settings: Settings, modules: Sequence[ModuleType]
         redoc_url=None,
         redirect_slashes=False,
     )
-    authenticator = Authenticator(engine.core, is_open=is_open(settings))
+    authenticator = Authenticator(engine.context, is_open=is_open(settings))
     app.state.services = Services(engine, authenticator, LongPolls(), Watchdog(settings.loop_hold))
     for module in modules:
         app.include_router(module.router)
@@ -108,20 +108,20 @@ async def serve(
     """
     with contextlib.closing(bind(settings.host, settings.port)) as listener:
         async with Database.open(
-            settings, patience=Patience(settings.database_wait, _log.warning)
+            settings, wait_for=DatabaseWait(settings.database_wait, _log.warning)
         ) as database:
-            access = await database.patience(
+            access = await database.wait_for(
                 lambda: _set_up_access(database, settings, url_of(listener).removeprefix("http://"))
             )
             async with Engine(database, settings).running() as engine:
-                engine.core.callback_base = callback_base(listener, settings)
+                engine.context.callback_base = callback_base(listener, settings)
                 app = create_app(engine, settings)
                 _prepare_routes(app)
                 tell(access)
                 with app.state.services.watchdog.watching():
                     await _serve(app, settings, listener, ready, stop or asyncio.Event())
-                if engine.core.refusal is not None:
-                    raise engine.core.refusal
+                if engine.context.refusal is not None:
+                    raise engine.context.refusal
 
 
 async def _set_up_access(database: Database, settings: Settings, address: str) -> str:
@@ -132,10 +132,10 @@ async def _set_up_access(database: Database, settings: Settings, address: str) -
 @contextlib.asynccontextmanager
 async def listening_for_callbacks(engine: Engine) -> AsyncIterator[str]:
     """Serves callbacks only, on a free port of loopback, for an engine without a server. Gives its URL."""
-    app = create_app(engine, engine.core.settings, (callbacks,))
+    app = create_app(engine, engine.context.settings, (callbacks,))
     started = asyncio.Event()
     with contextlib.closing(bind("127.0.0.1", 0)) as listener:
-        server = _Server(_config(app, engine.core.settings), lambda _url: started.set())
+        server = _Server(_config(app, engine.context.settings), lambda _url: started.set())
         serving = asyncio.create_task(server.serve([listener]))
         try:
             await started.wait()
@@ -174,7 +174,7 @@ async def _serve(
 ) -> None:
     server = _Server(_config(app, settings), ready)
     serving = asyncio.create_task(server.serve([listener]))
-    outdated = app.state.services.engine.housekeeping.schema.outdated
+    outdated = app.state.services.engine.maintenance.schema.outdated
     stopping = [asyncio.create_task(event.wait()) for event in (stop, outdated)]
     with _signal_handlers(stop, server):
         try:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from starlette.types import Scope
 
 from tenax.credentials.token_file import is_loopback
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.errors import Forbidden, Unauthorized, UsageError
 from tenax.store.tables.tokens import Role, any_live_token, find_token, hash_secret
 
@@ -62,8 +62,10 @@ class Authenticator:
     With `is_open`, requests without a token are allowed as long as there are no tokens.
     """
 
-    def __init__(self, core: Core, *, is_open: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self._core = core
+    def __init__(
+        self, context: EngineContext, *, is_open: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._context = context
         self._is_open = is_open
         self._clock = clock
         self._known: dict[bytes, tuple[Principal, float]] = {}
@@ -111,7 +113,7 @@ class Authenticator:
         if principal is not None and now < until:
             return principal
         # This is not the pool that views share, so that many reading clients do not keep workers waiting.
-        async with self._core.statements() as tx:
+        async with self._context.statements() as tx:
             token = await find_token(tx, secret_hash)
         if token is None or token.revoked_at is not None:
             self._known.pop(secret_hash, None)
@@ -126,7 +128,7 @@ class Authenticator:
         guarded, until = self._guarded
         now = self._clock()
         if now >= until:
-            async with self._core.statements() as tx:
+            async with self._context.statements() as tx:
                 guarded = await any_live_token(tx)
             self._guarded = (guarded, now + TOKEN_CACHE_SECONDS)
         return guarded

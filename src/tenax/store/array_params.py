@@ -1,5 +1,8 @@
-"""Columns of a batch as PostgreSQL takes them, at the least cost: the driver looks at each element of a list to see whether it is a
-list itself, which for numbers costs more than all else that is done with them."""
+"""Encodes the columns of a batch for PostgreSQL at the least cost.
+
+The driver checks whether each element of a list is a list itself. For numbers this costs more than all other work on
+them, so columns of numbers are sent as one text.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from typing import Any
 
 
 def column(values: Sequence[Any]) -> Sequence[str | None] | str | None:
-    """Texts as they are, for `$1::text[]`; all else as one text, for `$1::text::bigint[]`; a column of nothing as null, which
-    `unnest` fills up."""
+    """Encodes a column. Texts stay a list, for `$1::text[]`. Other values become one text, for `$1::text::bigint[]`. A
+    column without values becomes null, which `unnest` extends."""
     if len(values) == 1 and not isinstance(values[0], str):
         return None if values[0] is None else f"{{{values[0]}}}"
     missing = values.count(None)
@@ -22,7 +25,9 @@ def column(values: Sequence[Any]) -> Sequence[str | None] | str | None:
 
 
 def lines(values: Sequence[str | None]) -> str | None:
-    """JSON and the like, which has no line breaks: one text, for `string_to_array($1::text, E'\\n', '')`."""
+    """Joins texts without line breaks, such as JSON, to one text for `string_to_array($1::text, E'\
+    ', '')`.
+    """
     return "\n".join([value or "" for value in values]) if any(values) else None
 
 

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: a pool with our session settings, and words for what goes wrong on the way there."""
+"""Connects to PostgreSQL: a pool with our session settings, and clear errors for failed connections."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import asyncpg
 
 from tenax.errors import DatabaseAway, Unreachable, UsageError
 from tenax.settings import Settings
+from tenax.store.database_wait import COMMAND_SECONDS, DatabaseWait
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.migrate import migrate, require_current
 from tenax.store.outages import GONE, using
-from tenax.store.patience import COMMAND_SECONDS, Patience
-from tenax.store.planned_pool import STRAIGHT, StraightSessions
+from tenax.store.planned_pool import PLANNED_SESSION, PlannedPool
 
 Connection: TypeAlias = asyncpg.Connection
 Pool: TypeAlias = asyncpg.Pool
@@ -27,7 +27,7 @@ OLDEST_MAJOR = 14
 
 _CONNECT_SECONDS = 10.0
 _COMMAND_SECONDS = 90.0
-"""Beyond the server's own limit below: for a server that no longer answers at all."""
+"""Seconds beyond the server's own limit below, for a server that no longer answers at all."""
 _SESSION = {
     "jit": "off",
     "random_page_cost": "1.1",  # the live rows are in memory: without it small tables are read whole for each batch
@@ -48,7 +48,8 @@ async def connect(
     session: Mapping[str, str] = MappingProxyType({}),
     **more: Any,
 ) -> Connection:
-    """One connection with our session settings, and those of `session`; jsonb travels as text both ways."""
+    """Opens a connection with our session settings and those of `session`. Values of type jsonb are sent as text both
+    ways."""
     try:
         return await asyncpg.connect(
             database_url,
@@ -59,12 +60,12 @@ async def connect(
         )
     except (*GONE, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError, OverflowError) as error:
         explained = _explained(error, database_url)
-        # What could not be read may hold a piece of the password, and asyncpg and urllib quote what they cannot read.
+        # An unreadable URL may contain a piece of the password, and asyncpg and urllib quote what they cannot read.
         raise explained from None if isinstance(explained, UsageError) else error
 
 
 async def open_pool(database_url: str, *, min_size: int = 1, max_size: int = 8, **more: Any) -> Pool:
-    """A pool on a PostgreSQL that is new enough."""
+    """Opens a pool. Raises Unreachable if PostgreSQL is too old."""
     pool = _pool(database_url, min_size, max_size, **more)
     try:
         await pool
@@ -84,7 +85,7 @@ def _pool(
     revive: Callable[[], Awaitable[str]] | None = None,
     **more: Any,
 ) -> Pool:
-    """`revive` is as for `_connecting`, `more` for `connect`."""
+    """Creates a pool. `revive` is explained in `_connecting`, and `more` goes to `connect`."""
     return asyncpg.create_pool(
         min_size=min_size,
         max_size=max_size,
@@ -96,7 +97,8 @@ def _pool(
 def _connecting(
     database_url: str, revive: Callable[[], Awaitable[str]] | None, **more: Any
 ) -> Callable[..., Awaitable[Connection]]:
-    """Makes connections. `revive` is called when none can be made, before one more try; it gives the URL from then on."""
+    """Returns a function that opens connections. If it cannot, it calls `revive` once and tries again with the URL that
+    `revive` returns."""
 
     async def connected(*_: Any, **own: Any) -> Connection:
         nonlocal database_url
@@ -112,33 +114,34 @@ def _connecting(
 
 
 async def _nothing_to_reset(_connection: Connection) -> None:
-    """We leave nothing behind in a session, so the usual round trip after each transaction is saved."""
+    """Does nothing: no session keeps state of ours, so the usual reset with its round trip is saved."""
 
 
 class Database:
-    """The database this process works on: its pool and, if it is the embedded one, the hold on its server."""
+    """The database that this process works on: its pools and, if it is the embedded one, the hold on its server."""
 
     def __init__(
         self,
         settings: Settings,
         url: str,
         pool: Pool,
-        straight: StraightSessions,
+        planned_pool: PlannedPool,
         embedded: EmbeddedPostgres | None,
-        patience: Patience,
+        wait_for: DatabaseWait,
     ) -> None:
         self.settings = settings
         self.url = url
         self.pool = pool
-        self.straight = straight
+        self.planned_pool = planned_pool
         self.embedded = embedded
-        self.patience = patience
-        """How long whoever opened it waits for it, until the work itself has begun."""
+        self.wait_for = wait_for
+        """Runs work and waits for the database if it is away. It is for the time until the process serves requests.
+        """
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, settings: Settings, **more: Any) -> AsyncIterator[Database]:
-        """The database of these settings, with a schema that fits this version, until the block ends."""
+        """Opens the database of these settings for the block, and checks that its schema fits this version."""
         database = await cls.connected(settings, **more)
         try:
             yield database
@@ -154,51 +157,57 @@ class Database:
         max_size: int = 8,
         application_name: str = "tenax",
         check_schema: bool = True,
-        patience: Patience | None = None,
+        wait_for: DatabaseWait | None = None,
     ) -> Database:
-        """As `open`, for callers that close it themselves. The embedded database migrates itself; any other has an owner
-        who does that (`check_schema=False` is for the very command). Without `patience` it waits as a command does."""
-        patience = patience or Patience(_first(settings.database_wait, COMMAND_SECONDS))
+        """Opens the database for callers that close it themselves.
+
+        The embedded database is migrated. Any other database has an owner who migrates it (`check_schema=False` is for
+        that command). Without `wait_for` it waits as long as a command does.
+        """
+        wait_for = wait_for or DatabaseWait(_first(settings.database_wait, COMMAND_SECONDS))
         embedded = None if settings.database_url else EmbeddedPostgres(settings.home)
         url = settings.database_url or await _acquired(embedded)
         try:
             revive = _revive(embedded) if embedded else None
             sizes = {"min_size": min_size, "max_size": max_size}
-            pool = await patience(
+            pool = await wait_for(
                 lambda: open_pool(url, **sizes, application_name=application_name, revive=revive)
             )
-            straight = _connecting(url, revive, application_name=application_name, session=STRAIGHT)
-            database = cls(settings, url, pool, StraightSessions(straight), embedded, patience)
+            connect_planned = _connecting(
+                url, revive, application_name=application_name, session=PLANNED_SESSION
+            )
+            database = cls(settings, url, pool, PlannedPool(connect_planned), embedded, wait_for)
         except BaseException:
             if embedded:
                 embedded.release()
             raise
         try:
-            await patience(lambda: database._fit_schema(check_schema))
+            await wait_for(lambda: database._fit_schema(check_schema))
         except BaseException:
             await database.close()
             raise
         return database
 
     async def connect(self, *, application_name: str = "tenax") -> Connection:
-        """A connection outside the pool, for LISTEN and for session locks. Close it yourself."""
+        """Opens a connection outside the pools, for LISTEN and for session locks. The caller closes it."""
         if self.embedded:
             self.url = await asyncio.to_thread(self.embedded.ensure_running)
         return await connect(self.url, application_name=application_name)
 
     async def look_after(self) -> None:
-        """To be called now and then: sees to it that the embedded server will end with its last user, whatever is killed."""
+        """Makes sure that the embedded server will end with its last user, whatever is killed. Call it from time to
+        time."""
         if self.embedded:
             await asyncio.to_thread(self.embedded.look_after)
 
-    async def close(self, *, patience: float = 5.0) -> None:
-        """Close the pool, with force after a while, and let go of the embedded server."""
+    async def close(self, *, seconds: float = 5.0) -> None:
+        """Closes the pools, by force after so many seconds, and releases the embedded server."""
         try:
-            async with asyncio.timeout(patience):
-                await self.straight.close()
+            async with asyncio.timeout(seconds):
+                await self.planned_pool.close()
                 await self.pool.close()
         except Exception:  # noqa: BLE001 -- late, or over a broken link: whatever it is, nothing more is wanted of it
-            self.straight.terminate()
+            self.planned_pool.terminate()
             self.pool.terminate()
         finally:
             if self.embedded:
@@ -234,7 +243,7 @@ def _check_version(connection: Connection) -> None:
 
 
 def _explained(error: Exception, database_url: str) -> Unreachable | UsageError:
-    """The error of a failed connection in words, without the password that the URL may hold."""
+    """Returns the error of a failed connection in words, without the password that the URL may contain."""
     if (parts := _parts(database_url)) is None:
         return _unreadable()
     where, user, name = _address(parts), unquote(parts.username or ""), unquote(parts.path.lstrip("/"))
@@ -287,8 +296,8 @@ def _unreadable() -> UsageError:
 
 
 def _parts(database_url: str) -> SplitResult | None:
-    """None if it is no URL, or if a bare `/`, `?` or `#` of the password seems to have cut it: what then looks like an address
-    or a name is a piece of the password."""
+    """Splits a URL. Returns None if it is no URL, or if a bare `/`, `?` or `#` in the password seems to have cut it: a
+    piece of the password would then look like an address or a name."""
     try:
         parts = urlsplit(database_url)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The database's clock in the hands of a test."""
+"""Replaces the database's clock in tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenax.store.transaction import transaction
 
 
 class FakeClock:
-    """Time stands still until it is moved, and it only moves forward."""
+    """A clock that stands still until a test moves it. It only moves forward."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -30,7 +30,7 @@ class FakeClock:
         return now
 
     async def pass_to(self, at: datetime) -> datetime:
-        """As `set`, with a server that was alive all along: what is over by then may be given up at once."""
+        """Sets the clock as if a server had been alive all along: expired items may then be given up at once."""
         async with transaction(self._database) as tx:
             now: datetime = await tx.fetchval(sql("set_fake_clock"), at)
             await tx.execute("update tenax.service set alive_at = $1 where alive_at is not null", now)
@@ -41,6 +41,6 @@ class FakeClock:
 
 
 async def next_time(tx: Connection) -> datetime | None:
-    """When something next happens by itself. None: something is going on now, or nothing ever will."""
+    """Returns when something next happens by itself. Returns None if something happens now, or nothing ever will."""
     row = await tx.fetchrow(sql("find_next_time"))
     return None if row["busy"] else row["next"]

@@ -1,4 +1,4 @@
-"""Changes of items, as one statement applies them: each row says what it expects."""
+"""Changes of items as one statement applies them. Each row states what it expects."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tenax.policy.queued_action import QueuedAction
 from tenax.store.array_params import column, lines
 
 Expects = Literal["locked", "running", "last_step", "more_steps"]
-"""What must hold of an execution before a change of one of its items is applied: see `apply_transitions.sql`."""
+"""The condition on an execution under which a change of one of its items is applied: see `apply_transitions.sql`."""
 
 
 class Change(NamedTuple):
-    """A change of one item. The fields are columns of `apply_transitions`, in their order."""
+    """A change of one item. The fields are the columns of `apply_transitions`, in their order."""
 
     item_id: int
     token: str | None
-    """The lease that must still be the current one. None: the item is locked."""
+    """The lease token that must still be current. None if the item is locked."""
     execution_id: int
     expects: Expects
     state: str | None = None
-    """The state that the item goes to. None: the item is over."""
+    """The new state of the item. None if the item has ended."""
     available_at: datetime | None = None
     expires_at: datetime | None = None
     attempt: int | None = None
@@ -35,11 +35,11 @@ class Change(NamedTuple):
     previous: str | None = None
     vary: str | None = None
     keeps_step: bool | None = None
-    """The step is one of several, and has completed: its row is written."""
+    """The step is one of several and has completed: its row is written."""
     result: str | None = None
-    """The result of the step, where its row is written."""
+    """The result of the step, if its row is written."""
     whole: str | None = None
-    """The result of the execution, where that is complete."""
+    """The result of the execution, if the execution is complete."""
     events: str | None = None
     next: QueuedAction | None = None
     """The only step that follows."""
@@ -55,7 +55,7 @@ def locked_change(again: ItemAgain) -> Change:
 
 
 _TEXT_LINES = {"token", "expects", "ledger", "refused_by", "previous", "vary", "result", "whole", "events"}
-"""Columns of a change that are sent as one text: no value of them has a line break."""
+"""Columns of a change that are sent as one text, because none of their values has a line break."""
 _CHANGE = tuple(
     (f"change_{name.removesuffix('_id')}", name in _TEXT_LINES) for name in Change._fields if name != "next"
 )

@@ -1,4 +1,4 @@
-"""The changes of one transaction: collected by the engine, written by one statement."""
+"""The journal collects the changes of one transaction, and one statement writes them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from tenax.store.item_changes import Change, change_parameters, locked_change
 from tenax.store.rows import (
     Accepted,
     ExecutionRow,
-    Explosion,
-    FanRow,
+    FanOutRow,
+    NewFanOut,
     NewItem,
 )
 from tenax.store.statements import named, sql
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 _log = structlog.get_logger("tenax.journal")
 NO_TIME = datetime.min.replace(tzinfo=UTC)
-"""The time of a journal of new executions for which the database takes the time as it inserts them."""
+"""The time of a journal of new executions for which the database reads the time as it inserts them."""
 TOO_LARGE_TO_GATHER = "too large to be one value; its steps have it in parts: `tenax show`, `tenax items`"
 EVENTS_PER_ROW = 32
-"""As many ids as the sequence leaves for one row of the log."""
+"""Events in one row of the log. The sequence leaves this many ids for each row."""
 
 
 Parameters = dict[str, Sequence[str | None] | str | None]
@@ -64,7 +64,7 @@ def _with_prefix(prefix: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Journal:
-    """The changes of one transaction. Nothing is written before `write`."""
+    """Collects the changes of one transaction. Nothing is written before `write`."""
 
     now: datetime
     events: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -73,43 +73,44 @@ class Journal:
     new_items: list[NewItem] = field(default_factory=list)
     steps: dict[tuple[int, str], StepRow] = field(default_factory=dict)
     executions: dict[int, tuple[ExecutionRow, Any, Any]] = field(default_factory=dict)
-    # What most transactions have nothing of, each with a statement of its own.
-    explosions: list[Explosion] = field(default_factory=list)
+    # Most transactions have none of the following. Each has a statement of its own.
+    new_fan_outs: list[NewFanOut] = field(default_factory=list)
     item_results: list[ItemResult] = field(default_factory=list)
-    fans: dict[tuple[int, str], FanRow] = field(default_factory=dict)
-    fans_over: list[int] = field(default_factory=list)
-    """Executions whose fan-outs are not to go on."""
+    fan_outs: dict[tuple[int, str], FanOutRow] = field(default_factory=dict)
+    ended_fan_outs: list[int] = field(default_factory=list)
+    """Executions whose fan-outs must not continue."""
     accepted: list[Accepted] = field(default_factory=list)
     cancels: list[int] = field(default_factory=list)
-    """Children that are to be cancelled, since nobody waits for them any more."""
+    """Children to cancel because their parents no longer wait for them."""
     gathered: dict[int, Sequence[str]] = field(default_factory=dict)
-    """Completed executions whose results the database puts together, from these steps."""
+    """Completed executions whose results the database gathers from these steps."""
     failing: dict[int, ExecutionRow] = field(default_factory=dict)
-    """Executions that have failed and have compensations: what comes next depends on what this leaves."""
+    """Failed executions with compensations. What they do next depends on the state that this journal writes."""
     read_results: dict[tuple[int, str], StepRow] = field(default_factory=dict)
-    """Results that were read in this transaction: what has ended does not change."""
+    """Results that were read in this transaction. Results of ended steps do not change."""
     placed: int = 0
-    """How many items got a place by what was written."""
+    """Number of items that got a slot of their fan-out by this journal."""
     runs: list[Run] = field(default_factory=list)
-    """What attempts came to, for the health of their workers."""
+    """The results of attempts, for the health of their workers."""
     losses: list[Loss] = field(default_factory=list)
-    """Those over which their worker was lost, where that is not known yet."""
+    """Lost attempts, by worker, that are not counted yet."""
     pardons: list[int] = field(default_factory=list)
-    """Items that kill whatever runs them: their workers are not to blame."""
+    """Items that kill every worker that runs them. Their workers are not to blame."""
     freed_limits: list[str] = field(default_factory=list)
-    """What was running and counted against a limit, by the limit's name: the next one may go on."""
+    """The limits of items that have stopped running, by name. The next item of each limit may run."""
     suspects: list[int] = field(default_factory=list)
-    """Items that run beside no other such item."""
+    """Items that now run only apart from other suspects."""
     special: bool = False
-    """Something goes back to the queue that not just any able worker may have."""
+    """A restricted item goes back to the queue."""
     most_read: int = OUTPUT_LIMIT
-    """Bytes of the largest result of a step that is read for what is decided here."""
+    """Bytes of the largest result of a step that decisions in this transaction read."""
     lent: list[tuple[int, str, str]] = field(default_factory=list)
-    """Results that are too large to be read, and are copied in their table: the execution, the step that has it, the one that gets it."""
+    """Results that are too large to be read and are copied within their table: the execution, the step that has the
+    result, and the step that gets it."""
     guarded_now: datetime | None = None
-    """The time by which the guarded transitions were decided on, where `now` is a later one."""
+    """The time of the decisions on the guarded transitions, if `now` is later."""
     guarded: list[Change] = field(default_factory=list)
-    """Transitions of executions that are not locked: each is applied only if everything is as it expects."""
+    """Transitions of executions that are not locked. Each is applied only if everything is as it expects."""
 
     def log(self, execution_id: int, event: dict[str, Any]) -> None:
         self.events.setdefault(execution_id, []).append(event)
@@ -123,50 +124,50 @@ class Journal:
 
     @property
     def ready(self) -> bool:
-        """Something can be leased now."""
-        return bool(self.new_items or self.explosions or self.placed) or any(c.next for c in self.guarded)
+        """Whether something can be leased now."""
+        return bool(self.new_items or self.new_fan_outs or self.placed) or any(c.next for c in self.guarded)
 
     @property
-    def out_of_the_common(self) -> bool:
-        """Some of what can be leased now is not to be had the short way."""
-        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+    def has_restricted_items(self) -> bool:
+        """Whether some items that can be leased now are restricted, so that the short claim may not find them."""
+        fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
         return self.special or bool(self.freed_limits) or any(not item.common for item in fresh)
 
     @property
     def server_ready(self) -> bool:
-        """Something may be there for the server itself to start."""
-        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+        """Whether a step of the server's own may be ready."""
+        fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
         return bool(self.placed) or any(item.queue == SERVER_QUEUE for item in fresh)
 
     @property
     def queue_times(self) -> list[float]:
-        """Seconds that new items may wait in the queue, where there is a limit."""
-        fresh = (*self.new_items, *(explosion.item for explosion in self.explosions))
+        """Seconds that new items may wait in the queue, if there is a limit."""
+        fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
         followers = (change.next for change in self.guarded if change.next is not None)
         waits = (*(item.queue_ttl for item in fresh), *(action.queue_ttl for action in followers))
         return [seconds for seconds in waits if seconds is not None]
 
     @property
     def messages(self) -> bool:
-        """Something is in the inbox now."""
+        """Whether the inbox has new messages."""
         return bool(self.cancels) or any(
             row.parent_id is not None and not row.open for row, _, _ in self.executions.values()
         )
 
-    async def rows(self, turns: Turns) -> tuple[list[int], list[str]]:
-        """The events as rows of the log: those of one execution share a row."""
+    async def rows(self, time_slice: TimeSlice) -> tuple[list[int], list[str]]:
+        """Returns the events as rows of the log. Events of one execution share rows."""
         ids: list[int] = []
         texts: list[str] = []
         for execution_id, events in self.events.items():
             for start, end in _parts(events):
-                if turns.over:
-                    await turns.give_way()
+                if time_slice.is_over:
+                    await time_slice.give_way()
                 ids.append(execution_id)
                 texts.append(encode(events[start:end]))
         return ids, texts
 
     def add(self, made: Transition) -> None:
-        """Adds a transition of an item whose execution is locked."""
+        """Adds the transition of an item whose execution is locked."""
         item = made.item
         self.events.setdefault(item.execution_id, []).extend(made.events)
         self.freed_limits += item.held_limits
@@ -189,7 +190,8 @@ class Journal:
             self.item_results.append(made.item_result)
 
     async def write(self, tx: Connection) -> set[int]:
-        """Writes everything. Returns the items of the guarded changes that were applied: the others are untouched."""
+        """Writes everything. Returns the items of the guarded changes that were applied. The other guarded changes have
+        no effect."""
         await self.write_item_results(tx)
         text, arguments = named("apply_transitions").fill(await self._parameters())
         applied = await tx.fetchval(text, *arguments)
@@ -203,16 +205,16 @@ class Journal:
         return done
 
     async def _parameters(self) -> dict[str, Any]:
-        """The parameters of `apply_transitions`. Of a large graph they take several turns."""
-        turns = Turns()
+        """Returns the parameters of `apply_transitions`. For a large graph this takes several time slices."""
+        time_slice = TimeSlice()
         executions = list(self.executions.values())
-        log_execution, log_events = await self.rows(turns)
+        log_execution, log_events = await self.rows(time_slice)
         new_items = encode(self.new_items) if self.new_items else None
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         steps = step_parameters(self.steps.values())
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         actions = {action: n for n, action in enumerate({c.next: None for c in self.guarded if c.next}, 1)}
         changes = [*self.guarded, *map(locked_change, self.items_again)]
         return {
@@ -236,7 +238,8 @@ class Journal:
         }
 
     async def write_item_results(self, tx: Connection) -> None:
-        """Before their items are gone, and before a step's result is put together from them."""
+        """Writes results of items. This comes before their items are deleted, and before the result of a step is
+        gathered from them."""
         results, self.item_results = self.item_results, []
         if results:
             written = columns(
@@ -252,8 +255,8 @@ class Journal:
             await tx.execute(sql("insert_item_results"), *written, steps, states)
 
     async def write_the_rest(self, tx: Connection, children: Sequence[int]) -> None:
-        for explosion in self.explosions:
-            await _explode(tx, explosion, self.now)
+        for new_fan_out in self.new_fan_outs:
+            await _insert_fan_out(tx, new_fan_out, self.now)
         if self.accepted:
             await tx.execute(
                 sql("accept_items"),
@@ -267,23 +270,26 @@ class Journal:
             await tx.execute(sql("lend_result"), execution_id, lender, borrower)
         for execution_id, steps in self.gathered.items():
             await _gather(tx, execution_id, steps)
-        if self.fans:
-            self.placed += await _place(tx, list(self.fans.values()))
-        if self.fans_over:
-            await tx.execute(sql("retire_fans"), self.fans_over)
+        if self.fan_outs:
+            self.placed += await _place(tx, list(self.fan_outs.values()))
+        if self.ended_fan_outs:
+            await tx.execute(sql("retire_fans"), self.ended_fan_outs)
         if children:
             await tx.execute(sql("announce_endings"), children, self.now)
         if self.suspects:
             await tx.execute(sql("suspect_items"), self.suspects)
         if self.freed_limits:
-            await tx.execute(sql("lock_limits"))  # whoever is just being turned away at one is seen then
+            await tx.execute(
+                sql("lock_limits")
+            )  # an item that is just being blocked at one of these limits is then visible
             await tx.execute(sql("unblock_items"), self.freed_limits)
         if self.cancels:
             await tx.execute(sql("insert_cancels"), self.cancels, "nobody waits for it any more", self.now)
 
 
 def _parts(events: Sequence[dict[str, Any]]) -> Iterator[tuple[int, int]]:
-    """Where a row of the log ends: before there are too many, and never between an outcome and its decision."""
+    """Divides events into rows of the log. A row ends before it has too many events, and never between an outcome and
+    its decision."""
     start = 0
     while len(events) - start > EVENTS_PER_ROW:
         end = start + EVENTS_PER_ROW
@@ -311,12 +317,12 @@ def encoded(value: Any) -> str | None:
     return None if value is None else encode(value)
 
 
-async def _explode(tx: Connection, explosion: Explosion, now: datetime) -> None:
-    values = new_item_values(explosion.item) | {
-        "elements": explosion.elements,
-        "parallelism": explosion.parallelism,
-        "tolerated": explosion.tolerated,
-        "keys": explosion.keys,
+async def _insert_fan_out(tx: Connection, new_fan_out: NewFanOut, now: datetime) -> None:
+    values = new_item_values(new_fan_out.item) | {
+        "elements": new_fan_out.elements,
+        "parallelism": new_fan_out.parallelism,
+        "tolerated": new_fan_out.tolerated,
+        "keys": new_fan_out.keys,
         "now": now,
     }
     text, arguments = named("explode_items").fill(values)
@@ -329,7 +335,8 @@ def new_item_values(item: NewItem) -> dict[str, Any]:
 
 
 async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> None:
-    """Puts the results of steps together. Where that would be too much for one value, a marker is in its place: the steps have them."""
+    """Gathers the results of steps into that of the execution. If it is too large for one value, a marker replaces it,
+    and the steps keep their results."""
     try:
         async with tx.transaction():
             await tx.execute(sql("gather_results"), execution_id, list(steps))
@@ -338,15 +345,15 @@ async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> No
         await tx.execute(sql("leave_out_result"), execution_id, encode({LEFT_OUT: TOO_LARGE_TO_GATHER}))
 
 
-async def _place(tx: Connection, fans: Sequence[FanRow]) -> int:
+async def _place(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
     placed: int = await tx.fetchval(
         sql("place_items"),
-        [fan.execution_id for fan in fans],
-        [fan.step for fan in fans],
-        [fan.ended for fan in fans],
-        [fan.failed for fan in fans],
-        [fan.attempts for fan in fans],
-        [fan.placed for fan in fans],
-        [fan.closed for fan in fans],
+        [fan_out.execution_id for fan_out in fan_outs],
+        [fan_out.step for fan_out in fan_outs],
+        [fan_out.ended for fan_out in fan_outs],
+        [fan_out.failed for fan_out in fan_outs],
+        [fan_out.attempts for fan_out in fan_outs],
+        [fan_out.placed for fan_out in fan_outs],
+        [fan_out.closed for fan_out in fan_outs],
     )
     return placed

@@ -1,4 +1,4 @@
-"""Brings a database's schema forward: numbered files, in order, each in its own transaction, never edited once landed."""
+"""Migrates a database's schema: numbered files, in order, each in its own transaction. A released file is never edited."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tenax.store.outages import GONE, is_lost
 
 _FILE_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _ADVISORY_LOCK = 0x74656E6178
-"""`tenax` in ASCII. Two servers that start at once migrate one after the other."""
+"""`tenax` in ASCII. With this lock, servers that start at the same time migrate one after the other."""
 _LOCK_WAIT = "60s"
 _ONE_DAY = 86_400.0
 
@@ -45,19 +45,19 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class MigrationStatus:
-    """How a database stands to this version of Tenax."""
+    """The state of a database's schema, compared with this version of Tenax."""
 
     current: int
     latest: int
     pending: tuple[str, ...]
     unknown: tuple[str, ...]
-    """Applied there, not known here: the database is newer."""
+    """Migrations that the database has and this version does not: the database is newer."""
     edited: tuple[str, ...]
-    """Applied there with another content than the file has here."""
+    """Applied migrations whose file has another content here."""
 
 
 async def migrate(connection: asyncpg.Connection, folder: Traversable | None = None) -> list[str]:
-    """Apply what is missing and return its names. Safe to call at once from many processes."""
+    """Applies the missing migrations and returns their names. Many processes may call it at the same time."""
     known = load_migrations(folder)
     await _wait_for_others(connection)
     try:
@@ -73,7 +73,7 @@ async def migrate(connection: asyncpg.Connection, folder: Traversable | None = N
 
 
 async def _wait_for_others(connection: asyncpg.Connection) -> None:
-    """Take the lock. The session's limit for a statement is as long as this wait, and would end it with other words."""
+    """Takes the lock. The session's own statement limit is as long as this wait, and would end it with another error."""
     await connection.execute(
         "select set_config('lock_timeout', $1, false), set_config('statement_timeout', '0', false)",
         _LOCK_WAIT,
@@ -95,7 +95,7 @@ async def status(connection: asyncpg.Connection, folder: Traversable | None = No
 
 
 async def require_current(connection: asyncpg.Connection, folder: Traversable | None = None) -> None:
-    """Refuse to work on a schema that is not exactly the one this version was written for."""
+    """Raises SchemaOutdated unless the schema is exactly the one that this version was written for."""
     found = await status(connection, folder)
     _refuse_strange(found)
     if found.pending:
@@ -131,7 +131,7 @@ def _load(file: Traversable) -> Migration:
 
 
 async def _applied(connection: asyncpg.Connection) -> Mapping[int, tuple[str, str]]:
-    """Name and checksum by version; nothing in a database that Tenax has not seen."""
+    """Returns name and checksum by version. A database that Tenax has never used has none."""
     if await connection.fetchval("select to_regclass('tenax.schema_migration')") is None:
         return {}
     return {row["version"]: (row["name"], row["checksum"]) for row in await connection.fetch(_LIST)}

@@ -1,4 +1,4 @@
-"""LISTEN and NOTIFY between servers."""
+"""Sends and receives messages between servers by NOTIFY and LISTEN."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PAUSE = 0.5
 
 
 async def notify(database: Database, message: str) -> None:
-    async with session(database, straight=False) as connection:
+    async with session(database, planned=False) as connection:
         await connection.execute("select pg_notify($1, $2)", CHANNEL, message)
 
 
 async def listen(database: Database) -> AsyncIterator[str | None]:
-    """Messages as they come; None where a connection was (re)made and messages may have been missed."""
+    """Yields messages as they come. Yields None when a connection was made or replaced: messages may have been missed."""
     while True:
         messages: asyncio.Queue[str | None] = asyncio.Queue()
         try:
@@ -42,7 +42,7 @@ async def listen(database: Database) -> AsyncIterator[str | None]:
 
 
 async def _listening(database: Database, messages: asyncio.Queue[str | None]) -> Connection:
-    """A connection whose messages go into the queue, and None when it is lost."""
+    """Opens a connection that puts its messages into the queue, and None when it is lost."""
 
     def heard(_connection: Any, _pid: int, _channel: str, payload: str) -> None:
         messages.put_nowait(payload)

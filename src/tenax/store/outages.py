@@ -1,4 +1,4 @@
-"""Names what a failure of PostgreSQL means to those above: it is away, it is busy, or the fault is our own."""
+"""Translates failures of PostgreSQL for callers: the database is away, it is busy, or the fault is our own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Connection: TypeAlias = asyncpg.Connection
 GONE = (
     OSError,
     asyncpg.PostgresConnectionError,
-    # asyncpg's state machine trips over the farewell of a server that dies between two statements.
+    # asyncpg's state machine fails on the last message of a server that dies between two statements.
     asyncpg.InternalClientError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -24,7 +24,7 @@ GONE = (
     asyncpg.IdleSessionTimeoutError,
     asyncpg.TooManyConnectionsError,
 )
-"""The connection failed, not the statement: the same call may work on another one."""
+"""Errors of the connection and not of the statement: the same call may work on another connection."""
 _BUSY = (
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
@@ -36,9 +36,9 @@ _FULL = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError)
 
 @asynccontextmanager
 async def using(acquired: AbstractAsyncContextManager[Connection]) -> AsyncIterator[Connection]:
-    """Opens a connection of a pool for the block. Every use of a connection goes through here.
+    """Acquires a connection of a pool for the block. Every use of a connection goes through here.
 
-    A database that is gone or full is `DatabaseAway`: nothing was written, try again later.
+    Raises DatabaseAway if the database is gone or full: nothing was written, and a later try may work.
     """
     our_fault = False
     try:
@@ -46,7 +46,7 @@ async def using(acquired: AbstractAsyncContextManager[Connection]) -> AsyncItera
             try:
                 yield connection
             except asyncpg.InterfaceError:
-                # Also what asyncpg says of a wrong call: that is our own fault, and must not look like an outage.
+                # asyncpg raises this also for a wrong call, which is our own fault and must not look like an outage.
                 our_fault = not is_lost(connection)
                 raise
     except _FULL as error:
@@ -64,7 +64,7 @@ async def using(acquired: AbstractAsyncContextManager[Connection]) -> AsyncItera
 
 
 def is_lost(connection: Connection) -> bool:
-    """Says whether a connection can be used no more. A pool takes one away from its user when its link breaks."""
+    """Returns whether a connection is unusable. A pool takes a connection away from its user when its link breaks."""
     try:
         return bool(connection.is_closed())
     except asyncpg.InterfaceError:

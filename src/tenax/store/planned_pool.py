@@ -1,7 +1,7 @@
-"""Straight sessions: a few connections for statements that follow their indexes, whatever the tables hold.
+"""A pool of connections for planned statements, which follow indexes whatever the tables hold.
 
-A pool of our own: the driver's makes a task whenever a connection is given back, and at light load that takes as long as what
-was done with it.
+This pool is our own, because the driver's makes a task whenever a connection is released. At light load that takes as
+long as the statement.
 """
 
 from __future__ import annotations
@@ -16,48 +16,51 @@ import asyncpg
 
 Connection: TypeAlias = asyncpg.Connection
 
-STRAIGHT = {
+PLANNED_SESSION = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
 }
-"""For statements whose every join follows an index, row by row: they are planned once for a session, and not each time. That is most
-of what a small batch would cost."""
+"""Session settings for statements whose every join follows an index, row by row. They are planned once for a session
+and not each time. Planning is most of the cost of a small batch."""
 MOST = 4
 _PLANS_LAST = 1.0
-"""Seconds. A plan that was made while a table was empty is not kept when it fills up: nobody else would tell the session."""
+"""Seconds after which a session drops its plans. Otherwise a plan made while a table was empty would stay when the
+table fills up."""
 _KEPT_SECONDS = 300.0
-"""One that was free for longer is not used again: something on the way may have forgotten it."""
+"""Seconds after which an idle connection is not used again: a firewall on the way may have dropped it."""
 _CLOSE_SECONDS = 5.0
 
 
-class StraightSessions:
-    """Opened ahead, or as they are needed. The one that was used last is used next: what it needs is still at hand."""
+class PlannedPool:
+    """Opens connections in advance or on demand. The connection that was used last is used next, since its caches are
+    warm."""
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], most: int = MOST) -> None:
         self._connect = connect
         self._most = most
         self._open: dict[Connection, float] = {}
-        """With the time at which it last let go of its plans."""
+        """The open connections, with the time at which each last dropped its plans."""
         self._opening = 0
         self._free: list[tuple[Connection, float]] = []
-        """Since when."""
+        """The free connections, each with the time since when it is free."""
         self._waiting: deque[asyncio.Future[Connection | None]] = deque()
         self._closed = False
         self._all_ended = asyncio.Event()
 
     def acquire(self) -> _Use:
-        """A session, while the block lasts. What breaks off within it ends its connection, and with that the statement."""
+        """Lends a connection for the block. An exception in the block other than an error of PostgreSQL closes the
+        connection, which ends the statement."""
         return _Use(self)
 
     def get_size(self) -> int:
         return len(self._open)
 
     async def open_ahead(self) -> None:
-        """As many as there may be: else the first that need several at once would wait for them to be made. One that cannot be had
-        now is tried for again when it is needed."""
+        """Opens all connections in advance. Otherwise the first callers that need several at once would wait. A
+        connection that cannot be opened now is tried again when it is needed."""
         missing = self._most - self.get_size()
         await asyncio.gather(*(self._add_one() for _ in range(missing)), return_exceptions=True)
 
@@ -78,7 +81,7 @@ class StraightSessions:
             await asyncio.shield(self._end(connection))
 
     async def close(self) -> None:
-        """Waits for those that are used."""
+        """Waits for the connections in use, and closes all."""
         self._closed = True
         while self._hand_on(None):
             pass
@@ -106,7 +109,8 @@ class StraightSessions:
             self._free.append((connection, _now()))
 
     def _hand_on(self, connection: Connection | None) -> bool:
-        """To whoever has waited for the longest; nothing: there may be room for another one."""
+        """Gives a connection to the caller that has waited longest. None tells it that there may be room for a new
+        connection."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -120,7 +124,7 @@ class StraightSessions:
         try:
             return await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # it had its turn, and did not know it yet
+            if not turn.cancelled():  # the caller was given a connection and had not seen it yet
                 given = turn.result()
                 if given is None:
                     self._hand_on(None)
@@ -157,7 +161,8 @@ class StraightSessions:
         return connection
 
     async def _end(self, connection: Connection) -> None:
-        """The driver waits here for the end of a statement that was broken off: whatever it wrote is known then."""
+        """Closes a connection. The driver waits for the end of a cancelled statement, so that its effect is known
+        afterwards."""
         try:
             await connection.close(timeout=_CLOSE_SECONDS)
         except Exception:  # noqa: BLE001 -- it is to end, in good order or not
@@ -186,7 +191,7 @@ def _closed() -> asyncpg.InterfaceError:
 class _Use:
     __slots__ = ("_connection", "_sessions")
 
-    def __init__(self, sessions: StraightSessions) -> None:
+    def __init__(self, sessions: PlannedPool) -> None:
         self._sessions = sessions
 
     async def __aenter__(self) -> Connection:

@@ -1,4 +1,4 @@
-"""Rows as the engine sees them. Those of the hot path are not frozen: that would triple the cost of making one."""
+"""Rows as the engine sees them. Rows of the hot path are not frozen, which would triple the cost of making one."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class ExecutionRow(msgspec.Struct, gc=False):
     parent_id: int | None = None
     compensation: str | None = None
     failure: str | None = None
-    """Known already where it has failed and its compensations are not over."""
+    """The failure, if the execution has failed and its compensations have not ended."""
     lane: int = 0
     """The lane in which the items of its fan-outs take turns with those of other executions."""
     input: Mapping[str, Any] | None = None
-    """Where it has been asked for: it may be large."""
+    """The inputs, if they were loaded: they may be large."""
 
     @property
     def open(self) -> bool:
@@ -42,7 +42,7 @@ class ExecutionRow(msgspec.Struct, gc=False):
 
     @property
     def failing(self) -> bool:
-        """It has failed, and stays open until its compensations are over."""
+        """Whether the execution has failed and stays open until its compensations have ended."""
         return self.open and self.compensation is not None
 
     def become(self, state: str) -> None:
@@ -90,11 +90,11 @@ class ItemRow(msgspec.Struct, gc=False):
 
 
 class ExpiredItem(ItemRow, gc=False):
-    """A locked item that has run out of something, with its worker as far as it is known."""
+    """A locked item that has expired, with its worker as far as it is known."""
 
     expires_at: datetime
     timed_out: bool
-    """The attempt has outlived its timeout: heartbeats did not extend its lease any further."""
+    """The attempt has exceeded its timeout: heartbeats did not extend its lease any further."""
     last_heartbeat: datetime | None
     registered_at: datetime | None
     version: str | None
@@ -102,13 +102,13 @@ class ExpiredItem(ItemRow, gc=False):
 
     @property
     def of_this_life(self) -> bool:
-        """Its worker has not started anew since."""
+        """Whether its worker has not started again since."""
         begun, registered = self.started_at, self.registered_at
         return begun is not None and registered is not None and begun >= registered
 
     @property
     def loss(self) -> Loss:
-        """What it is to its worker, where that is lost."""
+        """The kind of loss that this is for its worker, if the worker is lost."""
         assert self.worker is not None
         silent_since = self.last_heartbeat if self.of_this_life else None
         return Loss(self.worker, self.id, silent_since, self.version, self.able)
@@ -116,7 +116,7 @@ class ExpiredItem(ItemRow, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class OpenItem:
-    """An item that ends because its execution does."""
+    """An item that ends because its execution ends."""
 
     id: int
     execution_id: int
@@ -127,11 +127,11 @@ class OpenItem:
     worker: str | None
     compensates: bool
     limits: list[str]
-    """The limits that it counts against, where it runs."""
+    """The limits that it counts against, if it runs."""
 
 
 class ServerItem(ItemRow, gc=False):
-    """A locked item of a step that the server carries out, with what its inputs are rendered from."""
+    """A locked item of a step that the server carries out, with the values that its inputs are rendered from."""
 
     element: str | None
     vary: str | None
@@ -139,10 +139,10 @@ class ServerItem(ItemRow, gc=False):
 
 
 class LeasedItem(msgspec.Struct, gc=False):
-    """What a lease gives, before its inputs are rendered."""
+    """A leased item before its inputs are rendered."""
 
     slot: int
-    """The number of the slot it was given to."""
+    """The number of the slot that it was leased to."""
     id: int
     execution_id: int
     plan_id: int
@@ -163,7 +163,7 @@ class LeasedItem(msgspec.Struct, gc=False):
     lane: int
     ledger: str | None
     created: float
-    """When it was first queued, as a Unix time."""
+    """Unix time at which it was first queued."""
     worker: str
     grant: str
     lease_token: str
@@ -171,9 +171,9 @@ class LeasedItem(msgspec.Struct, gc=False):
     state: ClassVar[str] = "leased"
     child: ClassVar[None] = None
     placed: ClassVar[bool] = True
-    """Nothing is leased that has no place."""
+    """A leased item always has a slot, if it needs one."""
     held_limits: ClassVar[list[str]] = []
-    """The memory of leases knows no limits: what is under one is read from its row."""
+    """Cached leases have no limits: items under a limit are read from their rows."""
 
     def age(self, now: datetime) -> float:
         """Returns the seconds since the item was first queued."""
@@ -182,7 +182,7 @@ class LeasedItem(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class RefusedItem:
-    """A ready item that nobody is left to run."""
+    """A ready item that no worker is left to run."""
 
     id: int
     execution_id: int
@@ -196,8 +196,9 @@ class NewLease(NamedTuple):
     token: str
 
 
-class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an item is counted by, and how many that are counted together may run at once. The fields are those of the type in SQL."""
+class ItemLimits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The limits of an item: the name that it is counted under, and how many such items may run at once. The fields are
+    those of the type in SQL."""
 
     action: str | None = None
     action_most: int | None = None
@@ -222,14 +223,15 @@ class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
     paused: bool = False
     base_dir: str | None = None
     lane: int = 0
-    """The fan-outs take turns by this number: the id of the execution that its fan-out began with. 0: the item belongs to none."""
-    limits: Limits | None = None
+    """The number by which fan-outs take turns: the id of the execution that the fan-out began with. 0 if the item
+    belongs to none."""
+    limits: ItemLimits | None = None
     lease: NewLease | None = None
-    """Set where a worker waits for the item: it is leased as it is inserted."""
+    """Set if a worker waits for the item: it is leased as it is inserted."""
 
     @property
     def common(self) -> bool:
-        """Any worker that is able may have it, in the order of the queue."""
+        """Whether the item is unrestricted: any worker that is able to run it may have it, in the order of the queue."""
         return not self.lane and self.limits is None
 
     @property
@@ -238,20 +240,21 @@ class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 @dataclass(slots=True)
-class Explosion:
-    """A fan-out that begins: one item like `item` for each element, `parallelism` of them at once (None: all)."""
+class NewFanOut:
+    """A fan-out that begins: one item like `item` for each element. `parallelism` of them run at once, or all if it is
+    None."""
 
     item: NewItem
     elements: str
     parallelism: int | None
     tolerated: int
     keys: str | None = None
-    """The list of the keys of all elements, where how many of a key may run at once is limited."""
+    """The list of the keys of all elements, if items of the same key are limited."""
 
 
 @dataclass(slots=True)
-class FanRow:
-    """A fan-out, read under the lock of its execution. The engine counts on it, and the journal writes it back."""
+class FanOutRow:
+    """A fan-out, read under the lock of its execution. The engine updates its counters, and the journal writes it back."""
 
     execution_id: int
     step: str
@@ -265,7 +268,7 @@ class FanRow:
     closed: bool
 
     def count(self, ended: ItemResult) -> None:
-        """Counts an item that is over."""
+        """Counts an item that has ended."""
         self.ended += 1
         self.attempts += ended.attempts
         self.failed += ended.state == "failed"
@@ -273,7 +276,7 @@ class FanRow:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An item that goes on without a worker, until something ends it."""
+    """An item that continues without a worker until something ends it."""
 
     id: int
     attempt: int
@@ -282,13 +285,13 @@ class Accepted:
 
     @property
     def runs_elsewhere(self) -> bool:
-        """As a child, or with a callee; not a mere wait."""
+        """Whether it runs as a child or with a callee, and does not only wait."""
         return self.awaiting in ("callback", "child")
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
-    """Whose child an execution is: the item and attempt that started it."""
+class ParentItem:
+    """The item and the attempt that started an execution as a child."""
 
     execution_id: int
     item_id: int
@@ -303,7 +306,7 @@ class NewExecution(msgspec.Struct, gc=False, omit_defaults=True):
     """An execution to be inserted."""
 
     number: int
-    """Its id; or a negative number, where the statement that inserts it makes the id."""
+    """Its id. A negative number if the inserting statement makes the id."""
     plan_id: int
     open_steps: int
     state: str
@@ -312,4 +315,4 @@ class NewExecution(msgspec.Struct, gc=False, omit_defaults=True):
     retry_of: int | None = None
     original_execution: int | None = None
     deadline: float | None = None
-    parent: Parent | None = None
+    parent: ParentItem | None = None

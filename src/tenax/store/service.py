@@ -1,4 +1,4 @@
-"""What the servers share: one secret, and a log that has room for the months to come."""
+"""Data that all servers share: one secret, the leader's lease, and the log's partitions of the next months."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
 MONTHS_AHEAD = 3
-PARTITION_LOCK = "100ms"  # the longest that making a partition waits for its lock: whoever reads the log meanwhile waits behind it
+PARTITION_LOCK = (
+    "100ms"  # the longest wait for the lock to make a partition: readers of the log wait behind it meanwhile
+)
 
 
 async def secret(tx: Connection) -> bytes:
@@ -19,16 +21,16 @@ async def secret(tx: Connection) -> bytes:
 
 
 async def oldest_schema(tx: Connection) -> int:
-    """Returns the oldest schema whose servers can go on with this database."""
+    """Returns the oldest schema whose servers may still use this database."""
     version: int = await tx.fetchval(sql("oldest_schema"))
     return version
 
 
 async def ensure_log_partitions(tx: Connection) -> list[str] | None:
-    """Makes the log's partitions of the months to come, where they are missing.
+    """Makes the log's missing partitions of the next months.
 
-    Returns None if all are there now. Returns the sessions that are in the way if the lock cannot be had soon: then it is tried again
-    later, and until a month begins without its partition nothing is the worse for it.
+    Returns None if all exist now. If the lock cannot be taken soon, returns the sessions that block it. A later call
+    tries again, and until a month begins without its partition no harm is done.
     """
     try:
         async with tx.transaction():
@@ -45,7 +47,7 @@ async def now(tx: Connection) -> datetime:
 
 
 async def lead(tx: Connection, server: str, seconds: float) -> bool:
-    """Whether this server looks after the fleet, for so long."""
+    """Takes or renews the lease of the leader for so many seconds. Returns whether this server leads."""
     return bool(await tx.fetchval(sql("lead"), server, seconds))
 
 

@@ -1,4 +1,4 @@
-"""Loads the statements by name. Each is a file under `sql/queries`, in the folder of the module of `store` that runs it."""
+"""Loads statements by name. Each is a file under `sql/queries`, in the folder of the `store` module that runs it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _files() -> dict[str, Traversable]:
 
 @cache
 def sql(name: str) -> str:
-    """Returns a statement whose parameters have numbers ($1, $2, ...). A name in braces stands for the text of that file."""
+    """Returns a statement whose parameters have numbers ($1, $2, ...). A name in braces includes the text of that file."""
     text = _files()[name].read_text("utf-8")
     return _INCLUDED.sub(lambda found: _without_comments(sql(found[1])), text)
 
@@ -33,10 +33,10 @@ def _without_comments(text: str) -> str:
 
 
 class NamedStatement:
-    """A statement whose parameters have names (`:now`), and some of whose parts are sent only where they have something to do.
+    """A statement with named parameters (`:now`) and with parts that are sent only if they have something to do.
 
-    A part begins with a line `--if NAME`, and goes on until the next such line or `--end`. It is left out if that value is not there.
-    A part that changes a table would cost PostgreSQL time even where there is nothing to change.
+    A part begins with a line `--if NAME` and ends before the next such line or `--end`. It is left out if that value is
+    empty. A part that changes a table would cost PostgreSQL time even if it had nothing to change.
     """
 
     def __init__(self, source: str) -> None:
@@ -48,7 +48,7 @@ class NamedStatement:
         self._forms: dict[tuple[bool, ...], tuple[str, tuple[str, ...]]] = {}
 
     def fill(self, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-        """Returns the text as PostgreSQL takes it, with numbered parameters, and the arguments in their order."""
+        """Returns the text with numbered parameters, and the arguments in their order."""
         kept = tuple([bool(values[name]) for name in self._conditions])
         form = self._forms.get(kept)
         if form is None:

@@ -1,4 +1,4 @@
-"""A transaction, or a session without one, and what its failures mean to those above."""
+"""Transactions, and sessions without one. Failures of PostgreSQL are translated for callers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from tenax.store.outages import using
 
 
 @asynccontextmanager
-async def transaction(database: Database, *, straight: bool = False) -> AsyncIterator[Connection]:
-    """One transaction. A database that is gone or full is `DatabaseAway`: nothing was written, try again later.
+async def transaction(database: Database, *, planned: bool = False) -> AsyncIterator[Connection]:
+    """Opens a transaction. Raises DatabaseAway if the database is gone or full: nothing was written, and a later try
+    may work.
 
-    `straight`: for statements that follow their indexes, whatever the tables hold.
+    `planned` takes a session for planned statements, which follow indexes whatever the tables hold.
     """
-    async with session(database, straight=straight) as connection, connection.transaction():
+    async with session(database, planned=planned) as connection, connection.transaction():
         yield connection
 
 
 @asynccontextmanager
 async def snapshot(database: Database) -> AsyncIterator[Connection]:
-    """A transaction that only reads, and in which every statement sees the database as the first one did."""
+    """Opens a read-only transaction in which every statement sees the database as the first one did."""
     async with (
-        session(database, straight=False) as connection,
+        session(database, planned=False) as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         yield connection
 
 
 @asynccontextmanager
-async def session(database: Database, *, straight: bool = True) -> AsyncIterator[Connection]:
-    """A connection on which each statement is a transaction of its own: where there is but one, that saves two round trips. What
-    goes wrong means the same as in a transaction."""
-    async with using((database.straight if straight else database.pool).acquire()) as connection:
+async def session(database: Database, *, planned: bool = True) -> AsyncIterator[Connection]:
+    """Opens a session in which each statement is a transaction of its own. For a single statement that saves two round
+    trips. Errors are the same as in a transaction."""
+    async with using((database.planned_pool if planned else database.pool).acquire()) as connection:
         yield connection

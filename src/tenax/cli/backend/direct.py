@@ -152,8 +152,8 @@ class DatabaseBackend:
     async def has_no_workers(self) -> bool:
         from tenax.store.tables.workers import count_live_workers
 
-        async with self._engine.core.transaction() as tx:
-            return not await count_live_workers(tx, self._engine.core.settings.lease)
+        async with self._engine.context.transaction() as tx:
+            return not await count_live_workers(tx, self._engine.context.settings.lease)
 
     @contextlib.asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
@@ -163,10 +163,10 @@ class DatabaseBackend:
         """
         from tenax.store.service import ensure_log_partitions
 
-        async with self._engine.core.transaction() as tx:
+        async with self._engine.context.transaction() as tx:
             await ensure_log_partitions(tx)
         yield
         with contextlib.suppress(
             Unreachable
         ):  # the change is committed, and the sweep of a server finds it too
-            await self._engine.core.hub.flush()
+            await self._engine.context.notifier.flush()

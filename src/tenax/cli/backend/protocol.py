@@ -146,7 +146,7 @@ async def open_backend(settings: Settings, *, follow: bool = False) -> AsyncIter
     announce_new_database(settings)
     async with Database.open(settings, max_size=2, application_name="tenax command") as database:
         engine = Engine(database, settings)
-        with contextlib.closing(engine.core.reading.aside):
+        with contextlib.closing(engine.context.reading.reader_processes):
             async with _listening(engine, follow=follow):
                 yield DatabaseBackend(engine)
 
@@ -156,7 +156,7 @@ async def _listening(engine: Engine, *, follow: bool) -> AsyncIterator[None]:
     if not follow:
         yield
         return
-    receiving = asyncio.create_task(engine.core.hub.receive())
+    receiving = asyncio.create_task(engine.context.notifier.receive())
     try:
         yield
     finally:

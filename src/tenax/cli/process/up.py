@@ -25,7 +25,7 @@ from tenax.model.names import as_worker_name
 from tenax.model.wire import EndedLife
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.patience import Patience
+from tenax.store.database_wait import DatabaseWait
 from tenax.store.tables.tokens import create_token, list_tokens, revoke_token
 from tenax.store.transaction import transaction
 from tenax.worker.transport import HttpTransport
@@ -52,9 +52,9 @@ async def run_up(settings: Settings, modules: tuple[str, ...]) -> int:
 
 async def _open(settings: Settings, interrupts: Interrupts) -> Database | None:
     """Opens the database, and waits while it is not reachable. Returns None if the user asks to stop meanwhile."""
-    patience = Patience(settings.database_wait, _say)
+    wait_for = DatabaseWait(settings.database_wait, _say)
     opening = asyncio.create_task(
-        Database.connected(settings, max_size=2, application_name="tenax up", patience=patience)
+        Database.connected(settings, max_size=2, application_name="tenax up", wait_for=wait_for)
     )
     asked = asyncio.create_task(interrupts.first.wait())
     try:

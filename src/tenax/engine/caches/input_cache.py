@@ -1,4 +1,4 @@
-"""Inputs of what was submitted here: a memory, and nothing but that."""
+"""Keeps the inputs of executions that were submitted through this server. It is only a cache."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.tables.queue import load_inputs
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 MOST_REMEMBERED = 10_000
 
 
-class Inputs:
-    """The small inputs of the youngest executions, as the database has them: who leases their steps need not read them. They are
-    never changed."""
+class InputCache:
+    """Keeps the small inputs of the newest executions as the database has them, so that leasing their steps need not
+    read them. Inputs never change."""
 
     def __init__(self) -> None:
         self._texts: dict[int, str] = {}
@@ -27,19 +27,19 @@ class Inputs:
             del self._texts[id_]
 
     def recall(self, execution_id: int) -> dict[str, Any] | None:
-        """What is remembered of it; None: nothing is."""
+        """Returns the cached inputs of an execution, or None if they are not in the cache."""
         text = self._texts.get(execution_id)
         return None if text is None else decode(text)
 
     async def load(self, tx: Connection, executions: Collection[int]) -> dict[int, dict[str, Any]]:
-        """Of each its own copy: whoever gets it may change it."""
+        """Loads the inputs of executions. Each caller gets its own copy, which it may change."""
         found = {id_: self._texts.get(id_) for id_ in executions}
         if unknown := sorted(id_ for id_, text in found.items() if text is None):
             found |= await load_inputs(tx, unknown)
         loaded: dict[int, dict[str, Any]] = {}
-        turns = Turns()
+        time_slice = TimeSlice()
         for id_, text in found.items():
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             loaded[id_] = decode(text) or {}
         return loaded

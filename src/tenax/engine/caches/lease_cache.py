@@ -1,4 +1,4 @@
-"""What this server has leased out: its memory, and nothing but that."""
+"""Keeps the items that this server has leased out. It is only a cache."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from tenax.store.rows import LeasedItem
 MOST_REMEMBERED = 20_000
 
 
-class Leased:
-    """What was leased through this server and is not reported yet, by token: a report on it need not be looked up. What is not
-    here was leased by another server, or is late, or both: then the database is asked."""
+class LeaseCache:
+    """Keeps the items that were leased through this server and not reported yet, by lease token. A report on such an
+    item needs no lookup. For any other token the database is asked: another server has leased the item, or the report
+    is late."""
 
     def __init__(self) -> None:
         self._by_token: dict[str, LeasedItem] = {}
 
     def note(self, items: Iterable[LeasedItem]) -> None:
         for item in items:
-            item.element = item.previous = None  # its worker has them; they may be large
+            item.element = item.previous = None  # the worker has these values, and they may be large
             self._by_token[item.lease_token] = item
         for token in list(islice(self._by_token, max(0, len(self._by_token) - MOST_REMEMBERED))):
             del self._by_token[token]

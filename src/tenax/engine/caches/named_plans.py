@@ -1,11 +1,11 @@
-"""Plans of stored workflows by name, in a server's memory. Before one is used, the database says whether the name still means it."""
+"""Keeps plans of stored workflows by name. Before a plan is used, the database confirms that the name still means it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tenax.engine.caches.weighted_cache import Weighted, weight_of_plan
+from tenax.engine.caches.weighted_cache import WeightedCache, weight_of_plan
 from tenax.engine.group_commit import GroupCommit
 from tenax.policy.plan import Plan
 from tenax.store.tables.plans import WorkflowStamp
@@ -15,24 +15,26 @@ LookUp = Callable[[list[str]], Awaitable[list[WorkflowStamp | None]]]
 
 @dataclass(frozen=True, slots=True)
 class NamedPlan:
-    """The plan that a name led to, and what it rests on."""
+    """The plan that a name led to, with the names that it depends on."""
 
     plan: Plan
     plan_id: int
     rests_on: Mapping[str, WorkflowStamp]
-    """Each name in its tree of definitions, its own included, with what it meant."""
+    """Each name in the tree of definitions, this one included, with its meaning when the plan was made."""
 
 
 class NamedPlans:
-    """Keeps the plans that were last used.
+    """Keeps the plans that were used last.
 
-    Other servers may store another definition under a name at any time, so every use asks the database what the names mean. Callers
-    that come at the same time share one statement.
+    Another server may store another definition under a name at any time, so every use asks the database what the names
+    mean. Callers that ask at the same time share one statement.
     """
 
     def __init__(self, look_up: LookUp, most: int) -> None:
         self._current = GroupCommit[str, WorkflowStamp | None](look_up)
-        self._kept: Weighted[str, NamedPlan] = Weighted(most, lambda entry: weight_of_plan(entry.plan))
+        self._kept: WeightedCache[str, NamedPlan] = WeightedCache(
+            most, lambda entry: weight_of_plan(entry.plan)
+        )
 
     async def find(self, names: Iterable[str]) -> dict[str, NamedPlan]:
         """Returns the plans of those names that are in memory and still current."""

@@ -1,4 +1,5 @@
-"""A memory of what was used last, bounded by weight: definitions differ in size by a factor of ten thousand."""
+"""A cache of the values used last, bounded by their weight: the sizes of definitions differ by a factor of ten
+thousand."""
 
 from __future__ import annotations
 
@@ -15,16 +16,15 @@ V = TypeVar("V")
 
 BYTES_OF_PLAN = 5_000
 BYTES_OF_STEP = 6_000
-"""What a plan takes in memory for each of its steps, as measured on steps with a few lines each."""
+"""Bytes that a plan takes in memory for each step, measured on steps of a few lines."""
 BYTES_OF_VALUE = 4
-"""What a value takes in memory for each character of its JSON."""
+"""Bytes that a value takes in memory for each character of its JSON."""
 
 
-class Weighted(Generic[K, V]):
-    """Keeps values up to a total weight, in bytes by an estimate. The one that was not used for longest goes first.
-
-    The value that was kept last stays, whatever it weighs: else work on a large one would read it again each time.
-    """
+class WeightedCache(Generic[K, V]):
+    """Keeps values up to a total weight, which is an estimate in bytes. The value that was unused for longest is
+    dropped first. The value that was added last stays whatever its weight: otherwise work on a large one would read it
+    again each time."""
 
     def __init__(self, most: int, weigh: Callable[[V], int]) -> None:
         self._most = most
@@ -39,7 +39,7 @@ class Weighted(Generic[K, V]):
         return key in self._kept
 
     def peek(self, key: K) -> V | None:
-        """Returns the value, if it is kept. That does not count as a use: on the hot path it would cost too much."""
+        """Returns a value if it is kept. This does not count as a use, which would cost too much on the hot path."""
         found = self._kept.get(key)
         return None if found is None else found[0]
 
@@ -51,7 +51,7 @@ class Weighted(Generic[K, V]):
         return found[0]
 
     def keep(self, key: K, value: V) -> Iterator[V]:
-        """Keeps a value. Returns those that had to go for it."""
+        """Keeps a value. Returns the values that were dropped to make room."""
         self._forget(key)
         weight = self._weigh(value)
         self._kept[key] = (value, weight)

@@ -1,4 +1,5 @@
-"""Definitions and inputs that others have sent: what is provably short is done at once, all else aside."""
+"""Reads definitions and checks inputs that others have sent. Work that is provably short is done at once; all other
+work goes to a reader process."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, Weighted, weight_of_plan
-from tenax.engine.definitions.aside import Aside, NotDone, OutOfMemory, TooDeep
+from tenax.engine.caches.weighted_cache import BYTES_OF_PLAN, BYTES_OF_STEP, WeightedCache, weight_of_plan
+from tenax.engine.definitions.reader_processes import OutOfMemory, ReaderProcesses, TaskNotDone, TooDeep
 from tenax.engine.slices import give_way_after, in_slices
 from tenax.errors import Finding, InvalidDefinition, InvalidInput, TooLarge
 from tenax.model.definition.children import child_references
@@ -22,27 +23,27 @@ from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.parse.parse import workflow_hash
 from tenax.model.policy import Patch, Policy
 from tenax.policy.expressions.check import load_workflow
-from tenax.policy.plan import Child, Plan, make_plan, planning
+from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
 from tenax.settings import Settings
 from tenax.store.tables.plans import StoredPlan, Texts, stored_children
 
 READ_AT_ONCE = 4_000
-"""Characters of a definition that is read at once: about 10 ms."""
+"""Characters of a definition that is read at once. That takes about 10 ms."""
 RESTORED_AT_ONCE = 20_000
-"""Characters of a stored definition, in its canonical form: that is several times as long as what its author wrote."""
+"""Characters of a stored definition that is read at once. Its canonical form is several times as long as its source."""
 RARELY = 10_000
-"""New objects between two looks for cycles, in a process that was told to look rarely."""
+"""New objects between two runs of the garbage collector, in a process that is told to collect rarely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition, with its plan where that needs nothing but the definition: most have no children."""
+    """A definition. It has a plan if the plan depends on nothing else: most definitions have no children."""
 
     workflow: Workflow
     hash: str
     plan: Plan | None = None
     policies: Mapping[str, Policy] | None = None
-    """Where they were resolved with it."""
+    """The resolved policies, if they were resolved together with the definition."""
     texts: Texts | None = None
 
 
@@ -50,21 +51,21 @@ _Key = tuple[str, str | None]
 
 
 class Reading:
-    """One for each server process."""
+    """Reads definitions and makes plans. Each server process has one."""
 
     def __init__(self, settings: Settings, server_retry: Patch | None, most: int) -> None:
-        """`most`: bytes that the definitions in memory may take, by an estimate."""
-        self.aside = Aside(settings.aside_processes, settings.aside_memory)
+        """`most` is the limit of the definitions in memory, in estimated bytes."""
+        self.reader_processes = ReaderProcesses(settings.aside_processes, settings.aside_memory)
         self._settings = settings
         self._server_retry = server_retry
-        self._kept: Weighted[_Key, tuple[Definition, int]] = Weighted(most, _weight)
+        self._kept: WeightedCache[_Key, tuple[Definition, int]] = WeightedCache(most, _weight)
         self._under_way: dict[_Key, asyncio.Future[Definition]] = {}
         self._one_at_a_time = asyncio.Lock()
 
     # -- definitions
 
     async def read(self, source: str, filename: str | None) -> Definition:
-        """Reads a definition. The same one again is in memory."""
+        """Reads a definition. A definition that was read before comes from memory."""
         key = (source, filename)
         found = self._kept.use(key)
         if found is not None:
@@ -75,14 +76,14 @@ class Reading:
             except NotAtOnce:
                 pass
         if key not in self._under_way:
-            reading = self._under_way[key] = asyncio.ensure_future(self._read_aside(key))
+            reading = self._under_way[key] = asyncio.ensure_future(self._read_in_process(key))
             reading.add_done_callback(
                 lambda done: done.cancelled() or done.exception()
-            )  # it may have no reader left
+            )  # the request that waited for it may be gone
         return await asyncio.shield(self._under_way[key])
 
     async def restore(self, body: str, content: str) -> Definition:
-        """Reads a stored definition. `content`: the hash of it."""
+        """Reads a stored definition. `content` is its hash."""
         if len(body) <= RESTORED_AT_ONCE:
             workflow = Workflow.from_dict(decode(body))
             return Definition(workflow, content)
@@ -96,8 +97,8 @@ class Reading:
         )
         return await self.plan(definition, stored_children(stored.children))
 
-    async def plan(self, definition: Definition, children: Mapping[str, Child]) -> Plan:
-        """Makes the plan of a definition, a large one in slices and after others."""
+    async def plan(self, definition: Definition, children: Mapping[str, PlannedChild]) -> Plan:
+        """Makes the plan of a definition. A large plan is made in slices, one plan after the other."""
         if definition.policies is None:
             return make_plan(definition.workflow, self._server_retry, children)
         async with self._one_at_a_time:
@@ -114,7 +115,7 @@ class Reading:
         plan = make_plan(workflow, self._server_retry)
         return Definition(workflow, plan.workflow_hash, plan)
 
-    async def _read_aside(self, key: _Key) -> Definition:
+    async def _read_in_process(self, key: _Key) -> Definition:
         source, filename = key
         try:
             self._refuse_large(source, filename)
@@ -122,13 +123,13 @@ class Reading:
             if not child_references(definition.workflow):
                 definition = replace(definition, plan=await self.plan(definition, {}))
             return self._keep(key, definition)
-        except NotDone as bound:
+        except TaskNotDone as bound:
             raise self._unread(filename, bound) from None
         finally:
             del self._under_way[key]
 
     async def _take_in(self, task: str, *arguments: Any) -> Definition:
-        parts = await self.aside.run(task, *arguments, seconds=self._settings.definition_time)
+        parts = await self.reader_processes.run(task, *arguments, seconds=self._settings.definition_time)
         async with self._one_at_a_time:
             with _no_collections():
                 return await in_slices(_assemble(parts))
@@ -139,13 +140,13 @@ class Reading:
             message = f"larger than {most:,} bytes (`max_definition`): a definition holds steps, not data; pass data as input"
             raise InvalidDefinition([Finding(message, file=filename)])
 
-    def _unread(self, filename: str | None, bound: NotDone) -> InvalidDefinition:
+    def _unread(self, filename: str | None, bound: TaskNotDone) -> InvalidDefinition:
         seconds = f"it could not be read within {self._settings.definition_time:g} s of processor time (`definition_time`)"
         why = self._bound_words(bound) or seconds
         return InvalidDefinition([Finding(f"{why}: split it up, or simplify its schemas", file=filename)])
 
-    def _bound_words(self, bound: NotDone) -> str | None:
-        """Says which bound was exceeded. None: the time was over."""
+    def _bound_words(self, bound: TaskNotDone) -> str | None:
+        """Returns the words for the bound that was exceeded."""
         match bound:
             case OutOfMemory():
                 return f"it takes more memory than its process has: {self._settings.aside_memory:,} bytes (`aside_memory`)"
@@ -160,7 +161,7 @@ class Reading:
 
     @property
     def weight(self) -> int:
-        """Bytes that the definitions in memory take, by an estimate."""
+        """Estimated bytes that the definitions in memory take."""
         return self._kept.weight
 
     @property
@@ -170,7 +171,7 @@ class Reading:
     # -- values
 
     async def check_values(self, text: bytes) -> None:
-        """Refuses JSON of so many values that to read it would hold the event loop."""
+        """Refuses JSON with so many values that reading it would block the event loop."""
         most = self._settings.max_values
         if len(text) <= 2 * most:
             return
@@ -178,8 +179,8 @@ class Reading:
         if most_values(text) <= most:
             await give_way_after(len(text))
             return
-        with contextlib.suppress(NotDone):
-            [found] = await self.aside.run("count_values", text, seconds=self._settings.input_time)
+        with contextlib.suppress(TaskNotDone):
+            [found] = await self.reader_processes.run("count_values", text, seconds=self._settings.input_time)
             if pickle.loads(found) <= most:  # noqa: S301 -- our own process wrote it
                 return
         raise TooLarge(
@@ -190,11 +191,12 @@ class Reading:
     # -- inputs
 
     def checks_shortly(self, workflow: Workflow, given: Mapping[str, Any]) -> bool:
-        """Whether `check` gives its answer at once."""
+        """Returns whether `check` gives its answer at once."""
         return is_checked_shortly(workflow, given)
 
     async def check(self, workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Checks the inputs of an execution, and returns what it starts with. InvalidInput says what does not fit."""
+        """Checks the inputs of an execution, and returns the inputs that it starts with. Raises InvalidInput with what
+        does not fit."""
         if is_checked_shortly(workflow, given):
             return check_input(workflow, given)
         text = encode(given)
@@ -202,12 +204,12 @@ class Reading:
         if len(text) > most:
             message = f"the input of workflow `{workflow.name}` has more than {most:,} bytes (`max_input`)"
             raise InvalidInput(message, remedy="pass a reference to large data instead")
-        if (fault := json_fault(given)) is not None:  # `encode` would bend it into shape
+        if (fault := json_fault(given)) is not None:  # `encode` would change such a value silently
             raise InvalidInput(f"the input does not fit workflow `{workflow.name}`:\n  {fault}")
         inputs: dict[str, Input] = dict(workflow.inputs)
         try:
-            await self.aside.run("check_input", workflow.name, inputs, text, seconds=seconds)
-        except NotDone as bound:
+            await self.reader_processes.run("check_input", workflow.name, inputs, text, seconds=seconds)
+        except TaskNotDone as bound:
             slow = f"its check was ended after {seconds:g} s of processor time (`input_time`): a pattern or a `$ref` in the schemas takes too long on it"
             raise InvalidInput(
                 f"the input does not fit workflow `{workflow.name}`:\n  {self._bound_words(bound) or slow}",
@@ -218,10 +220,10 @@ class Reading:
 
 @contextlib.contextmanager
 def _no_collections() -> Iterator[None]:
-    """Switches off the search for reference cycles while a large plan is made: it would go through a million objects, none of them in a
-    cycle, and hold the event loop meanwhile.
+    """Switches off garbage collection while a large plan is made. A collection would visit a million objects, none of
+    them in a cycle, and block the event loop meanwhile.
 
-    In a server, which searches rarely, later searches leave these objects out too. Elsewhere they are gone through once.
+    In a server, which collects rarely, later collections leave these objects out too. Elsewhere they are visited once.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -231,19 +233,19 @@ def _no_collections() -> Iterator[None]:
         if gc.get_threshold()[0] >= RARELY:
             gc.freeze()
         elif enabled:
-            gc.collect()  # here, and not in the middle of someone's report
+            gc.collect()  # here, and not in the middle of a report
         if enabled:
             gc.enable()
 
 
 def _is_small(source: str) -> bool:
-    """Whether a definition is small as it stands. Aliases could make it large."""
+    """Returns whether the text of a definition is small. Aliases could still make the definition large."""
     return len(source) <= READ_AT_ONCE and not ("&" in source and "*" in source)
 
 
 def _weight(kept: tuple[Definition, int]) -> int:
     definition, size = kept
-    if definition.texts is not None:  # a large one: its values are not written out again for this
+    if definition.texts is not None:  # a large definition: its values are not encoded again for this
         size += sum(map(len, definition.texts.policies.values())) + 5 * len(definition.texts.workflow)
     elif definition.plan is not None:
         return size + weight_of_plan(definition.plan)
@@ -253,7 +255,7 @@ def _weight(kept: tuple[Definition, int]) -> int:
 
 
 def _assemble(parts: Sequence[bytes]) -> Generator[None, None, Definition]:
-    """Puts a definition together from its pickled parts, and rests after each."""
+    """Puts a definition together from its pickled parts. Yields after each part."""
     workflow, content, text = pickle.loads(parts[0])  # noqa: S301 -- our own process wrote it
     steps: list[Any] = []
     policies: dict[str, Policy] = {}

@@ -1,4 +1,5 @@
-"""Callbacks of async steps: a success of any attempt counts while the item is open, a failure only of the current one."""
+"""Handles callbacks of async steps. A success of any attempt counts while the item is open; a failure counts only for
+the current attempt."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import MAX_LATE_RESULTS, is_same, said_by
 from tenax.engine.lease.render_inputs import receipt
@@ -35,7 +36,7 @@ LATE = NAMES[LateResult]
 
 
 async def callback(
-    core: Core,
+    context: EngineContext,
     execution_id: int,
     item_id: int,
     attempt: int,
@@ -45,40 +46,38 @@ async def callback(
     step: str | None,
     item: int | None,
 ) -> ReportAnswer:
-    """Decides on what a callee says. What is late is recorded once and changes nothing.
-
-    An attempt that never was cannot be called back.
-    """
-    check_receipt(core, execution_id, item_id, given)
-    outcome = bounded_outcome(outcome, core.report_limits)
-    async with core.transaction() as tx:
+    """Decides on the outcome that a callee sends. A late one is recorded once and changes nothing. An attempt that
+    never existed cannot be called back."""
+    check_receipt(context, execution_id, item_id, given)
+    outcome = bounded_outcome(outcome, context.report_limits)
+    async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None:
             raise NotFound("there is nothing to call back under this address: its execution is gone")
         row, journal = executions[execution_id], Journal(now)
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         found = await queue.lock_items(tx, [item_id])
         if not _is_async(plan, found[0] if found else None, step):
             raise _nothing_here()
         if found and _counts(journal, plan, found[0], attempt, outcome):
             ended = EndedAttempt(found[0], outcome, "callback", attempt)
-            [decision] = await settle(tx, core, journal, executions, [ended])
+            [decision] = await settle(tx, context, journal, executions, [ended])
             delays = [decision.delay.delay] if decision.delay is not None else []
             answer = ReportAnswer(item_id, "applied", decision.verdict)
         else:
-            at = _Place.of(execution_id, found[0] if found else None, step, item, attempt)
-            late = await _late_result(tx, core, plan, found[0] if found else None, at, outcome)
+            at = _CallbackTarget.of(execution_id, found[0] if found else None, step, item, attempt)
+            late = await _late_result(tx, context, plan, found[0] if found else None, at, outcome)
             if late is not None:
                 journal.log(row.id, late)
                 await journal.write(tx)
             delays, answer = [], ReportAnswer(item_id, "late")
-    announce(core.hub, journal, delays)
+    announce(context.notifier, journal, delays)
     return answer
 
 
-def check_receipt(core: Core, execution_id: int, item_id: int, given: str) -> None:
-    """Anyone may call; only the receipt lets in."""
-    expected = receipt(core.secret, execution_id, item_id)
+def check_receipt(context: EngineContext, execution_id: int, item_id: int, given: str) -> None:
+    """Checks the receipt, which alone authorizes a callback."""
+    expected = receipt(context.secret, execution_id, item_id)
     if not hmac.compare_digest(expected.encode(), given.encode()):
         raise _nothing_here()
 
@@ -88,7 +87,8 @@ def _nothing_here() -> NotFound:
 
 
 def _is_async(plan: Plan, item: ItemRow | None, named: str | None) -> bool:
-    """Every callee knows its item's receipt; but only one that was given a URL, which names the step, may call back."""
+    """Returns whether the attempt may be called back. Every callee knows its item's receipt, but only an async step is
+    given a URL, which names the step."""
     if item is not None:
         return "async" in plan.action(item.step, compensates=item.compensates).step.spec
     return named is not None and named in plan.steps and "async" in plan.steps[named].step.spec
@@ -103,7 +103,8 @@ def _counts(journal: Journal, plan: Plan, item: ItemRow, attempt: int, outcome: 
 
 
 def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int, outcome: Outcome) -> bool:
-    """What an old attempt found not yet done is no news: the current one looks again."""
+    """Returns whether the outcome of an old attempt changes anything. A poll that found the work not yet done does not:
+    the current attempt looks again."""
     if planned.until is None:
         return True
     elapsed = item.age(journal.now)
@@ -113,8 +114,8 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Which attempt a callback is about. Where the item is gone, its URL says which step and place it was of."""
+class _CallbackTarget:
+    """The attempt that a callback is for. If the item is gone, the URL gives its step and number."""
 
     execution_id: int
     step: str
@@ -124,19 +125,25 @@ class _Place:
     @classmethod
     def of(
         cls, execution_id: int, found: ItemRow | None, step: str | None, item: int | None, attempt: int
-    ) -> _Place:
+    ) -> _CallbackTarget:
         if found is not None:
             return cls(execution_id, found.step, found.item_no, attempt)
-        assert step is not None  # else nothing here is async
+        assert step is not None  # otherwise the attempt is not async
         return cls(execution_id, step, item, attempt)
 
 
 async def _late_result(
-    tx: Connection, core: Core, plan: Plan, item: ItemRow | None, at: _Place, outcome: Outcome
+    tx: Connection,
+    context: EngineContext,
+    plan: Plan,
+    item: ItemRow | None,
+    at: _CallbackTarget,
+    outcome: Outcome,
 ) -> dict[str, Any] | None:
-    """Returns the event of a late callback. Returns None if the same one was applied or recorded before, or enough others were.
+    """Returns the event of a late callback. Returns None if the same one was applied or recorded before, or if enough
+    others were.
 
-    Raises NotFound for an attempt that never was.
+    Raises NotFound for an attempt that never existed.
     """
     earlier = await find_attempt_events(tx, at.execution_id, at.step, at.item, at.attempt)
     if not await _was_there(tx, plan, item, at, earlier):
@@ -147,14 +154,14 @@ async def _late_result(
         return None
     if sum(e["type"] == LATE and "token" not in e for e in told) >= MAX_LATE_RESULTS:
         return None
-    kept = late_data(said, core.settings.max_late_result)
+    kept = late_data(said, context.settings.max_late_result)
     return event(LateResult, at.step, item=at.item, attempt=at.attempt, data={"via": "callback", **kept})
 
 
 async def _was_there(
-    tx: Connection, plan: Plan, item: ItemRow | None, at: _Place, earlier: Sequence[dict[str, Any]]
+    tx: Connection, plan: Plan, item: ItemRow | None, at: _CallbackTarget, earlier: Sequence[dict[str, Any]]
 ) -> bool:
-    """Returns whether there was such an attempt: by the item, by what the log says, or by the row of its step that has ended."""
+    """Returns whether the attempt existed: by its item, by the log, or by the row of its ended step."""
     if at.attempt < 1:
         return False
     if item is not None:

@@ -1,4 +1,5 @@
-"""Delivers messages to executions: a child has ended, a child is to be cancelled. Each under its receiver's lock."""
+"""Delivers messages to executions, each under the lock of its receiver: a child has ended, or a child is to be
+cancelled."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from typing import Any
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import SetAside
+from tenax.engine.isolate_failures import IsolatedItems
 from tenax.engine.notifier import announce, whenever
 from tenax.engine.operate import family
 from tenax.errors import Unreachable
@@ -27,18 +28,18 @@ BATCH = 200
 _log = structlog.get_logger("tenax.inbox")
 
 
-class Postman:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+class InboxDelivery:
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._wake = asyncio.Event()
-        self._broken = SetAside()
-        core.hub.when_messages(self._wake.set)
+        self._broken = IsolatedItems()
+        context.notifier.when_messages(self._wake.set)
 
     async def run(self) -> None:
         await whenever(self._wake, self.deliver)
 
     async def deliver(self, most: int = BATCH) -> int:
-        """Delivers what is there. Returns how much that was."""
+        """Delivers the waiting messages. Returns the number of messages handled."""
         seen: list[Message] = []
         try:
             return await self._deliver(most, seen)
@@ -53,16 +54,16 @@ class Postman:
             return sum([await self.deliver(1) for _ in range(max(len(seen), 1))])
 
     async def _deliver(self, most: int, seen: list[Message]) -> int:
-        async with self._core.transaction() as tx:
-            seen += await inbox.take(tx, most, self._broken.ids)
+        async with self._context.transaction() as tx:
+            seen += await inbox.take_messages(tx, most, self._broken.ids)
             if not seen:
                 return 0
             journal, delays = await _apply_endings(
-                tx, self._core, [m for m in seen if m.kind == "child_ended"]
+                tx, self._context, [m for m in seen if m.kind == "child_ended"]
             )
-            await inbox.drop(tx, [message.id for message in seen if message.kind == "child_ended"])
+            await inbox.drop_messages(tx, [message.id for message in seen if message.kind == "child_ended"])
         if journal is not None:
-            announce(self._core.hub, journal, delays)
+            announce(self._context.notifier, journal, delays)
         for message in seen:
             if message.kind == "cancel":
                 await self._cancel(message)
@@ -70,20 +71,20 @@ class Postman:
 
     async def _cancel(self, message: Message) -> None:
         await family.cancel_if_open(
-            self._core, message.execution_id, actor="tenax", reason=message.body["reason"]
+            self._context, message.execution_id, actor="tenax", reason=message.body["reason"]
         )
-        async with self._core.transaction() as tx:
-            await inbox.drop(tx, [message.id])
+        async with self._context.transaction() as tx:
+            await inbox.drop_messages(tx, [message.id])
 
 
 async def _apply_endings(
-    tx: Connection, core: Core, messages: Sequence[Message]
+    tx: Connection, context: EngineContext, messages: Sequence[Message]
 ) -> tuple[Journal | None, Sequence[float]]:
     executions, now = await queue.lock_executions(tx, [message.execution_id for message in messages])
     if now is None:
         return None, ()
     ids = [message.body["child"] for message in messages]
-    children = await inbox.ended_children(tx, ids, core.settings.max_rendered)
+    children = await inbox.ended_children(tx, ids, context.settings.max_rendered)
     items = {item.id: item for item in await queue.lock_items(tx, [m.body["item"] for m in messages])}
     ended: list[EndedAttempt] = []
     for message in messages:
@@ -93,19 +94,20 @@ async def _apply_endings(
         if item is not None and item.child == child.id:
             ended.append(EndedAttempt(item, _outcome(child), "ended"))
     journal = Journal(now)
-    decisions = await settle(tx, core, journal, executions, ended)
+    decisions = await settle(tx, context, journal, executions, ended)
     return journal, [d.delay.delay for d in decisions if d.delay is not None]
 
 
 async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> ItemRow | None:
-    """Returns the item that waits for the child in the place of the one that started it, where that row was lost."""
+    """Returns the item that now waits for the child, if the item that started it was lost and rebuilt."""
     step, item_no = child.parent_step, child.parent_item_no
     waiting = await queue.lock_accepted_items(tx, execution_id, "child", step=step, item=item_no)
     return next((item for item in waiting if item.child == child.id), None)
 
 
 def _outcome(child: EndedChild) -> Outcome:
-    """A failed child is a failure of its parent's step, with the child's own class and history in the evidence."""
+    """Returns the outcome of the parent's step. A failed child is a failure with the child's class, and with its
+    history as evidence."""
     is_left_out = isinstance(child.result, dict) and LEFT_OUT in child.result
     if child.state == "completed" and (child.result_size is not None or is_left_out):
         size = (

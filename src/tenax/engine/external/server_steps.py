@@ -1,4 +1,5 @@
-"""What the server itself carries out: sleeps, waits, children. No worker is asked, and no slot is held meanwhile."""
+"""Runs the steps that the server carries out itself: sleeps, waits, children. They need no worker and take no slot of
+one."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from typing import Any
 import structlog
 from msgspec import UNSET, UnsetType
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
-from tenax.engine.isolate_failures import Found, SetAside
+from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import whenever
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.submit.submit import OWN_KEYS, Start, insert_child
 from tenax.errors import InvalidInput, Unreachable
 from tenax.model.attempt.outcome import Facts, Outcome
@@ -34,40 +35,41 @@ from tenax.policy.plan import Plan
 from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import Accepted, ExecutionRow, Parent, ServerItem
+from tenax.store.rows import Accepted, ExecutionRow, ParentItem, ServerItem
 from tenax.store.tables import queue, signals
 
 BATCH = 200
 MOST_SLOW = 100
-"""Children that wait for the check of their inputs. More of them are left alone for a while."""
+"""Children that wait for the check of their inputs at the same time. More are left for later."""
 COMPLAINT = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
 
 
 class ServerSteps:
-    """Starts the server's own steps as soon as they are ready."""
+    """Starts the server's own steps when they are ready."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._wake = asyncio.Event()
-        self._broken = SetAside()
+        self._broken = IsolatedItems()
         self._slow: dict[int, asyncio.Task[None]] = {}
-        """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
-        self._slow_at_once = asyncio.Semaphore(core.settings.aside_processes)
-        core.hub.when_server_steps(self._wake.set)
+        """Children whose inputs are checked in a reader process. Each starts by itself, so that it delays no other
+        step."""
+        self._slow_at_once = asyncio.Semaphore(context.settings.aside_processes)
+        context.notifier.when_server_steps(self._wake.set)
 
     async def run(self) -> None:
         await whenever(self._wake, self.start)
 
     async def start(self) -> int:
-        """Starts what is ready now. Returns how much that was."""
-        async with self._core.transaction() as tx:
+        """Starts the steps that are ready now. Returns the number of items handled."""
+        async with self._context.transaction() as tx:
             found = await queue.find_server_items(tx, BATCH, [*self._broken.ids, *self._slow])
         return await self._broken.deal(found, self._start, COMPLAINT)
 
     async def finish_slow(self) -> None:
-        """Waits until those that start by themselves have started."""
+        """Waits until all steps that start by themselves have started."""
         while self._slow:
             await asyncio.wait(self._slow.values())
 
@@ -76,7 +78,7 @@ class ServerSteps:
             task.cancel()
 
     async def _start(self, found: Sequence[Found]) -> int:
-        started, slow = await _start_batch(self._core, found, patient=False)
+        started, slow = await _start_batch(self._context, found, patient=False)
         for one in slow:
             if len(self._slow) < MOST_SLOW:
                 self._slow[one[0]] = asyncio.create_task(self._start_slow(one))
@@ -86,7 +88,7 @@ class ServerSteps:
 
     async def _start_slow(self, one: Found) -> None:
         async def start(found: Sequence[Found]) -> int:
-            return (await _start_batch(self._core, found, patient=True))[0]
+            return (await _start_batch(self._context, found, patient=True))[0]
 
         try:
             async with self._slow_at_once:
@@ -97,25 +99,28 @@ class ServerSteps:
             del self._slow[one[0]]
 
 
-async def _start_batch(core: Core, found: Sequence[Found], *, patient: bool) -> tuple[int, list[Found]]:
-    """Starts these steps. Returns how many it has dealt with, and those that it left alone: `patient` would have had to wait."""
+async def _start_batch(
+    context: EngineContext, found: Sequence[Found], *, patient: bool
+) -> tuple[int, list[Found]]:
+    """Starts these steps. Returns the number of items handled, and the items that were left because `patient` is False
+    and their check takes long."""
     if not found:
         return 0, []
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0, []
         items = await queue.lock_server_items(tx, [item_id for item_id, _ in found])
-        journal = Journal(now, most_read=core.settings.max_rendered)
-        batch = _Batch(tx, core, journal, executions, patient)
+        journal = Journal(now, most_read=context.settings.max_rendered)
+        batch = _Batch(tx, context, journal, executions, patient)
         await batch.prepare(items)
-        turns = Turns()
+        time_slice = TimeSlice()
         for item in items:
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             await batch.start(item)
-        await settle(tx, core, batch.journal, executions, batch.ended)
-    core.hub.announce(
+        await settle(tx, context, batch.journal, executions, batch.ended)
+    context.notifier.announce(
         ready=journal.ready or batch.children,
         server_steps=journal.server_ready or batch.children,
         due_in=min((_seconds(now, a.until) for a in journal.accepted if a.until is not None), default=None),
@@ -128,21 +133,21 @@ async def _start_batch(core: Core, found: Sequence[Found], *, patient: bool) -> 
 @dataclass(slots=True)
 class _Batch:
     tx: Connection
-    core: Core
+    context: EngineContext
     journal: Journal
     executions: Mapping[int, ExecutionRow]
     patient: bool
-    """It may wait for the check of an input."""
+    """The batch may wait for the check of an input."""
     slow: list[Found] = field(default_factory=list)
-    """What was left alone, since it would have had to."""
+    """Items that were left because their check takes long."""
     plans: Mapping[int, Plan] = field(default_factory=dict)
     steps: dict[int, dict[str, Any]] = field(default_factory=dict)
     ended: list[EndedAttempt] = field(default_factory=list)
-    """What was over at once: a signal was there already, or its inputs cannot be rendered."""
+    """Attempts that ended at once: the signal had arrived already, or the inputs cannot be rendered."""
     children: bool = False
 
     async def prepare(self, items: Sequence[ServerItem]) -> None:
-        self.plans = await self.core.plans.load(self.tx, {item.plan_id for item in items})
+        self.plans = await self.context.plans.load(self.tx, {item.plan_id for item in items})
         keys = {
             (item.execution_id, name)
             for item in items
@@ -183,7 +188,7 @@ class _Batch:
             "item": decode(item.element),
             "index": item.item_no,
         }
-        return dict(spec.render(scope, Meter(*self.core.rendering)).value)
+        return dict(spec.render(scope, Meter(*self.context.rendering)).value)
 
     async def _carry_out(self, item: ServerItem, spec: dict[str, Any]) -> None:
         match item.runtime:
@@ -207,7 +212,7 @@ class _Batch:
             signal=UNSET if name is None else name,
             deadline_at=UNSET if until is None else until,
         )
-        taken = None if name is None else await signals.take(self.tx, item.execution_id, name, item.id)
+        taken = None if name is None else await signals.take_signal(self.tx, item.execution_id, name, item.id)
         if taken is None:
             self._accept(item, "approval" if name is None else f"signal:{name}", until, waiting)
             return
@@ -215,18 +220,19 @@ class _Batch:
         self.ended.append(EndedAttempt(item, Outcome("succeeded", taken.data), "ended"))
 
     async def _start_child(self, item: ServerItem, spec: dict[str, Any]) -> None:
-        """The child is known by parent, step, item and attempt: started again, it is the same one."""
+        """Starts a child. It is identified by parent, step, item and attempt, so that starting it again finds the same
+        child."""
         row = self.executions[item.execution_id]
         child = self.plans[item.plan_id].children[item.step]
-        plan = await self.core.plans.one(self.tx, child.plan_id)
+        plan = await self.context.plans.one(self.tx, child.plan_id)
         given = spec.get("input") or {}
         if not isinstance(given, dict):
             raise EvaluationError(f"`input` of step {item.step}: it must give a mapping")
-        if not self.patient and not self.core.reading.checks_shortly(plan.workflow, given):
+        if not self.patient and not self.context.reading.checks_shortly(plan.workflow, given):
             raise NotAtOnce
-        checked = await self.core.reading.check(plan.workflow, given)
+        checked = await self.context.reading.check(plan.workflow, given)
         lane = row.lane or (row.id if item.item_no is not None else 0)
-        parent = Parent(row.id, item.id, item.step, item.item_no, item.attempt, lane)
+        parent = ParentItem(row.id, item.id, item.step, item.item_no, item.attempt, lane)
         start = Start(
             plan=plan,
             plan_id=child.plan_id,
@@ -235,7 +241,7 @@ class _Batch:
             base_dir=_folder(row.base_dir, child.folder),
             parent=parent,
         )
-        child_id = await insert_child(self.tx, self.core, self.journal.now, start)
+        child_id = await insert_child(self.tx, self.context, self.journal.now, start)
         self.children = True
         until = None if item.timeout is None else self.journal.now + timedelta(seconds=item.timeout)
         waiting = WaitingRecord(for_="child", deadline_at=UNSET if until is None else until)
@@ -268,7 +274,7 @@ class _Batch:
 
 
 def _wakes_at(spec: Mapping[str, Any], now: datetime) -> datetime:
-    """A time that is over already is now."""
+    """Returns the time at which the item wakes: now, if the given time is past."""
     if "for" in spec:
         try:
             until = now + timedelta(seconds=parse_duration(spec["for"]))

@@ -1,10 +1,10 @@
-"""What people and other systems tell an execution: signals and approvals."""
+"""Handles signals and approvals, which people and other systems send to an execution."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tenax.engine.context import Core, no_execution
+from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.settle import settle
 from tenax.engine.notifier import announce
 from tenax.errors import Conflict, InvalidInput, NotFound
@@ -24,17 +24,18 @@ from tenax.store.tables import queue, signals
 
 
 async def signal(
-    core: Core, execution_id: int, name: str, *, data: Any, key: str | None, actor: str
+    context: EngineContext, execution_id: int, name: str, *, data: Any, key: str | None, actor: str
 ) -> SignalAnswer:
-    """Goes to the step that has waited longest for it; where none does, it is kept. The same key is the same signal."""
+    """Gives a signal to the step that has waited longest for it, or keeps it until a step waits. Signals with the same
+    key are one signal."""
     if (fault := json_fault(data)) is not None:
         raise InvalidInput(f"the data of signal {name!r} cannot be stored: {fault}")
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None:
             raise no_execution(execution_id)
         row, journal = executions[execution_id], Journal(now)
-        if key is not None and (earlier := await signals.find(tx, execution_id, key)) is not None:
+        if key is not None and (earlier := await signals.find_signal(tx, execution_id, key)) is not None:
             if earlier[0] != name:
                 raise Conflict(f"the key {key!r} was used for the signal {earlier[0]!r}")
             return SignalAnswer(
@@ -48,14 +49,16 @@ async def signal(
         waiting = await queue.lock_accepted_items(tx, execution_id, f"signal:{name}")
         taker = waiting[0] if waiting else None
         taken_by = taker.id if taker is not None else None
-        await signals.insert(tx, execution_id, name, data, actor=actor, key=key, now=now, taken_by=taken_by)
+        await signals.insert_signal(
+            tx, execution_id, name, data, actor=actor, key=key, now=now, taken_by=taken_by
+        )
         journal.log(
             row.id, event(SignalReceived, data=SignalData(name=name, data=data, actor=actor, key=key))
         )
         ended = [EndedAttempt(taker, Outcome("succeeded", data), "ended")] if taker is not None else []
-        await settle(tx, core, journal, executions, ended)
-        names = _signal_names(await core.plans.one(tx, row.plan_id))
-    announce(core.hub, journal)
+        await settle(tx, context, journal, executions, ended)
+        names = _signal_names(await context.plans.one(tx, row.plan_id))
+    announce(context.notifier, journal)
     to = None if taker is None else Delivery(step=taker.step, item=taker.item_no)
     return SignalAnswer(
         id=execution_id,
@@ -68,7 +71,8 @@ async def signal(
 
 
 def _signal_names(plan: Plan) -> list[str] | None:
-    """The signals that its steps wait for. None: a template says it, so it may be any."""
+    """Returns the names of the signals that the plan's steps wait for. Returns None if a template gives a name, which
+    may then be any."""
     given = [
         planned.step.spec.get("signal") for planned in plan.steps.values() if planned.step.type == "wait"
     ]
@@ -77,7 +81,7 @@ def _signal_names(plan: Plan) -> list[str] | None:
 
 
 async def decide_approval(
-    core: Core,
+    context: EngineContext,
     execution_id: int,
     step: str,
     *,
@@ -86,20 +90,20 @@ async def decide_approval(
     actor: str,
     reason: str | None,
 ) -> ApprovalAnswer:
-    """A person's yes or no to a step that waits for it."""
-    async with core.transaction() as tx:
+    """Applies a person's approval or rejection to a step that waits for it."""
+    async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None:
             raise no_execution(execution_id)
         row, journal = executions[execution_id], Journal(now)
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         waiting = await _waiting_for_approval(tx, row, plan, step, item)
         action = "approve" if approved else "reject"
         data = OperatorData(action=action, actor=actor, reason=reason)
         journal.log(row.id, event(OperatorAction, step, item=waiting.item_no, data=data))
         outcome = _answer(approved=approved, actor=actor, reason=reason)
-        await settle(tx, core, journal, executions, [EndedAttempt(waiting, outcome, "ended")])
-    announce(core.hub, journal)
+        await settle(tx, context, journal, executions, [EndedAttempt(waiting, outcome, "ended")])
+    announce(context.notifier, journal)
     return ApprovalAnswer(id=execution_id, step=step, item=waiting.item_no, approved=approved)
 
 

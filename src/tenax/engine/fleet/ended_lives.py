@@ -1,4 +1,4 @@
-"""A life of a worker that has ended for certain: someone saw its process die. Its leases are lost at once."""
+"""Ends a life of a worker whose process was seen to die. Its leases are lost at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.isolate_failures import Found
 from tenax.engine.notifier import announce
@@ -22,16 +22,17 @@ BATCH = 500  # leases that one transaction decides on
 _log = structlog.get_logger("tenax.fleet")
 
 
-async def end_life(core: Core, ended: EndedLife) -> int:
-    """Decides on all leases of a life that has ended, as on those of any lost worker. Returns how many there were.
+async def end_life(context: EngineContext, ended: EndedLife) -> int:
+    """Decides on all leases of an ended life as on those of a lost worker. Returns their number.
 
-    Only the latest life of its name can be ended: the leases of one that was taken over run out by themselves.
+    Only the latest life of a name can be ended. The leases of an earlier life, whose name was taken over, expire by
+    themselves.
     """
     lost = 0
     while True:
-        async with core.transaction() as tx:
+        async with context.transaction() as tx:
             found = await find_leases_of_life(tx, ended.worker, ended.life, BATCH)
-        decided = await _lose(core, ended, found) if found else 0
+        decided = await _lose(context, ended, found) if found else 0
         lost += decided
         if not decided:
             break
@@ -40,16 +41,16 @@ async def end_life(core: Core, ended: EndedLife) -> int:
     return lost
 
 
-async def _lose(core: Core, ended: EndedLife, found: Sequence[Found]) -> int:
-    async with core.transaction() as tx:
+async def _lose(context: EngineContext, ended: EndedLife, found: Sequence[Found]) -> int:
+    async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
         locked = await queue.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
         items = [item for item in locked if item.worker == ended.worker and item.of_this_life]
         journal = Journal(now)
-        decisions = await settle(tx, core, journal, executions, [_died(item) for item in items])
-    announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+        decisions = await settle(tx, context, journal, executions, [_died(item) for item in items])
+    announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
     return len(items)
 
 

@@ -1,7 +1,8 @@
-"""What this server knows of the workers: who stands how, what is leased to whom, what their attempts came to.
+"""Keeps in memory what this server knows of the workers: their health, the items leased to them, the results of their
+attempts.
 
-Kept in memory, and brought up to date with the database every second: choosing a worker costs no query, and telling
-the health of one costs no attempt anything.
+The view is synchronised with the database every second. So choosing a worker costs no query, and recording its health
+costs an attempt nothing.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tenax.engine.context import Core
-from tenax.engine.fleet.worker_rests import Rests
+from tenax.engine.context import EngineContext
+from tenax.engine.fleet.worker_rests import WorkerRests
 from tenax.engine.fleet.workers import is_outdated
 from tenax.engine.notifier import Settled
 from tenax.model.changes import Loss, Run
@@ -20,25 +21,26 @@ from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Off
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import workers
-from tenax.store.tables.workers import Standing, Tally
+from tenax.store.tables.workers import RunTally, WorkerStanding
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
 _PROBE_SLOTS = 1
 
 
 class Fleet:
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._known: dict[str, Standing] = {}
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._known: dict[str, WorkerStanding] = {}
         self._seen = _Observed()
-        self._rests = Rests(lambda: core.hub.wake(server_steps=False, messages=False))
+        self._rests = WorkerRests(lambda: context.notifier.wake(server_steps=False, messages=False))
         self._rows: dict[str, int] = {}
-        """Failures in a row, as far as this server saw them."""
+        """Failures in a row by worker, as far as this server saw them."""
         self.limited: frozenset[str] = frozenset()
         """Queues that have a limit."""
 
     def offer(self, number: int, request: LeaseRequest) -> Offer | None:
-        """What a request can be given now; None: nothing. Who is not known here yet is as good as any."""
+        """Returns what a request can be given now, or None if it can be given nothing. Unknown workers count as
+        healthy."""
         able = Able(frozenset(request.queues), frozenset(request.runtimes), request.labels)
         known = self._known.get(request.worker)
         if self._rests.is_resting(request.worker):
@@ -47,7 +49,7 @@ class Fleet:
             return Offer(number, able, request.worker, request.slots, 0)
         if known.state != "active" or _is_over(known, request) or is_outdated(known.protocol):
             return None
-        if request.execution_id is not None:  # it is all that its execution has
+        if request.execution_id is not None:  # the execution has no other worker
             return Offer(number, able, request.worker, request.slots, known.depth)
         if known.health == "unhealthy":
             if not known.probe:
@@ -58,7 +60,7 @@ class Fleet:
     # -- what this server does itself, between two looks at the database
 
     def note_registered(self, who: Registration) -> None:
-        """From now on the name is that of this life."""
+        """Gives the name to this life of the worker."""
         self._rests.end(who.worker)
         if (known := self._known.get(who.worker)) is not None:
             known.life, known.protocol = who.life, who.protocol
@@ -75,7 +77,7 @@ class Fleet:
                 known.probe = False
 
     def note_settled(self, settled: Settled) -> bool:
-        """What has been committed says of workers. True: a limited queue may have room again."""
+        """Takes in the effects of a commit on workers. Returns True if a limited queue may have room again."""
         for worker, runs in _by_worker(settled.runs).items():
             known = self._known.get(worker)
             if known is not None:
@@ -91,23 +93,25 @@ class Fleet:
         return bool(settled.runs and self.limited)
 
     def _count_row(self, run: Run) -> None:
-        """Failures in a row are judged at once, and not at the next look: each of them costs someone an attempt."""
+        """Counts failures in a row. They are judged at once and not at the next look, because each of them costs an
+        attempt."""
         if run.outcome == "sound":
             self._rows.pop(run.worker, None)
         elif run.outcome == "failed":
             row = self._rows[run.worker] = self._rows.get(run.worker, 0) + 1
-            if row in (self._core.settings.degraded_failures, self._core.settings.unhealthy_failures):
-                self._core.hub.on_fleet()
+            if row in (self._context.settings.degraded_failures, self._context.settings.unhealthy_failures):
+                self._context.notifier.on_fleet()
 
     async def catch_up(self) -> bool:
-        """Tells the database what was seen here, and learns how everyone stands. True: that has changed who gets work."""
+        """Tells the database what was seen here, and loads the state of all workers. Returns True if other workers may
+        get work now."""
         seen, self._seen = self._seen, _Observed()
         try:
-            async with self._core.transaction() as tx:
-                await seen.write(tx, self._core.settings.health_window)
+            async with self._context.transaction() as tx:
+                await seen.write(tx, self._context.settings.health_window)
                 known = await workers.load_standings(tx)
                 limited = await workers.find_limited_queues(tx)
-        except BaseException:  # it is raised again; what was not told is told the next time
+        except BaseException:  # raised again; the observations are kept for the next time
             self._seen = seen.then(self._seen)
             raise
         changed = limited != self.limited or _who_gets_work(known) != _who_gets_work(self._known)
@@ -117,9 +121,9 @@ class Fleet:
 
 @dataclass(slots=True)
 class _Observed:
-    """What attempts came to since the database was last told."""
+    """The results of attempts since the database was last told."""
 
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    tallies: dict[str, RunTally] = field(default_factory=dict)
     ended: dict[str, list[Run]] = field(default_factory=dict)
     lost: list[Loss] = field(default_factory=list)
     pardons: list[int] = field(default_factory=list)
@@ -130,11 +134,11 @@ class _Observed:
             self.ended.setdefault(worker, []).extend(told)
         for run in told:
             if run.outcome != "released":
-                self.tallies.setdefault(worker, Tally()).add(failed=run.outcome == "failed")
+                self.tallies.setdefault(worker, RunTally()).add(failed=run.outcome == "failed")
 
     def then(self, later: _Observed) -> _Observed:
         tallies = self.tallies | {
-            name: self.tallies.get(name, Tally()).then(tally) for name, tally in later.tallies.items()
+            name: self.tallies.get(name, RunTally()).then(tally) for name, tally in later.tallies.items()
         }
         ended = self.ended | {name: self.ended.get(name, []) + runs for name, runs in later.ended.items()}
         return _Observed(tallies, ended, self.lost + later.lost, self.pardons + later.pardons)
@@ -157,10 +161,10 @@ def _by_worker(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return found
 
 
-def _who_gets_work(known: Mapping[str, Standing]) -> set[tuple[str, str | None, str, str, bool]]:
+def _who_gets_work(known: Mapping[str, WorkerStanding]) -> set[tuple[str, str | None, str, str, bool]]:
     return {(s.name, s.life, s.state, s.health, s.probe) for s in known.values()}
 
 
-def _is_over(known: Standing, request: LeaseRequest) -> bool:
-    """A later life goes by its name now, or nobody knows whose life the request is of."""
+def _is_over(known: WorkerStanding, request: LeaseRequest) -> bool:
+    """Returns whether the request is of an ended life: a later life has the name now, or the life is unknown."""
     return known.life is not None and known.life != request.life

@@ -1,5 +1,8 @@
-"""The leader watches over the fleet: the health of each worker, probes for those that may have recovered, a drain for those
-on which many items die. Judging is `policy.health`; here are its inputs, and what follows from its verdicts."""
+"""Watches the fleet, on the leading server: judges the health of each worker, probes workers that may have recovered,
+and drains workers on which many items die.
+
+`policy.dispatch.health` judges. This module collects its inputs and applies its verdicts.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 import structlog
 from msgspec import UNSET
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.model.durations import format_duration
 from tenax.model.events import event
 from tenax.model.events.data import HealthChangedData, OperatorData, WorkerDrainedData
@@ -19,10 +22,10 @@ from tenax.model.events.types import OperatorAction, WorkerDrained, WorkerHealth
 from tenax.model.health import SERVER_ACTOR, HealthTerms
 from tenax.policy.dispatch.health import (
     FAILURE_COLUMNS,
-    Column,
+    HealthTest,
     Seen,
     Verdict,
-    columns,
+    health_tests,
     judge_fleet,
     may_be_spared,
     may_probe,
@@ -34,7 +37,7 @@ from tenax.store.tables import workers
 from tenax.store.tables.workers import NewHealth, WorkerRow
 
 LABELS_KNOWN = 10
-"""Looks at the fleet between two at which labels work asks for."""
+"""Looks at the fleet between two queries for the labels that work asks for."""
 _log = structlog.get_logger("tenax.fleet")
 
 
@@ -55,11 +58,13 @@ def terms_of(settings: Settings) -> HealthTerms:
 
 
 def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]] | None = None) -> Seen:
-    """A worker as it is judged. `asked`: the labels that work asks for; others keep nobody from being replaced."""
+    """Returns a worker as it is judged. `asked` are the labels that work asks for: other labels do not make a worker
+    irreplaceable."""
     report = row.reported or {}
-    # A worker counts on for a while after it was resumed: it is heard once the server has seen a failure of its own.
+    # A resumed worker still counts its old failures for a while. Its count is used once the server has seen a new
+    # failure of it.
     told = report.get("consecutive_failures", 0) if row.report_is_news and row.streak else 0
-    # Of its failures the figures speak, under the floor. It calls itself unhealthy for other things only.
+    # Failures are judged by their figures, under the floor. The worker's own status counts only for other reasons.
     status = report.get("status")
     if status == "degraded" and report.get("consecutive_failures", 0) >= terms.degraded_failures:
         status = None
@@ -85,31 +90,31 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """The fleet at one moment, and the verdicts on it."""
+class _FleetLook:
+    """The fleet at one moment, with the verdicts on it."""
 
     rows: Sequence[WorkerRow]
     fleet: Mapping[str, Seen]
     verdicts: Mapping[str, Verdict]
 
     def is_spared(self, row: WorkerRow) -> bool:
-        """Someone else is there for all that it can do."""
+        """Returns whether other workers can do everything that this one can do."""
         return may_be_spared(self.fleet[row.name], self.fleet.values(), self.verdicts)
 
 
-class Watch:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+class HealthWatch:
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._asked: frozenset[tuple[str, str]] = frozenset()
         self._looks = 0
         self._depths: Mapping[str, int] | None = None
-        """What was leased to each worker and not reported at the last look. None: there was no look."""
+        """Unreported items of each worker at the last look. None before the first look."""
 
     async def look(self) -> int:
-        """Judges every worker that is here. Returns how many stand otherwise now."""
-        terms = terms_of(self._core.settings)
-        async with self._core.transaction() as tx:
-            lease = self._core.settings.lease
+        """Judges all live workers. Returns the number of workers whose health changed."""
+        terms = terms_of(self._context.settings)
+        async with self._context.transaction() as tx:
+            lease = self._context.settings.lease
             if await workers.is_fleet_sound(tx, terms.unhealthy_silence, lease, terms.window):
                 self._looks = 0
                 self._depths = {}
@@ -125,16 +130,14 @@ class Watch:
             rows = await self._end_streaks(tx, rows)
             fleet = self._with_lasting_depth([seen_of(row, terms, self._asked) for row in rows])
             verdicts = judge_fleet(list(fleet.values()), terms)
-            seen = _Look(rows, fleet, verdicts)
+            seen = _FleetLook(rows, fleet, verdicts)
             changed = await self._write(tx, seen)
             moved = await self._take_back(tx, seen) or await self._drain(tx, seen)
         return changed + moved
 
     def _with_lasting_depth(self, fleet: Sequence[Seen]) -> dict[str, Seen]:
-        """Leaves out of a worker's depth what was not there at the last look.
-
-        A worker that leases while it reports has twice its slots in its hands for a moment. That must not stop it for a second.
-        """
+        """Limits the depth of each worker to items that it had at the last look too. A worker that leases while it
+        reports holds twice its slots for a moment, which must not count against it."""
         before, self._depths = self._depths, {seen.name: seen.queue_depth for seen in fleet}
         if before is None:
             return {seen.name: seen for seen in fleet}
@@ -144,22 +147,22 @@ class Watch:
         }
 
     async def _end_streaks(self, tx: Connection, rows: Sequence[WorkerRow]) -> list[WorkerRow]:
-        """Clears the streaks that are over, so that the counts end together with their verdicts. Returns the rows as they are then."""
-        terms = terms_of(self._core.settings)
+        """Clears streaks that are over, so that the counts end together with their verdicts. Returns the updated rows."""
+        terms = terms_of(self._context.settings)
         over = [row.name for row in rows if streak_is_over(seen_of(row, terms), terms)]
         if over:
             await workers.end_streaks(tx, over)
         return [replace(row, streak=0) if row.name in over else row for row in rows]
 
-    async def _write(self, tx: Connection, seen: _Look) -> int:
-        terms = terms_of(self._core.settings)
+    async def _write(self, tx: Connection, seen: _FleetLook) -> int:
+        terms = terms_of(self._context.settings)
         changes: list[NewHealth] = []
         events: list[dict[str, Any]] = []
         for row in seen.rows:
             verdict = seen.verdicts[row.name]
             if verdict.health == "healthy" and _is_plain(row):
                 continue
-            table = columns(seen.fleet[row.name], terms)
+            table = health_tests(seen.fleet[row.name], terms)
             probe_at = _probe_at(row, verdict, table, terms)
             since = row.recovering_since if seen.fleet[row.name].recovering else None
             new = NewHealth(row.name, verdict.health, verdict.column, probe_at, since)
@@ -172,8 +175,9 @@ class Watch:
             await workers.change_health(tx, changes, events)
         return len(changes)
 
-    async def _take_back(self, tx: Connection, seen: _Look) -> int:
-        """One that was drained here, and without which some work would have nobody now. One at a time, as below."""
+    async def _take_back(self, tx: Connection, seen: _FleetLook) -> int:
+        """Resumes one worker that was drained here if some work would now have no worker. Only one is resumed at each
+        look."""
         for row in seen.rows:
             verdict = seen.verdicts[row.name]
             if row.state != "draining" or row.state_actor != SERVER_ACTOR:
@@ -190,15 +194,15 @@ class Watch:
             return 1
         return 0
 
-    async def _drain(self, tx: Connection, seen: _Look) -> int:
-        """One at a time: the others are judged by what is left, at the next look."""
-        limit = self._core.settings.drain_after
+    async def _drain(self, tx: Connection, seen: _FleetLook) -> int:
+        """Drains one worker at each look. The others are judged at the next look by the workers that remain."""
+        limit = self._context.settings.drain_after
         for row in seen.rows:
             if not limit or row.losses < limit or row.state != "active":
                 continue
             if not seen.is_spared(row):
                 continue
-            within = format_duration(self._core.settings.health_window)
+            within = format_duration(self._context.settings.health_window)
             reason = f"it was lost {row.losses} times with work in its hands within {within}"
             await workers.set_worker_state(tx, row.name, "draining", reason=reason, actor=SERVER_ACTOR)
             data = WorkerDrainedData(worker=row.name, reason=reason, losses=row.losses)
@@ -209,7 +213,7 @@ class Watch:
 
 
 def _is_plain(row: WorkerRow) -> bool:
-    """It is healthy, and nothing is left of what it was before."""
+    """Returns whether the worker is healthy with nothing left of an earlier state."""
     return (
         row.health == "healthy"
         and row.health_column is None
@@ -219,7 +223,7 @@ def _is_plain(row: WorkerRow) -> bool:
 
 
 def _has_come_back(row: WorkerRow) -> bool:
-    """It was unhealthy by its failures, was given one item to see, and did it."""
+    """Returns whether an unhealthy worker has completed the one item that it was given as a probe."""
     return (
         row.health == "unhealthy"
         and row.health_column in FAILURE_COLUMNS
@@ -236,7 +240,8 @@ def _recovered(row: WorkerRow) -> WorkerRow:
 
 
 def _is_recovering(row: WorkerRow, terms: HealthTerms) -> bool:
-    """Until another success, or for as long as a probe would have waited, without a failure."""
+    """Returns whether the worker recovers: until its next success, or without failures for as long as a probe would
+    have waited."""
     since = row.recovering_since
     if since is None or (row.last_success_at is not None and row.last_success_at > since):
         return False
@@ -247,9 +252,10 @@ def _is_recovering(row: WorkerRow, terms: HealthTerms) -> bool:
 
 
 def _probe_at(
-    row: WorkerRow, verdict: Verdict, table: Sequence[Column], terms: HealthTerms
+    row: WorkerRow, verdict: Verdict, table: Sequence[HealthTest], terms: HealthTerms
 ) -> datetime | None:
-    """When it may be given one item. None: it has it already, or it is not its failures alone that stand against it."""
+    """Returns when the worker may be given its probe. Returns None if it has one, or if more than its failures speaks
+    against it."""
     others = any(c.health == "unhealthy" and c.name not in FAILURE_COLUMNS for c in table)
     if others or not may_probe(verdict.health, verdict.column, row.state, terms):
         return None
@@ -260,7 +266,7 @@ def _probe_at(
 
 
 def _changed(
-    row: WorkerRow, verdict: Verdict, table: Sequence[Column], probe_at: datetime | None
+    row: WorkerRow, verdict: Verdict, table: Sequence[HealthTest], probe_at: datetime | None
 ) -> dict[str, Any]:
     data = HealthChangedData(
         worker=row.name,

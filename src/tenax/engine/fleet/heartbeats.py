@@ -1,39 +1,42 @@
-"""Heartbeats of many workers go to the database together: a fleet that waits for work costs next to nothing."""
+"""Writes heartbeats of many workers together: an idle fleet costs next to nothing."""
 
 from __future__ import annotations
 
 import asyncio
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.workers import heartbeat, heartbeats
 from tenax.engine.group_commit import GroupCommit
 from tenax.model.wire import Heartbeat, HeartbeatAnswer
 
 TURNS = 20
-"""Transactions in the time between two heartbeats of a worker. As many workers, and fewer, go on at once."""
+"""Transactions in the time between two heartbeats of a worker. Up to this number of workers, heartbeats are written at
+once."""
 
 LONGEST = 0.5
-"""Seconds that a heartbeat waits for others at most: by as much a lease may last longer after the death of its worker."""
+"""Seconds that a heartbeat waits for others at most. A lease may outlive its worker by this much longer."""
 
 
 class Heartbeats:
-    """Where there are many, they wait for each other a moment."""
+    """Takes heartbeats. With many workers, heartbeats wait for each other for a moment."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._together = GroupCommit[Heartbeat, HeartbeatAnswer | None](lambda beats: heartbeats(core, beats))
-        self._crowd = Crowd(core.settings.heartbeat)
-        self._seconds = min(LONGEST, core.settings.heartbeat / TURNS)
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._together = GroupCommit[Heartbeat, HeartbeatAnswer | None](
+            lambda beats: heartbeats(context, beats)
+        )
+        self._crowd = Crowd(context.settings.heartbeat)
+        self._seconds = min(LONGEST, context.settings.heartbeat / TURNS)
         self._opening: asyncio.Event | None = None
 
     async def __call__(self, beat: Heartbeat) -> HeartbeatAnswer:
         await self._turn(beat)
         [answer] = await self._together([beat])
-        return answer or await heartbeat(self._core, beat)
+        return answer or await heartbeat(self._context, beat)
 
     async def _turn(self, beat: Heartbeat) -> None:
-        """Those who wait go on in the order in which they came. One that leaves takes them along, and comes after them: it
-        may be one of them that said something else before."""
+        """Waits for the batch. Waiting heartbeats are written in the order in which they came. A worker that leaves
+        writes them first and then its own, since one of them may be an earlier one of its own."""
         loop = asyncio.get_running_loop()
         workers = self._crowd.count(beat.worker, loop.time())
         if self._opening is None:
@@ -52,7 +55,7 @@ class Heartbeats:
 
 
 class Crowd:
-    """How many workers are heard in so many seconds."""
+    """Counts the workers heard within a number of seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

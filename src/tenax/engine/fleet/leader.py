@@ -1,5 +1,5 @@
-"""One server of all looks after the fleet. It is the one that holds a lease on that: a server that is killed, cut off or
-stopped loses it within seconds, which a lock held by a connection would not promise."""
+"""Elects the server that looks after the fleet. It holds a lease on that: a server that is killed, disconnected or
+stopped loses it within seconds, which a lock held by a connection would not guarantee."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import uuid
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.store import service
 from tenax.store.tables import queue
 
 LEASE = 4.0
-"""Seconds; it is renewed every second."""
+"""Seconds of the lease. It is renewed every second."""
 _log = structlog.get_logger("tenax.leader")
 
 
 class Leadership:
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._id = str(uuid.uuid4())
         self.leads = False
         self._asked = False
 
     async def renew(self) -> bool:
-        """Whether this server leads, for the next seconds. The one that does says with it that a server is alive."""
-        settings = self._core.settings
-        async with self._core.transaction() as tx:
+        """Returns whether this server leads for the next seconds. The leader also records that a server is alive."""
+        settings = self._context.settings
+        async with self._context.transaction() as tx:
             leads = await service.lead(tx, self._id, LEASE)
             if leads:
                 await queue.beat_service(tx, settings.lease, settings.probe_after)
@@ -36,8 +36,8 @@ class Leadership:
         return leads
 
     async def resign(self) -> None:
-        """In good order: another one need not wait."""
+        """Gives up the lease, so that another server need not wait for its end."""
         if self.leads:
             self.leads = False
-            async with self._core.transaction() as tx:
+            async with self._context.transaction() as tx:
                 await service.stop_leading(tx, self._id)

@@ -1,7 +1,5 @@
-"""Workers that hand the same work back again and again get nothing for a while.
-
-One that cannot read what it is given, for example, would lease and return it for ever, and each round writes to the log.
-"""
+"""Gives no work for a while to workers that hand the same items back again and again. A worker that cannot read an
+item, for example, would lease and return it for ever, and each round would write to the log."""
 
 from __future__ import annotations
 
@@ -12,7 +10,8 @@ from dataclasses import dataclass, field
 import structlog
 
 FREE = 5
-"""So often a worker may hand an item back without a rest: it may be restarted, or cut off, in the middle of its work."""
+"""Times that a worker may hand an item back without a rest. A worker may be restarted or disconnected in the middle of
+its work."""
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
 _ITEMS = 1000
@@ -22,21 +21,22 @@ _log = structlog.get_logger("tenax.fleet")
 
 @dataclass(slots=True)
 class _Returned:
-    """What a worker has handed back since it last ended an attempt."""
+    """The items that a worker has handed back since it last ended an attempt."""
 
     times: dict[int, int] = field(default_factory=dict)
     rest_until: float = 0.0
 
 
-class Rests:
-    """Kept in memory: after a restart of the server a worker begins anew."""
+class WorkerRests:
+    """Keeps the rests of workers in memory. After a restart of the server each worker begins without one."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
         self._of: dict[str, _Returned] = {}
 
     def note_handed_back(self, worker: str, items: Sequence[int]) -> None:
-        """From a number of times on that a worker hands an item back, it rests; each further time, twice as long."""
+        """Counts how often a worker hands items back. Beyond `FREE` times for one item the worker rests, twice as long
+        each time."""
         returned = self._of.setdefault(worker, _Returned())
         if len(returned.times) > _ITEMS:
             returned.times.clear()
@@ -61,6 +61,6 @@ class Rests:
         return returned is not None and asyncio.get_running_loop().time() < returned.rest_until
 
     def end(self, worker: str) -> None:
-        """It has ended an attempt, or has started anew."""
+        """Ends the rest of a worker that has ended an attempt or has started again."""
         if self._of:
             self._of.pop(worker, None)

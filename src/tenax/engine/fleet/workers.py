@@ -1,4 +1,4 @@
-"""Workers, as they come and go, as people see them, and as people steer them."""
+"""Registers workers, takes their heartbeats, shows them, and applies operators' actions to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from msgspec import structs
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.health_watch import seen_of, terms_of
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.model.events import event, timestamp
@@ -26,20 +26,22 @@ from tenax.model.wire import (
     Registration,
     RegistrationAnswer,
 )
-from tenax.policy.dispatch.health import columns
+from tenax.policy.dispatch.health import health_tests
 from tenax.policy.transitions import check
 from tenax.store.tables import queue, workers
-from tenax.store.tables.workers import Heard, LockedWorker, WorkerRow
+from tenax.store.tables.workers import BeatAnswer, LockedWorker, WorkerRow
 
 LEASES_SHOWN = 100
 EVENTS_SHOWN = 20
 _ACTIONS: Final = {"paused": "worker_pause", "draining": "worker_drain", "active": "worker_resume"}
 
 
-async def register(core: Core, who: Registration, token_id: int | None = None) -> RegistrationAnswer:
-    """`token_id` is that of the token that the worker has shown: from now on the name belongs to it."""
+async def register(
+    context: EngineContext, who: Registration, token_id: int | None = None
+) -> RegistrationAnswer:
+    """Registers a worker. `token_id` is the id of its token, to which the name then belongs."""
     _check_registration(who)
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         if not await workers.register_worker(tx, who, token_id):
             raise Conflict(
                 f"the name {who.worker} belongs to the token {await workers.owner_of_worker(tx, who.worker)!r}, "
@@ -47,7 +49,7 @@ async def register(core: Core, who: Registration, token_id: int | None = None) -
                 remedy="give this worker a name of its own (--name or TENAX_WORKER_NAME), or the same token; "
                 f"an operator gives the name to the next who asks: tenax workers release {shlex.quote(who.worker)}",
             )
-    settings = core.settings
+    settings = context.settings
     return RegistrationAnswer(settings.lease, settings.heartbeat, terms_of(settings), PROTOCOL)
 
 
@@ -65,29 +67,31 @@ def _check_registration(who: Registration) -> None:
 
 
 def is_outdated(protocol: int) -> bool:
-    """Whether a worker that speaks this version of the protocol can be given no work."""
+    """Returns whether a worker with this version of the protocol is too old to be given work."""
     return protocol < OLDEST_WORKER
 
 
-async def heartbeat(core: Core, beat: Heartbeat) -> HeartbeatAnswer:
-    """The leases it names live on, whichever life of the worker holds them."""
+async def heartbeat(context: EngineContext, beat: Heartbeat) -> HeartbeatAnswer:
+    """Takes a heartbeat. The leases that it names are extended, whichever life of the worker holds them."""
     items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]
-    async with core.transaction() as tx:
-        extended = await queue.extend_leases(tx, items, tokens, core.terms) if items else set()
+    async with context.transaction() as tx:
+        extended = await queue.extend_leases(tx, items, tokens, context.terms) if items else set()
         heard = await workers.beat_worker(tx, beat)
         if beat.leaving:
             await workers.end_worker(tx, beat.worker, beat.life)
     return _answer(beat, extended, heard)
 
 
-async def heartbeats(core: Core, beats: Sequence[Heartbeat]) -> list[HeartbeatAnswer | None]:
-    """Those of many workers in one transaction. None: it must go alone, and may have to wait for someone."""
-    answers = await _beat_together(core, _apart(beats)) if len(beats) > 1 else {}
+async def heartbeats(context: EngineContext, beats: Sequence[Heartbeat]) -> list[HeartbeatAnswer | None]:
+    """Takes heartbeats of many workers in one transaction. The answer None means that a heartbeat must be written
+    alone, because it may have to wait for a lock."""
+    answers = await _beat_together(context, _apart(beats)) if len(beats) > 1 else {}
     return [answers.get(n) for n in range(len(beats))]
 
 
 def _apart(beats: Sequence[Heartbeat]) -> dict[int, Heartbeat]:
-    """No worker twice, no item twice, and nobody who leaves: those come after, in their order."""
+    """Selects heartbeats for one transaction: each worker and each item once, and no leaving worker. The others follow
+    in their order."""
     names: set[str] = set()
     items: set[int] = set()
     apart: dict[int, Heartbeat] = {}
@@ -100,47 +104,51 @@ def _apart(beats: Sequence[Heartbeat]) -> dict[int, Heartbeat]:
     return apart
 
 
-async def _beat_together(core: Core, beats: Mapping[int, Heartbeat]) -> dict[int, HeartbeatAnswer]:
+async def _beat_together(
+    context: EngineContext, beats: Mapping[int, Heartbeat]
+) -> dict[int, HeartbeatAnswer]:
     held = [held for beat in beats.values() for held in beat.holding]
     items, tokens = [one.item_id for one in held], [one.token for one in held]
-    async with core.transaction() as tx:
-        extended = await queue.extend_leases(tx, items, tokens, core.terms) if items else set()
+    async with context.transaction() as tx:
+        extended = await queue.extend_leases(tx, items, tokens, context.terms) if items else set()
         heard = await workers.beat_workers(tx, list(beats.values()))
     return {
         n: _answer(beat, extended, heard[beat.worker]) for n, beat in beats.items() if beat.worker in heard
     }
 
 
-def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: Heard | None) -> HeartbeatAnswer:
+def _answer(beat: Heartbeat, extended: set[tuple[int, str]], heard: BeatAnswer | None) -> HeartbeatAnswer:
     revoked = tuple(held for held in beat.holding if (held.item_id, held.token) not in extended)
     if heard is None or is_outdated(
         heard.protocol
-    ):  # it registers again, and hears then what is wrong with it
+    ):  # the worker registers again, and then learns what is wrong
         return HeartbeatAnswer(revoked, known=False)
     return HeartbeatAnswer(
         revoked, superseded=heard.superseded, state=heard.state, leave=heard.leave, health=heard.health
     )
 
 
-async def list_workers(core: Core, *, gone: bool) -> list[Worker]:
-    async with core.transaction() as tx:
-        rows = await workers.load_workers(tx, core.settings.health_window, core.settings.lease, gone=gone)
-    return [_shown(core, row) for row in rows]
-
-
-async def get_worker(core: Core, name: str) -> WorkerInFull:
-    async with core.transaction() as tx:
+async def list_workers(context: EngineContext, *, gone: bool) -> list[Worker]:
+    async with context.transaction() as tx:
         rows = await workers.load_workers(
-            tx, core.settings.health_window, core.settings.lease, name=name, gone=True
+            tx, context.settings.health_window, context.settings.lease, gone=gone
+        )
+    return [_shown(context, row) for row in rows]
+
+
+async def get_worker(context: EngineContext, name: str) -> WorkerInFull:
+    async with context.transaction() as tx:
+        rows = await workers.load_workers(
+            tx, context.settings.health_window, context.settings.lease, name=name, gone=True
         )
         if not rows:
             raise _no_worker(name, await workers.list_worker_names(tx))
         leases, leases_total = await workers.list_leases(tx, name, LEASES_SHOWN)
         events = await workers.list_worker_events(tx, name, EVENTS_SHOWN)
-    terms = terms_of(core.settings)
-    table = columns(seen_of(rows[0], terms), terms)
+    terms = terms_of(context.settings)
+    table = health_tests(seen_of(rows[0], terms), terms)
     return WorkerInFull(
-        **structs.asdict(_shown(core, rows[0])),
+        **structs.asdict(_shown(context, rows[0])),
         columns=[
             Column(
                 column=cast("HealthColumn", column.name),
@@ -157,10 +165,10 @@ async def get_worker(core: Core, name: str) -> WorkerInFull:
     )
 
 
-def _shown(core: Core, row: WorkerRow) -> Worker:
-    terms = terms_of(core.settings)
+def _shown(context: EngineContext, row: WorkerRow) -> Worker:
+    terms = terms_of(context.settings)
     seen = seen_of(row, terms)
-    values: dict[str, Any] = {column.name: column.value for column in columns(seen, terms)}
+    values: dict[str, Any] = {column.name: column.value for column in health_tests(seen, terms)}
     gone = row.state == "gone"
     return Worker(
         name=row.name,
@@ -191,9 +199,11 @@ def _shown(core: Core, row: WorkerRow) -> Worker:
     )
 
 
-async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason: str | None) -> bool:
-    """Pauses, drains or resumes a worker. False: it was so already."""
-    async with core.transaction() as tx:
+async def steer(
+    context: EngineContext, name: str, state: WorkerState, *, actor: str, reason: str | None
+) -> bool:
+    """Pauses, drains or resumes a worker. Returns False if it was in that state already."""
+    async with context.transaction() as tx:
         known = await workers.lock_worker(tx, name)
         if known is None:
             raise _no_worker(name, await workers.list_worker_names(tx))
@@ -216,13 +226,14 @@ async def steer(core: Core, name: str, state: WorkerState, *, actor: str, reason
             await workers.clear_workers(tx, [name])
         data = OperatorData(action=_ACTIONS[state], worker=name, actor=actor, reason=reason)
         await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
-    core.hub.announce(ready=True, fleet=True)
+    context.notifier.announce(ready=True, fleet=True)
     return True
 
 
-async def release_name(core: Core, name: str, *, actor: str, reason: str | None) -> bool:
-    """Lets the next worker that registers under the name have it, whatever token it shows. False: it was so already."""
-    async with core.transaction() as tx:
+async def release_name(context: EngineContext, name: str, *, actor: str, reason: str | None) -> bool:
+    """Lets the next worker that registers under the name have it, with any token. Returns False if the name was free
+    already."""
+    async with context.transaction() as tx:
         if await workers.lock_worker(tx, name) is None:
             raise _no_worker(name, await workers.list_worker_names(tx))
         if not await workers.release_worker_name(tx, name):
@@ -233,7 +244,8 @@ async def release_name(core: Core, name: str, *, actor: str, reason: str | None)
 
 
 def _is_news(known: LockedWorker, state: WorkerState) -> bool:
-    """Where it is so already: a sick worker begins anew, and one that the server drains, and keeps, leaves now."""
+    """Returns whether the state changes anything. To resume a sick worker clears its record, and to drain a worker that
+    the server keeps drained lets it leave now."""
     if state == "active":
         return known.health != "healthy"
     return state == "draining" and known.state_actor == SERVER_ACTOR

@@ -1,11 +1,11 @@
-"""Compensations: when an execution has failed, what had succeeded is undone, the last first, one after the other."""
+"""Compensations: after an execution has failed, successful steps are undone one at a time, the last first."""
 
 from __future__ import annotations
 
 import structlog
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.end_execution import fail_execution
 from tenax.engine.graph.start_steps import new_item
 from tenax.model.changes import ItemAgain
@@ -26,19 +26,21 @@ from tenax.store.tables import compensations
 _log = structlog.get_logger("tenax.compensation")
 
 
-async def write(tx: Connection, core: Core, journal: Journal) -> None:
-    """Writes the journal; then an execution that is failing goes on to its next compensation, or to its end."""
+async def write(tx: Connection, context: EngineContext, journal: Journal) -> None:
+    """Writes the journal. A failing execution then goes on to its next compensation, or to its end."""
     await journal.write(tx)
     if not journal.failing:
         return
     rows = list(journal.failing.values())
-    plans = await core.plans.load(tx, {row.plan_id for row in rows})
+    plans = await context.plans.load(tx, {row.plan_id for row in rows})
     for row in rows:
-        await _go_on(tx, core, journal, row, plans[row.plan_id])
+        await _go_on(tx, context, journal, row, plans[row.plan_id])
 
 
-async def _go_on(tx: Connection, core: Core, journal: Journal, row: ExecutionRow, plan: Plan) -> None:
-    """Whatever runs must end first: it may have to be undone as well."""
+async def _go_on(
+    tx: Connection, context: EngineContext, journal: Journal, row: ExecutionRow, plan: Plan
+) -> None:
+    """Starts the next compensation. Running items must end first, because they may have to be undone as well."""
     open_ = await compensations.count_open_items(tx, row.id)
     if open_.actions or open_.compensating or not row.failing:
         return
@@ -46,7 +48,7 @@ async def _go_on(tx: Connection, core: Core, journal: Journal, row: ExecutionRow
     if row.compensation == "waiting":
         row.compensation = "running"
         after.execution(row)
-    if not open_.waiting and await _make(tx, core, after, row, plan):
+    if not open_.waiting and await _make(tx, context, after, row, plan):
         await after.write(tx)
         return
     actions = [plan.action(name, compensates=True) for name in plan.compensated]
@@ -62,15 +64,18 @@ async def _go_on(tx: Connection, core: Core, journal: Journal, row: ExecutionRow
     journal.events.setdefault(row.id, [])
 
 
-async def _make(tx: Connection, core: Core, journal: Journal, row: ExecutionRow, plan: Plan) -> bool:
-    """One item for each success that is not undone yet. True: one had begun, its item was lost, and it goes on."""
+async def _make(
+    tx: Connection, context: EngineContext, journal: Journal, row: ExecutionRow, plan: Plan
+) -> bool:
+    """Inserts a compensation item for each success that is not undone yet. Returns True if a compensation that had
+    begun and lost its item goes on."""
     actions = {name: plan.action(name, compensates=True) for name in plan.compensated}
     items = [new_item(row, action) for action in actions.values()]
-    begun = await compensations.insert(tx, items, journal.now, core.settings.max_hold)
+    begun = await compensations.insert_compensations(tx, items, journal.now, context.settings.max_hold)
     for one in begun:
         _log.warning("a compensation lacked its work item; it goes on", execution_id=row.id, step=one.step)
         policy, ledger = actions[one.step].policy.policy, read_ledger(one.ledger, 0.0)
-        if is_suspect(ledger, core.settings.poison_after):
+        if is_suspect(ledger, context.settings.poison_after):
             journal.suspects.append(one.id)
         if one.state == "retrying" and policy.vary:
             vary = encode(varied(policy, ledger))

@@ -1,4 +1,4 @@
-"""How executions end: complete with a result, or failed, with what waits cancelled."""
+"""Ends executions: completed with a result, or failed with all waiting items cancelled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from tenax.engine.graph.template_scope import know_inputs, load_results, scope_of
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionCompletedData, ExecutionFailedData, ItemCancelledData
@@ -31,17 +31,18 @@ from tenax.store.tables import queue
 from tenax.store.tables.fan_outs import end_unstarted_items
 
 if TYPE_CHECKING:
-    from tenax.engine.graph.start_steps import Turn
+    from tenax.engine.graph.start_steps import ExecutionUpdate
 
 Failure = dict[str, Any]
 FEW = 8
-"""Goals whose results the server itself puts together."""
+"""Goals whose results this server puts together itself. More are gathered by the database."""
 
 
 def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failure: Failure) -> None:
-    """Fails at once; with compensations, it stays open until they are over. (Without a plan: it cannot be read.)"""
-    if plan is None or plan.has_fans:
-        journal.fans_over.append(row.id)
+    """Fails an execution at once. With compensations it stays open until they have ended. `plan` is None if it cannot
+    be read."""
+    if plan is None or plan.has_fan_outs:
+        journal.ended_fan_outs.append(row.id)
     if plan is not None and plan.compensated and row.compensation is None:
         row.compensation, row.failure = "waiting", encode(failure)
         journal.execution(row, failure=failure)
@@ -54,24 +55,24 @@ def fail_execution(journal: Journal, row: ExecutionRow, plan: Plan | None, failu
 
 
 async def cancel_waiting(tx: Connection, journal: Journal, executions: Sequence[int]) -> None:
-    """An execution that fails takes along what waits. What runs may finish, and is recorded."""
+    """Cancels all waiting items of failed executions. Running items may finish and are recorded."""
     if not executions:
         return
     await cancel_items(tx, journal, executions, running_too=False)
-    failed, turns = set(executions), Turns()
+    failed, time_slice = set(executions), TimeSlice()
     kept: list[NewItem] = []
     for new in journal.new_items:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         if new.execution_id in failed:
             journal.log(new.execution_id, event(ItemCancelled, new.step))
         else:
             kept.append(new)
     journal.new_items = kept
-    for explosion in journal.explosions:
-        if explosion.item.execution_id in failed:
-            journal.log(explosion.item.execution_id, event(ItemCancelled, explosion.item.step))
-    journal.explosions = [e for e in journal.explosions if e.item.execution_id not in failed]
+    for new_fan_out in journal.new_fan_outs:
+        if new_fan_out.item.execution_id in failed:
+            journal.log(new_fan_out.item.execution_id, event(ItemCancelled, new_fan_out.item.step))
+    journal.new_fan_outs = [e for e in journal.new_fan_outs if e.item.execution_id not in failed]
 
 
 async def cancel_items(
@@ -82,16 +83,16 @@ async def cancel_items(
     running_too: bool,
     steps: Sequence[str] | None = None,
 ) -> list[OpenItem]:
-    """Ends what is open, but what ends in this transaction anyway; of all steps, or of some."""
+    """Cancels the open items of all steps, or of some. Items that end in this transaction are left out."""
     going = {*journal.ended_items, *_cancel_retries(journal, executions, steps)}
-    if not running_too:  # started in this very transaction: it runs elsewhere now, and may finish
+    if not running_too:  # started in this transaction: it now runs elsewhere and may finish
         going |= {item.id for item in journal.accepted if item.runs_elsewhere}
     found = await queue.lock_open_items(tx, executions, running_too=running_too, steps=steps)
     ended = [item for item in found if item.id not in going]
-    turns = Turns()
+    time_slice = TimeSlice()
     for item in ended:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         check("item", item.state, "cancelled")
         journal.ended_items.append(item.id)
         journal.freed_limits += item.limits
@@ -104,7 +105,7 @@ async def cancel_items(
 
 
 def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence[str] | None) -> list[int]:
-    """Retries that this very transaction was about to plan."""
+    """Drops the retries that this transaction was about to queue."""
     doomed = [
         item
         for item in journal.items_again
@@ -125,7 +126,7 @@ def _cancel_retries(journal: Journal, executions: Sequence[int], steps: Sequence
 async def _end_unstarted(
     tx: Connection, journal: Journal, executions: Sequence[int], steps: Sequence[str] | None
 ) -> None:
-    """Items that never had their turn: they may be many, and one event names them all."""
+    """Ends the items that were never started. There may be many, so one event names them all."""
     unstarted: dict[tuple[int, str, bool], list[tuple[int, int]]] = {}
     for execution_id, step, compensates, first, last in await end_unstarted_items(tx, executions, steps):
         items = unstarted.setdefault((execution_id, step, compensates), [])
@@ -140,42 +141,47 @@ async def _end_unstarted(
         journal.log(execution_id, event(kind, step, data=data))
 
 
-async def render_results(tx: Connection, journal: Journal, turns: Sequence[Turn]) -> None:
-    """The result of a completed execution: its `outputs`, or else the results of its goals."""
+async def render_results(tx: Connection, journal: Journal, updates: Sequence[ExecutionUpdate]) -> None:
+    """Computes the results of completed executions: the `outputs`, or else the results of the goals."""
     wanted = [
-        (turn.row.id, name)
-        for turn in turns
-        if not turn.plan.single and not _is_gathered(turn.plan)
-        for name in (turn.plan.outputs_read if turn.plan.outputs is not None else turn.plan.results)
+        (update.row.id, name)
+        for update in updates
+        if not update.plan.single and not _is_gathered(update.plan)
+        for name in (update.plan.outputs_read if update.plan.outputs is not None else update.plan.results)
     ]
     results = await load_results(tx, journal, wanted) if wanted else {}
-    await know_inputs(tx, [turn.row for turn in turns if turn.plan.outputs is not None])
-    gives_way = Turns()
-    for turn in turns:
-        if gives_way.over:
-            await gives_way.give_way()
-        own = {step.step: step for step in turn.ended} if turn.plan.single else results.get(turn.row.id, {})
-        outputs = turn.plan.outputs
-        if _is_gathered(turn.plan) or (outputs is None and any(step.left_out for step in own.values())):
-            journal.gathered[turn.row.id] = turn.plan.results
-            _complete(journal, turn.row, None)
+    await know_inputs(tx, [update.row for update in updates if update.plan.outputs is not None])
+    time_slice = TimeSlice()
+    for update in updates:
+        if time_slice.is_over:
+            await time_slice.give_way()
+        own = (
+            {step.step: step for step in update.ended}
+            if update.plan.single
+            else results.get(update.row.id, {})
+        )
+        outputs = update.plan.outputs
+        if _is_gathered(update.plan) or (outputs is None and any(step.left_out for step in own.values())):
+            journal.gathered[update.row.id] = update.plan.results
+            _complete(journal, update.row, None)
             continue
         if outputs is None:
             _complete(
-                journal, turn.row, {name: own[name].result for name in turn.plan.results if name in own}
+                journal, update.row, {name: own[name].result for name in update.plan.results if name in own}
             )
             continue
         try:
-            rendered = outputs.render(scope_of(turn.row, own.values()), Meter(*turn.budget)).value
+            rendered = outputs.render(scope_of(update.row, own.values()), Meter(*update.budget)).value
         except EvaluationError as error:
             message = f"outputs: {error}"
-            turn.failure = {"class": "invalid", "reason": "template_error", "message": message}
+            update.failure = {"class": "invalid", "reason": "template_error", "message": message}
         else:
-            _complete(journal, turn.row, rendered, ExecutionCompletedData(result=rendered))
+            _complete(journal, update.row, rendered, ExecutionCompletedData(result=rendered))
 
 
 def _is_gathered(plan: Plan) -> bool:
-    """The results of fan-outs may be large, and so may those of many steps: the database puts them together."""
+    """Returns whether the database gathers the results. Results of fan-outs may be large, and so may those of many
+    steps."""
     return plan.outputs is None and (
         len(plan.results) > FEW or any(plan.steps[name].for_each is not None for name in plan.results)
     )

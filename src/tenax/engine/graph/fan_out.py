@@ -1,4 +1,4 @@
-"""Fan-outs: each item ends by itself, and the step when all have, or when too many have failed."""
+"""Fan-outs: each item ends by itself. The step ends when all items have ended or too many have failed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.end_execution import cancel_items
-from tenax.engine.graph.start_steps import Turn
+from tenax.engine.graph.start_steps import ExecutionUpdate
 from tenax.engine.notifier import announce
 from tenax.errors import TooLarge
 from tenax.model.changes import StepRow
@@ -21,104 +21,121 @@ from tenax.model.events.types import StepCompleted, StepFailedTerminal
 from tenax.policy.outcome_events import Item
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import FanRow
+from tenax.store.rows import FanOutRow
 from tenax.store.tables import queue
 from tenax.store.tables.fan_outs import (
-    close_fan,
-    close_fan_without_result,
-    find_placeable,
+    close_fan_out,
+    close_fan_out_without_result,
+    find_free_slots,
     load_last_failure,
-    load_open_fans,
+    load_open_fan_outs,
 )
 from tenax.store.tables.steps import StepKey
 
 FED_AT_ONCE = 200
 
 
-def fan_key(item: Item) -> StepKey:
+def fan_out_key(item: Item) -> StepKey:
     return (item.execution_id, item.step)
 
 
-async def close_fans(
-    tx: Connection, journal: Journal, turn_of: Callable[[int], Turn], fans: Iterable[FanRow]
+async def close_fan_outs(
+    tx: Connection,
+    journal: Journal,
+    update_of: Callable[[int], ExecutionUpdate],
+    fan_outs: Iterable[FanOutRow],
 ) -> None:
-    """Ends the steps of which every item has ended, or too many have failed. Nothing follows where the execution is over."""
-    for fan in fans:
-        turn = turn_of(fan.execution_id)
-        is_open = turn.row.open and not turn.row.failing
-        if fan.closed or (fan.ended < fan.total and not (is_open and fan.failed > fan.tolerated)):
+    """Ends the steps whose items have all ended, or of which too many have failed. Nothing follows if the execution is
+    over."""
+    for fan_out in fan_outs:
+        update = update_of(fan_out.execution_id)
+        is_open = update.row.open and not update.row.failing
+        if fan_out.closed or (
+            fan_out.ended < fan_out.total and not (is_open and fan_out.failed > fan_out.tolerated)
+        ):
             continue
-        on_failure = turn.plan.steps[fan.step].step.on_failure if is_open else None
-        if fan.failed > fan.tolerated:
-            step = await _fail(tx, journal, fan, on_failure)
+        on_failure = update.plan.steps[fan_out.step].step.on_failure if is_open else None
+        if fan_out.failed > fan_out.tolerated:
+            step = await _fail(tx, journal, fan_out, on_failure)
         else:
-            step = await _complete(tx, journal, fan, on_failure)
+            step = await _complete(tx, journal, fan_out, on_failure)
         if is_open:
-            turn.ended.append(step)
+            update.ended.append(step)
 
 
-async def _complete(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFailure | None) -> StepRow:
-    fan.closed = True
+async def _complete(
+    tx: Connection, journal: Journal, fan_out: FanOutRow, on_failure: OnFailure | None
+) -> StepRow:
+    fan_out.closed = True
     await journal.write_item_results(tx)
     try:
-        await close_fan(tx, fan, "completed", None)
+        await close_fan_out(tx, fan_out, "completed", None)
     except TooLarge as error:
         failure = {
             "class": "invalid",
             "reason": "result_too_large",
             "message": str(error),
-            "attempts": fan.attempts,
+            "attempts": fan_out.attempts,
         }
-        return await _end_failed(tx, journal, fan, failure, "its result cannot be put together", on_failure)
-    data = StepCompletedData(attempts=fan.attempts, items=_counts(fan))
-    journal.log(fan.execution_id, event(StepCompleted, fan.step, data=data))
-    return StepRow(fan.execution_id, fan.step, "completed", attempts=fan.attempts, stored=True)
+        return await _end_failed(
+            tx, journal, fan_out, failure, "its result cannot be put together", on_failure
+        )
+    data = StepCompletedData(attempts=fan_out.attempts, items=_counts(fan_out))
+    journal.log(fan_out.execution_id, event(StepCompleted, fan_out.step, data=data))
+    return StepRow(fan_out.execution_id, fan_out.step, "completed", attempts=fan_out.attempts, stored=True)
 
 
-async def _fail(tx: Connection, journal: Journal, fan: FanRow, on_failure: OnFailure | None) -> StepRow:
-    """Beyond what is tolerated: what waits is cancelled, what runs may finish."""
-    fan.closed = True
+async def _fail(
+    tx: Connection, journal: Journal, fan_out: FanOutRow, on_failure: OnFailure | None
+) -> StepRow:
+    """Fails the step because more items failed than are tolerated. Waiting items are cancelled, running items may
+    finish."""
+    fan_out.closed = True
     await journal.write_item_results(tx)
-    last = await load_last_failure(tx, fan)
-    tolerated = f", {fan.tolerated} tolerated" if fan.tolerated else ""
-    words = f"{fan.failed} of {fan.total} items failed{tolerated}; the last: {last['message']}"
-    failure = {**last, "message": words, "attempts": fan.attempts}
-    await cancel_items(tx, journal, [fan.execution_id], running_too=False, steps=[fan.step])
-    return await _end_failed(tx, journal, fan, failure, "more items failed than are tolerated", on_failure)
+    last = await load_last_failure(tx, fan_out)
+    tolerated = f", {fan_out.tolerated} tolerated" if fan_out.tolerated else ""
+    words = f"{fan_out.failed} of {fan_out.total} items failed{tolerated}; the last: {last['message']}"
+    failure = {**last, "message": words, "attempts": fan_out.attempts}
+    await cancel_items(tx, journal, [fan_out.execution_id], running_too=False, steps=[fan_out.step])
+    return await _end_failed(
+        tx, journal, fan_out, failure, "more items failed than are tolerated", on_failure
+    )
 
 
 async def _end_failed(
     tx: Connection,
     journal: Journal,
-    fan: FanRow,
+    fan_out: FanOutRow,
     failure: dict[str, Any],
     reason: str,
     on_failure: OnFailure | None,
 ) -> StepRow:
     data = StepFailedData(
-        attempts=fan.attempts,
+        attempts=fan_out.attempts,
         final_error=failure["message"],
         reason=reason,
         failure=failure,
-        items=_counts(fan),
+        items=_counts(fan_out),
         on_failure=on_failure.action if on_failure is not None else UNSET,
     )
-    journal.log(fan.execution_id, event(StepFailedTerminal, fan.step, data=data))
+    journal.log(fan_out.execution_id, event(StepFailedTerminal, fan_out.step, data=data))
     try:
-        await close_fan(tx, fan, "failed", failure)
+        await close_fan_out(tx, fan_out, "failed", failure)
     except TooLarge:
-        await close_fan_without_result(tx, fan, failure)
-    return StepRow(fan.execution_id, fan.step, "failed", attempts=fan.attempts, failure=failure, stored=True)
+        await close_fan_out_without_result(tx, fan_out, failure)
+    return StepRow(
+        fan_out.execution_id, fan_out.step, "failed", attempts=fan_out.attempts, failure=failure, stored=True
+    )
 
 
-def _counts(fan: FanRow) -> ItemCounts:
-    return ItemCounts(total=fan.total, succeeded=fan.ended - fan.failed, failed=fan.failed)
+def _counts(fan_out: FanOutRow) -> ItemCounts:
+    return ItemCounts(total=fan_out.total, succeeded=fan_out.ended - fan_out.failed, failed=fan_out.failed)
 
 
-async def feed(core: Core) -> int:
-    """Retries of fan-outs that are due get the places that are free. Returns how many did."""
-    async with core.transaction() as tx:
-        found = await find_placeable(tx, FED_AT_ONCE)
+async def fill_slots(context: EngineContext) -> int:
+    """Gives free slots of fan-outs to their retries that are due. Returns the number of slots given."""
+    async with context.transaction() as tx:
+        found = await find_free_slots(tx, FED_AT_ONCE)
         if not found:
             return 0
         executions, now = await queue.lock_executions(tx, found)
@@ -126,8 +143,8 @@ async def feed(core: Core) -> int:
             return 0
         journal = Journal(now)
         is_open = [row.id for row in executions.values() if row.open and not row.failing]
-        for fan in await load_open_fans(tx, is_open):
-            journal.fans[fan.execution_id, fan.step] = fan
+        for fan_out in await load_open_fan_outs(tx, is_open):
+            journal.fan_outs[fan_out.execution_id, fan_out.step] = fan_out
         await journal.write(tx)
-    announce(core.hub, journal)
+    announce(context.notifier, journal)
     return journal.placed

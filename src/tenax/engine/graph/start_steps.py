@@ -1,4 +1,4 @@
-"""Steps whose needs are met: queued, spread out over a list, or left out."""
+"""Starts steps whose needs are met: queues them, fans them out over a list, or skips them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, field
 
 from tenax.engine.graph.end_execution import Failure
 from tenax.engine.graph.template_scope import load_results, scope_for
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import EnqueuedData, SkippedData, StepCompletedData, StepFailedData
@@ -20,58 +20,61 @@ from tenax.model.events.types import StepCompleted, StepEnqueued, StepFailedTerm
 from tenax.model.json_text import encode
 from tenax.policy.expressions.compiler import EvaluationError
 from tenax.policy.expressions.meter import Budget, Meter
-from tenax.policy.expressions.values import as_text, truth
+from tenax.policy.expressions.values import as_text, truth_value
 from tenax.policy.plan import Plan, PlannedAction, PlannedStep, action_limit_name
 from tenax.policy.queued_action import SERVER_QUEUE
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import ExecutionRow, Explosion, Limits, NewItem
+from tenax.store.rows import ExecutionRow, ItemLimits, NewFanOut, NewItem
 
 MOST_ITEMS = 1_000_000
-"""In one fan-out."""
+"""Items of one fan-out."""
 KEY_SHOWN = 200
-"""Characters of a key of `concurrency`."""
+"""Characters of a key of `concurrency` that errors show."""
 WORK_PER_KEY = 1_000
-"""Units of work that each item of a fan-out adds to what all their keys may take. `{{ item.customer }}` takes 16 and its length."""
+"""Units of work that each item of a fan-out adds to the budget of all their keys. `{{ item.customer }}` takes 16 and
+its length."""
 CROWD_ITEMS = 10
 CROWD_STEPS = 50
-"""A fan-out of more items, or a graph of more steps, is a crowd: its items take turns with those of others."""
+"""A fan-out of more items, or a graph of more steps, takes turns with those of other executions."""
 
 
-class Turn(Struct, gc=False):
-    """One execution within a transaction: its locked row, its plan, and the steps of it that have ended."""
+class ExecutionUpdate(Struct, gc=False):
+    """An execution that a transaction updates: its locked row, its plan, and the steps that have ended."""
 
     row: ExecutionRow
     plan: Plan
     budget: Budget
-    """What each of its renderings may spend."""
+    """Budget of each rendering."""
     ended: list[StepRow] = field(default_factory=list)
     failure: Failure | None = None
-    """Why the execution fails, once it does."""
+    """Failure of the execution, once it fails."""
     complete: bool = False
     unforgiven: set[str] = field(default_factory=set)
-    """Failed steps whose `on_failure` could not be had."""
+    """Failed steps whose `on_failure` value could not be computed."""
 
 
-async def start_steps(tx: Connection, journal: Journal, turn: Turn, names: Iterable[str]) -> list[StepRow]:
-    """Queues the steps whose needs are met. Those that have ended already, without an attempt, are returned."""
+async def start_steps(
+    tx: Connection, journal: Journal, update: ExecutionUpdate, names: Iterable[str]
+) -> list[StepRow]:
+    """Queues the steps whose needs are met. Returns the steps that have ended already, without an attempt."""
     ended: list[StepRow] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for name in names:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         try:
-            over = await _start(tx, journal, turn, turn.plan.steps[name])
+            over = await _start(tx, journal, update, update.plan.steps[name])
         except EvaluationError as error:
-            over = _fail_unstarted(journal, turn, name, str(error))
+            over = _fail_unstarted(journal, update, name, str(error))
         if over is not None:
             ended.append(over)
     return ended
 
 
-def _fail_unstarted(journal: Journal, turn: Turn, name: str, message: str) -> StepRow:
+def _fail_unstarted(journal: Journal, update: ExecutionUpdate, name: str, message: str) -> StepRow:
     failure = {**template_failure(message), "attempts": 0}
-    on_failure = turn.plan.steps[name].step.on_failure
+    on_failure = update.plan.steps[name].step.on_failure
     data = StepFailedData(
         attempts=0,
         final_error=message,
@@ -79,68 +82,74 @@ def _fail_unstarted(journal: Journal, turn: Turn, name: str, message: str) -> St
         failure=failure,
         on_failure=on_failure.action if on_failure is not None else UNSET,
     )
-    journal.log(turn.row.id, event(StepFailedTerminal, name, data=data))
-    return StepRow(turn.row.id, name, "failed", failure=failure)
+    journal.log(update.row.id, event(StepFailedTerminal, name, data=data))
+    return StepRow(update.row.id, name, "failed", failure=failure)
 
 
-async def _start(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:
-    row, name = turn.row, planned.step.name
+async def _start(
+    tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
+) -> StepRow | None:
+    row, name = update.row, planned.step.name
     if planned.fallback_of is not None and not await _has_failed(tx, journal, row, planned.fallback_of):
         return _skip(journal, row, name, SkippedData(fallback_of=planned.fallback_of))
     if planned.when is not None:
         scope = await scope_for(tx, journal, row, planned.when_reads)
         with _blamed_on(f"`when` of step {name}"):
-            wanted = truth(planned.when.evaluate(scope, Meter(*turn.budget)))
+            wanted = truth_value(planned.when.evaluate(scope, Meter(*update.budget)))
         if not wanted:
             return _skip(journal, row, name, SkippedData(when=planned.step.when or UNSET))
     if planned.for_each is not None:
-        return await _spread(tx, journal, turn, planned)
-    journal.new_items.append(await queued_item(tx, journal, turn, planned))
+        return await _start_fan_out(tx, journal, update, planned)
+    journal.new_items.append(await queued_item(tx, journal, update, planned))
     journal.log(row.id, event(StepEnqueued, name))
     return None
 
 
-async def queued_item(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> NewItem:
-    """The item of a step that is one item: with the turns it takes, and the limits it is under."""
-    item = new_item(turn.row, planned)
+async def queued_item(
+    tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
+) -> NewItem:
+    """Returns the item of a step without `for_each`, with its lane and its limits."""
+    item = new_item(update.row, planned)
     if item.queue != SERVER_QUEUE:
-        item.lane = turn.row.lane or (turn.row.id if len(turn.plan.steps) > CROWD_STEPS else 0)
+        item.lane = update.row.lane or (update.row.id if len(update.plan.steps) > CROWD_STEPS else 0)
     if planned.step.concurrency is not None:
-        keys = await keys_of(tx, journal, turn, planned)
-        item.limits = limits_of(turn, planned, keys[0] if keys is not None else None)
+        keys = await concurrency_keys_of(tx, journal, update, planned)
+        item.limits = limits_of(update, planned, keys[0] if keys is not None else None)
     return item
 
 
-def limits_of(turn: Turn, planned: PlannedStep, key: str | None = None) -> Limits | None:
-    """Returns what an item of the step is limited by."""
+def limits_of(update: ExecutionUpdate, planned: PlannedStep, key: str | None = None) -> ItemLimits | None:
+    """Returns the limits of an item of the step."""
     concurrency = planned.step.concurrency
     if concurrency is None:
         return None
-    name = action_limit_name(turn.plan.workflow.name, planned.step) if concurrency.limit is not None else None
-    return Limits(name, concurrency.limit, key, concurrency.key_limit)
+    name = (
+        action_limit_name(update.plan.workflow.name, planned.step) if concurrency.limit is not None else None
+    )
+    return ItemLimits(name, concurrency.limit, key, concurrency.key_limit)
 
 
-async def keys_of(
+async def concurrency_keys_of(
     tx: Connection,
     journal: Journal,
-    turn: Turn,
+    update: ExecutionUpdate,
     planned: PlannedStep,
     elements: Sequence[tuple[int | None, Any]] = ((None, None),),
 ) -> list[str] | None:
-    """What each of these items is counted by, together with others of the same key. None: nothing is."""
+    """Returns the concurrency key of each item. Returns None if the step has none."""
     template = planned.concurrency_key
     if template is None:
         return None
-    scope = await scope_for(tx, journal, turn.row, planned.concurrency_reads)
-    name = action_limit_name(turn.plan.workflow.name, planned.step)
+    scope = await scope_for(tx, journal, update.row, planned.concurrency_reads)
+    name = action_limit_name(update.plan.workflow.name, planned.step)
     keys: list[str] = []
-    most = left = turn.budget.work + WORK_PER_KEY * (len(elements) - 1)
-    turns = Turns()
+    most = left = update.budget.work + WORK_PER_KEY * (len(elements) - 1)
+    time_slice = TimeSlice()
     with _blamed_on(f"the `key` of `concurrency` of step {planned.step.name}"):
         for index, element in elements:
-            if turns.over:
-                await turns.give_way()
-            meter = Meter(*turn.budget)
+            if time_slice.is_over:
+                await time_slice.give_way()
+            meter = Meter(*update.budget)
             text = as_text(template.render({**scope, "item": element, "index": index}, meter).value)
             left -= meter.work_limit - meter.work + len(text)
             if left < 0:
@@ -152,7 +161,7 @@ async def keys_of(
 
 
 def _key_text(text: str) -> str:
-    """Long keys are known by their hash: they are in indexes."""
+    """Returns a key as it is stored. A long key is replaced by its hash, because keys are in indexes."""
     return text if len(text) <= KEY_SHOWN else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
@@ -171,10 +180,12 @@ def new_item(row: ExecutionRow, action: PlannedAction) -> NewItem:
     return NewItem(row.id, row.plan_id, *action.queued, paused=paused, base_dir=row.base_dir)
 
 
-async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> StepRow | None:
-    """One item for each element of the list. An empty list is complete at once."""
-    row, step = turn.row, planned.step
-    elements = await list_of(tx, journal, turn, planned)
+async def _start_fan_out(
+    tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
+) -> StepRow | None:
+    """Inserts an item for each element of the list. A step with an empty list completes at once."""
+    row, step = update.row, planned.step
+    elements = await list_of(tx, journal, update, planned)
     if not elements:
         data = StepCompletedData(attempts=0, result=[], items=ItemCounts(total=0, succeeded=0, failed=0))
         journal.log(row.id, event(StepCompleted, step.name, data=data))
@@ -182,33 +193,35 @@ async def _spread(tx: Connection, journal: Journal, turn: Turn, planned: Planned
     total = len(elements)
     at_once = None if step.parallelism >= total else step.parallelism
     tolerated = step.tolerate.allowed(total) if step.tolerate is not None else 0
-    item = spread_item(turn, planned, total)
+    item = fan_out_item(update, planned, total)
     numbered = list(enumerate(elements)) if planned.concurrency_key is not None else ()
-    keys = await keys_of(tx, journal, turn, planned, numbered)
+    keys = await concurrency_keys_of(tx, journal, update, planned, numbered)
     key_list = None if keys is None else encode(keys)
-    journal.explosions.append(Explosion(item, encode(elements), at_once, tolerated, key_list))
+    journal.new_fan_outs.append(NewFanOut(item, encode(elements), at_once, tolerated, key_list))
     enqueued = EnqueuedData(items=total, parallelism=step.parallelism)
     journal.log(row.id, event(StepEnqueued, step.name, data=enqueued))
     return None
 
 
-def spread_item(turn: Turn, planned: PlannedStep, total: int) -> NewItem:
-    """One of the items of a fan-out, but for its element and its key."""
-    item = new_item(turn.row, planned)
+def fan_out_item(update: ExecutionUpdate, planned: PlannedStep, total: int) -> NewItem:
+    """Returns an item of a fan-out, without its element and its key."""
+    item = new_item(update.row, planned)
     if item.queue != SERVER_QUEUE and total > CROWD_ITEMS:
-        item.lane = turn.row.lane or turn.row.id
+        item.lane = update.row.lane or update.row.id
     elif item.queue != SERVER_QUEUE:
-        item.lane = turn.row.lane
-    item.limits = limits_of(turn, planned)
+        item.lane = update.row.lane
+    item.limits = limits_of(update, planned)
     return item
 
 
-async def list_of(tx: Connection, journal: Journal, turn: Turn, planned: PlannedStep) -> list[Any]:
-    """The elements of a fan-out: found once, when the step starts."""
+async def list_of(
+    tx: Connection, journal: Journal, update: ExecutionUpdate, planned: PlannedStep
+) -> list[Any]:
+    """Returns the elements of a fan-out. They are computed once, when the step starts."""
     assert planned.for_each is not None
-    scope = await scope_for(tx, journal, turn.row, planned.for_each_reads)
+    scope = await scope_for(tx, journal, update.row, planned.for_each_reads)
     with _blamed_on(f"`for_each` of step {planned.step.name}"):
-        elements = planned.for_each.render(scope, Meter(*turn.budget)).value
+        elements = planned.for_each.render(scope, Meter(*update.budget)).value
         if not isinstance(elements, list):
             raise EvaluationError(f"it must give a list, not {_kind(elements)}")
         if len(elements) > MOST_ITEMS:
@@ -218,7 +231,7 @@ async def list_of(tx: Connection, journal: Journal, turn: Turn, planned: Planned
 
 @contextmanager
 def _blamed_on(place: str) -> Iterator[None]:
-    """Says where an expression stands that gives no value."""
+    """Names the place of an expression that could not be computed."""
     try:
         yield
     except EvaluationError as error:

@@ -1,4 +1,4 @@
-"""What templates see: the inputs, the steps that have ended, the item."""
+"""Builds the scope of templates: the inputs, the steps that have ended, the item."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
 from tenax.store.tables.queue import load_inputs
 from tenax.store.tables.steps import StepKey, load_step_results
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 
 async def scope_for(
     tx: Connection, journal: Journal, row: ExecutionRow, reads: Sequence[str]
 ) -> dict[str, Any]:
-    """The scope of what is found once for a step: its `when`, its list, its value."""
+    """Builds the scope of the values that are computed once for a step: its `when`, its list, its value."""
     keys = [(row.id, name) for name in reads]
     results = (await load_results(tx, journal, keys)).get(row.id, {}) if keys else {}
     await know_inputs(tx, [row])
@@ -27,20 +27,20 @@ async def scope_for(
 
 
 async def know_inputs(tx: Connection, rows: Iterable[ExecutionRow]) -> None:
-    """Loads the inputs of those that lack them."""
+    """Loads the inputs of the executions that lack them."""
     unknown = [row for row in rows if row.input is None]
     found = await load_inputs(tx, [row.id for row in unknown]) if unknown else {}
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in unknown:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         row.input = decode(found.get(row.id)) or {}
 
 
 async def load_results(
     tx: Connection, journal: Journal, keys: Sequence[StepKey]
 ) -> dict[int, dict[str, StepRow]]:
-    """Stored results, and on top of them those of this very transaction."""
+    """Loads stored results, and adds those of this transaction."""
     found: dict[int, dict[str, StepRow]] = {}
     known = journal.read_results
     unread = [key for key in keys if key not in journal.steps and key not in known]
@@ -66,7 +66,7 @@ def scope_of(row: ExecutionRow, steps: Iterable[StepRow]) -> dict[str, Any]:
 
 
 def step_scope(step: StepRow) -> dict[str, Any]:
-    """What templates see of a step that has ended."""
+    """Returns the fields of an ended step that templates see."""
     seen = {
         "status": step.state,
         "result": step.result,
@@ -75,12 +75,12 @@ def step_scope(step: StepRow) -> dict[str, Any]:
         "attempts": step.attempts,
     }
     if step.left_out is not None:
-        seen |= {name: LeftOut(name, too_large(step, name)) for name in step.left_out}
+        seen |= {name: LeftOut(name, result_too_large(step, name)) for name in step.left_out}
     return seen
 
 
-def too_large(step: StepRow, name: str = "result") -> str:
-    """Says that a result, or a list of failures, is too large for a template."""
+def result_too_large(step: StepRow, name: str = "result") -> str:
+    """Returns the message that a result or a list of failures is too large for a template."""
     size = (step.left_out or {})[name]
     return (
         f"`steps.{step.step}.{name}` has {size:,} bytes, which is more than a template may read (`max_rendered`); "

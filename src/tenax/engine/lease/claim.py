@@ -1,7 +1,8 @@
-"""Claims: ready items are leased to the lease requests that wait.
+"""Claims: leases ready items to the waiting lease requests.
 
-The short claim does it by one statement, as `policy/claim_plan.py` plans it. It serves workers that are all able to run the same
-items, as long as their queues have no limit. The full claim (`full_claim.py`) serves everything else.
+The short claim leases items by one statement, as `policy/dispatch/claim_plan.py` plans it. It serves workers that are
+all able to run the same items, while their queues have no limit. The full claim (`full_claim.py`) serves everything
+else.
 """
 
 from __future__ import annotations
@@ -10,47 +11,55 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim_requests import ClaimRequests
 from tenax.engine.lease.full_claim import Claimed, FullClaim
-from tenax.engine.lease.worker_speed import Pace
+from tenax.engine.lease.worker_speed import WorkerSpeed
 from tenax.model.wire import LeaseRequest
 from tenax.policy.dispatch import claim_plan
 from tenax.policy.dispatch.assignment import PROBE, Candidate, Offer, assign
-from tenax.policy.dispatch.claim_plan import Claim, ClaimState, Known, Pick, Query, QueueSnapshot, Source
+from tenax.policy.dispatch.claim_plan import (
+    Claim,
+    ClaimState,
+    Pick,
+    Query,
+    QueueKnowledge,
+    QueueSnapshot,
+    SnapshotSource,
+)
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import claims
 
 
 class Claims:
-    """Makes one claim after the other: the state after one is the state before the next."""
+    """Makes one claim after the other, each with the state that the last one left."""
 
-    def __init__(self, core: Core, fleet: Fleet, pace: Pace) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, fleet: Fleet, worker_speed: WorkerSpeed) -> None:
+        self._context = context
         self._fleet = fleet
-        self._pace = pace
-        self._full = FullClaim(core, fleet)
+        self._worker_speed = worker_speed
+        self._full = FullClaim(context, fleet)
         self._state = ClaimState()
 
     # -- what the dispatcher tells, and asks
 
     def look_anew(self) -> None:
-        """Has the next claim read the queues first."""
-        self._state = replace(self._state, known=Known.NOTHING)
+        """Makes the next claim read the queues first."""
+        self._state = replace(self._state, known=QueueKnowledge.NOTHING)
 
     def note_news(self) -> None:
-        """Something has happened: requests that found nothing are worth another try."""
+        """Notes that something has happened: requests that got nothing are worth another try."""
         if self._state.in_vain:
             self._state = replace(self._state, in_vain=frozenset())
 
     def note_in_vain(self, requests: Sequence[LeaseRequest]) -> None:
-        """The last round found nothing for these requests."""
+        """Notes that the last round found nothing for these requests."""
         self._state = replace(self._state, in_vain=frozenset(_wish(request) for request in requests))
 
     def is_in_vain(self, request: LeaseRequest) -> bool:
-        """Says whether the last round found nothing for the same request, and nothing has happened since."""
+        """Returns whether the last round found nothing for an equal request, and nothing has happened since."""
         return _wish(request) in self._state.in_vain
 
     def choose(self, want: Candidate, requests: Sequence[LeaseRequest]) -> int | None:
@@ -58,7 +67,7 @@ class Claims:
 
         Returns None if other work may be ready, or if only a claim can tell who gets the item.
         """
-        if self._state.known is not Known.DRAINED or want.queue in self._fleet.limited:
+        if self._state.known is not QueueKnowledge.DRAINED or want.queue in self._fleet.limited:
             return None
         offers = self._fleet_offers(requests)
         if any(offer.rank == PROBE for offer in offers):
@@ -66,7 +75,7 @@ class Claims:
         return next((request_no for _, request_no in assign([want], offers)), None)
 
     def for_short_claim(self, requests: Sequence[LeaseRequest]) -> ClaimRequests | None:
-        """Returns the requests if a short claim can serve them, as far as that depends on who asks; else None."""
+        """Returns the requests if a short claim can serve these workers; else None."""
         offers = self._fleet_offers(requests)
         if not offers or requests[0].execution_id is not None or any(offer.rank == PROBE for offer in offers):
             return None
@@ -76,7 +85,7 @@ class Claims:
     # -- claims
 
     async def take_short(self, tx: Connection, asked: ClaimRequests) -> Claimed | None:
-        """Makes a short claim. Returns None if what is ready needs a full one; nothing is leased then."""
+        """Makes a short claim. Returns None, and leases nothing, if the ready items need a full claim."""
         claim = claim_plan.begin_claim(self._state, asked.queues, asked.slots, _now())
         items: list[LeasedItem] = []
         while True:
@@ -84,7 +93,7 @@ class Claims:
                 case Pick() as pick:
                     slots = asked.slots_in_order(claim.taken, pick.slots)
                     leased = await claims.lease_ready(
-                        tx, asked.groups[0], pick.shares, slots, self._core.terms
+                        tx, asked.groups[0], pick.shares, slots, self._context.terms
                     )
                     items += leased
                     lanes = [item.lane for item in leased]
@@ -98,14 +107,14 @@ class Claims:
                     return Claimed(items)
 
     async def take_in_full(self, tx: Connection, requests: Sequence[LeaseRequest]) -> Claimed:
-        """Makes a full claim. The requests are of the fleet, or all of the worker of one execution."""
+        """Makes a full claim for requests of the fleet, or for requests of the worker of one execution."""
         asked = ClaimRequests.of(requests, await self._offers(tx, requests))
         if not asked.offers:
             return Claimed()
         if requests[0].execution_id is not None:
             return self._count_turns(await self._full.take_own(tx, asked))
         fresh = self._state.fresh_snapshot(asked.queues, _now())
-        claim = Claim(asked.queues, asked.slots, Source.MEMORY, fresh or QueueSnapshot())
+        claim = Claim(asked.queues, asked.slots, SnapshotSource.MEMORY, fresh or QueueSnapshot())
         claimed = Claimed()
         if fresh is not None:
             claimed = await self._take_by(tx, asked, fresh)
@@ -134,16 +143,16 @@ class Claims:
         return [o for n, request in enumerate(requests) if (o := self._fleet.offer(n, request)) is not None]
 
     def _whole_requests(self, offers: list[Offer]) -> list[Offer]:
-        """Lets fast workers have their whole request filled when their turn comes, and not a share of each claim.
+        """Lets fast workers have their whole request filled at their turn, and not only a share of each claim.
 
-        That is so while there is more work than slots, and more slots than one claim can fill.
+        This is so while there is more work than slots, and more slots than one claim can fill.
         """
         if not self._state.filled or sum(offer.slots for offer in offers) <= claim_plan.MAX_CLAIM_SIZE:
             return offers
-        return [replace(offer, whole=self._pace.is_brisk(offer.worker)) for offer in offers]
+        return [replace(offer, whole=self._worker_speed.is_brisk(offer.worker)) for offer in offers]
 
     async def _offers(self, tx: Connection, requests: Sequence[LeaseRequest]) -> list[Offer]:
-        """Returns what each request can be given. Only one server probes a worker, by one of its requests."""
+        """Returns the offer of each request. Only one server probes a worker, by one request."""
         offers = self._fleet_offers(requests)
         probing = {offer.worker: offer for offer in reversed(offers) if offer.rank == PROBE}
         if not probing:
@@ -157,6 +166,6 @@ def _now() -> float:
 
 
 def _wish(request: LeaseRequest) -> Hashable:
-    """Returns what a request asks for: the same each time that its worker asks again."""
+    """Returns a key that is equal for equal requests of the same worker."""
     labels = tuple(sorted(request.labels.items()))
     return request.worker, request.life, request.execution_id, request.queues, request.runtimes, labels

@@ -27,7 +27,7 @@ class ClaimRequests:
 
     @property
     def slots(self) -> int:
-        """Slots that one claim can fill."""
+        """Number of slots that one claim can fill."""
         return min(sum(offer.slots for offer in self.offers), MAX_CLAIM_SIZE)
 
     def slot(self, request_no: int) -> tuple[str, str]:
@@ -36,12 +36,12 @@ class ClaimRequests:
         return request.worker, request.grant
 
     def slots_in_order(self, first: int, count: int) -> list[tuple[str, str]]:
-        """Returns `count` slots in the order in which they are served, without the first ones."""
+        """Returns the next `count` slots in serving order, after the first `first` ones."""
         return [self.slot(n) for n in order_slots(self.offers, first + count)[first:]]
 
 
 def _groups(requests: Sequence[LeaseRequest], offers: Sequence[Offer]) -> list[WorkerGroup]:
-    """Puts requests of workers that are able to run the same items together."""
+    """Groups the requests of workers that are able to run the same items."""
     groups: dict[tuple[object, ...], list[Offer]] = defaultdict(list)
     for offer in offers:
         able = offer.able

@@ -1,4 +1,5 @@
-"""Parks lease requests until there is work. One claim serves all of them; inputs are rendered as an attempt is leased."""
+"""Keeps lease requests waiting until there is work. One claim serves all of them. Inputs are rendered when an attempt
+is leased."""
 
 from __future__ import annotations
 
@@ -9,169 +10,171 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim import Claims
 from tenax.engine.lease.full_claim import Claimed
-from tenax.engine.lease.heard_workers import Presence
-from tenax.engine.lease.render_inputs import Assigning
-from tenax.engine.lease.worker_speed import Pace
+from tenax.engine.lease.heard_workers import HeardWorkers
+from tenax.engine.lease.render_inputs import InputRenderer
+from tenax.engine.lease.worker_speed import WorkerSpeed
 from tenax.engine.notifier import Settled, whenever
 from tenax.engine.report.release import release_grants
-from tenax.engine.slices import Turns, in_slices
+from tenax.engine.slices import TimeSlice, in_slices
 from tenax.errors import Unreachable
 from tenax.model.wire import Assignment, LeaseRequest, Report
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.rows import LeasedItem
 
 _TURNS_TO_ANSWER = 5
-"""Turns of the event loop until an answer is on its way to its worker. If a claim has left slots empty, the next one waits so long:
-it mostly finds nothing."""
+"""Iterations of the event loop until an answer is sent to its worker. After a claim that left slots empty the next
+claim waits this long, because it would mostly find nothing."""
 
 
 @dataclass(eq=False, slots=True)
-class Parked:
+class WaitingRequest:
     request: LeaseRequest
     granted: asyncio.Future[list[Assignment]]
     leaving: bool = False
-    """Its time is up while a claim is under way. It still gets what that claim leases to it."""
+    """The request's time is over while a claim is under way. It still gets the items that this claim leases to it."""
     served: bool = False
     """Items are leased to it, and their inputs are being rendered."""
 
 
 class Dispatcher:
-    """Claims ready items for the parked requests, whenever there is news of either."""
+    """Claims ready items for the waiting requests whenever work or a request arrives."""
 
-    def __init__(self, core: Core, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, report: Callable[[Sequence[Report]], Awaitable[Any]]) -> None:
+        self._context = context
         self._report = report
-        self._parked: list[Parked] = []
+        self._waiting: list[WaitingRequest] = []
         self._wake = asyncio.Event()
         self._doubtful: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
-        self.presence = Presence(core, self.wake)
-        self.fleet = Fleet(core)
-        self.pace = Pace()
-        self._claims = Claims(core, self.fleet, self.pace)
-        core.hub.when_ready(self._wake.set)
-        core.hub.on_settled = self._note_settled
-        core.hub.on_special = self._claims.look_anew
-        core.hub.on_handed_back = self.fleet.note_handed_back
+        self.heard_workers = HeardWorkers(context, self.wake)
+        self.fleet = Fleet(context)
+        self.worker_speed = WorkerSpeed()
+        self._claims = Claims(context, self.fleet, self.worker_speed)
+        context.notifier.when_ready(self._wake.set)
+        context.notifier.on_settled = self._note_settled
+        context.notifier.on_restricted = self._claims.look_anew
+        context.notifier.on_handed_back = self.fleet.note_handed_back
 
     def wake(self) -> None:
         self._wake.set()
 
     def _note_settled(self, settled: Settled) -> bool:
-        self._claims.note_news()  # what has ended may have kept a worker from the rest
+        self._claims.note_news()  # the end of an attempt may allow its worker to get work again
         return self.fleet.note_settled(settled)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
-        """Waits until there is work or the request's time is up. If the caller goes away, its items are released."""
+        """Waits until there is work or the request's time is over. If the caller goes away, its items are released."""
         if request.lost_grants:
-            await release_grants(self._core, request.worker, request.lost_grants)
-        parked = self._park(request)
+            await release_grants(self._context, request.worker, request.lost_grants)
+        waiting = self._add_waiting(request)
         if not self._claims.is_in_vain(request):
             self._wake.set()
-        timer = asyncio.get_running_loop().call_later(request.wait, self._let_go, parked)
+        timer = asyncio.get_running_loop().call_later(request.wait, self._let_go, waiting)
         try:
-            return await parked.granted
+            return await waiting.granted
         except asyncio.CancelledError:
-            self._let_go(parked)
-            if not parked.granted.cancelled():  # the answer was ready in this very moment
-                with contextlib.suppress(Unreachable):  # the lease runs out then
-                    await release_grants(self._core, request.worker, [request.grant])
+            self._let_go(waiting)
+            if not waiting.granted.cancelled():  # the answer became ready at the same moment
+                with contextlib.suppress(Unreachable):  # otherwise the lease expires
+                    await release_grants(self._context, request.worker, [request.grant])
             raise
         finally:
             timer.cancel()
 
     async def lease_now(self, request: LeaseRequest) -> list[Assignment]:
-        """Leases what is ready at this moment, without waiting. For callers that drive the engine by hand."""
-        parked = self._park(request)
+        """Leases the items that are ready now, without waiting. For callers that drive the engine by hand."""
+        waiting = self._add_waiting(request)
         self._claims.look_anew()
         await self.claim()
-        self._let_go(parked)
-        return await parked.granted
+        self._let_go(waiting)
+        return await waiting.granted
 
-    def _park(self, request: LeaseRequest) -> Parked:
-        self.presence.heard(request.worker)
-        self.pace.note_asked(request)
-        parked = Parked(request, asyncio.get_running_loop().create_future())
-        self._parked.append(parked)
-        return parked
+    def _add_waiting(self, request: LeaseRequest) -> WaitingRequest:
+        self.heard_workers.heard(request.worker)
+        self.worker_speed.note_asked(request)
+        waiting = WaitingRequest(request, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        return waiting
 
-    def _let_go(self, parked: Parked) -> None:
-        """Ends the waiting of a request. If a claim is under way with it, the request ends with that claim."""
-        parked.leaving = True
-        if parked in self._parked:
-            self._parked.remove(parked)
-            if not parked.granted.done():
-                parked.granted.set_result([])
+    def _let_go(self, waiting: WaitingRequest) -> None:
+        """Ends the waiting of a request. A request that takes part in a claim ends with that claim."""
+        waiting.leaving = True
+        if waiting in self._waiting:
+            self._waiting.remove(waiting)
+            if not waiting.granted.done():
+                waiting.granted.set_result([])
 
-    def reserve(self, want: Candidate) -> Parked | None:
-        """Takes a parked request out for a new item that is leased as it is submitted. Returns None if other work may be ready.
+    def reserve(self, want: Candidate) -> WaitingRequest | None:
+        """Reserves a waiting request for a new item that is leased as it is submitted. Returns None if other work may
+        be ready.
 
         The caller has to call `hand_over` or `give_up` with the request.
         """
-        if self._wake.is_set():  # no claim has seen the latest news yet
+        if self._wake.is_set():  # no claim has handled the latest news yet
             return None
         here = [
-            parked
-            for parked in self._parked
-            if parked.request.execution_id is None
-            and not parked.granted.done()
-            and self.presence.is_here(parked.request.worker)
+            waiting
+            for waiting in self._waiting
+            if waiting.request.execution_id is None
+            and not waiting.granted.done()
+            and self.heard_workers.is_here(waiting.request.worker)
         ]
-        chosen = self._claims.choose(want, [parked.request for parked in here])
+        chosen = self._claims.choose(want, [waiting.request for waiting in here])
         if chosen is None:
             return None
-        self._parked.remove(here[chosen])
+        self._waiting.remove(here[chosen])
         return here[chosen]
 
-    async def hand_over(self, parked: Parked, item: LeasedItem) -> None:
+    async def hand_over(self, waiting: WaitingRequest, item: LeasedItem) -> None:
         """Answers a reserved request with the item that was leased to it."""
-        assigning = Assigning.at_hand(self._core, item)
+        assigning = InputRenderer.at_hand(self._context, item)
         if assigning is None:
             try:
-                async with self._core.statements() as tx:
-                    assigning = await Assigning.prepare(tx, self._core, [item])
+                async with self._context.statements() as tx:
+                    assigning = await InputRenderer.prepare(tx, self._context, [item])
             except BaseException:  # raised again: the request must not wait for ever
-                self.give_up([parked])
+                self.give_up([waiting])
                 raise
-        self._note_served([parked], [item], probed=())
-        self._grant([parked], [item], assigning)
+        self._note_served([waiting], [item], probed=())
+        self._grant([waiting], [item], assigning)
 
-    def give_up(self, group: list[Parked]) -> None:
-        """Ends requests with nothing, after a commit that may have gone through or not. Their workers ask again, by another grant.
+    def give_up(self, group: list[WaitingRequest]) -> None:
+        """Ends requests without items after a commit whose success is unknown. Their workers ask again under a new
+        grant.
 
-        The next claim releases what may be leased by the old grants.
+        The next claim releases the leases that the old grants may have.
         """
-        for parked in group:
-            self._doubtful.append((parked.request.worker, parked.request.grant))
-            if not parked.granted.done():
-                parked.granted.set_result([])
+        for waiting in group:
+            self._doubtful.append((waiting.request.worker, waiting.request.grant))
+            if not waiting.granted.done():
+                waiting.granted.set_result([])
         self._wake.set()
 
     async def run(self) -> None:
         await whenever(self._wake, self._claim_if_asked)
 
     async def close(self) -> None:
-        """Releases what was leased to callers that have gone, or may have been. To be called once nothing is claimed any more."""
+        """Releases the leases of callers that have gone or may have gone. Call it after the last claim."""
         await self.finish_answers()
         with contextlib.suppress(Unreachable):
             await self._release_doubtful()
 
     async def finish_answers(self) -> None:
-        """Waits until everything that was claimed is rendered, and answered, released or reported as broken."""
-        await asyncio.sleep(0)  # the last answer is made in this turn
+        """Waits until every claimed item is rendered, and answered, released or reported as broken."""
+        await asyncio.sleep(0)  # the last answer is made in this iteration of the loop
         while self._background:
             await asyncio.wait(self._background)
 
     async def _claim_if_asked(self) -> int:
-        if not self._parked:
-            self._claims.note_news()  # nobody has looked at the news yet: the next request does
+        if not self._waiting:
+            self._claims.note_news()  # no claim has handled the news yet: the next request will
             return 0
-        asked = sum(parked.request.slots for parked in self._parked)
+        asked = sum(waiting.request.slots for waiting in self._waiting)
         progress = await self.claim()
         if 0 < progress < asked:
             for _ in range(_TURNS_TO_ANSWER):
@@ -179,87 +182,91 @@ class Dispatcher:
         return progress
 
     async def claim(self) -> int:
-        """Makes one round of claims: one for the fleet, one for each execution with a worker of its own. Returns how much was done."""
-        taken, self._parked = self._parked, []
+        """Makes one round of claims: one for the fleet, and one for each execution with a worker of its own. Returns
+        the progress."""
+        taken, self._waiting = self._waiting, []
         self._claims.note_news()
-        parties: dict[int | None, list[Parked]] = defaultdict(list)
+        parties: dict[int | None, list[WaitingRequest]] = defaultdict(list)
         try:
-            silent = await self.presence.silent(parked.request.worker for parked in taken)
-            for parked in taken:
-                if parked.request.worker not in silent:
-                    parties[parked.request.execution_id].append(parked)
+            silent = await self.heard_workers.silent(waiting.request.worker for waiting in taken)
+            for waiting in taken:
+                if waiting.request.worker not in silent:
+                    parties[waiting.request.execution_id].append(waiting)
             await self._release_doubtful()
             progress = sum([await self._serve(party) for party in parties.values()])
             if not progress:
                 self._claims.note_in_vain([one.request for party in parties.values() for one in party])
             return progress
         finally:
-            self._park_again([one for one in taken if not one.served and not one.granted.done()])
+            self._wait_again([one for one in taken if not one.served and not one.granted.done()])
 
-    def _park_again(self, unserved: list[Parked]) -> None:
-        for parked in unserved:
-            parked.served = False
-            if parked.leaving:
-                parked.granted.set_result([])
-        self._parked = [parked for parked in unserved if not parked.leaving] + self._parked
+    def _wait_again(self, unserved: list[WaitingRequest]) -> None:
+        for waiting in unserved:
+            waiting.served = False
+            if waiting.leaving:
+                waiting.granted.set_result([])
+        self._waiting = [waiting for waiting in unserved if not waiting.leaving] + self._waiting
 
     async def _release_doubtful(self) -> None:
-        """Releases the grants of claims that broke off at their commit: what they hold never reached a worker."""
+        """Releases the grants of claims whose commit may have failed. Their items never reached a worker."""
         while self._doubtful:
             worker, grant = self._doubtful[-1]
-            await release_grants(self._core, worker, [grant])
+            await release_grants(self._context, worker, [grant])
             self._doubtful.pop()
 
-    async def _serve(self, group: list[Parked]) -> int:
+    async def _serve(self, group: list[WaitingRequest]) -> int:
         try:
-            claimed, assigning = await self._claim([parked.request for parked in group])
-        except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
+            claimed, assigning = await self._claim([waiting.request for waiting in group])
+        except asyncio.CancelledError:  # the server stops: it releases the items that never reached a worker
             with contextlib.suppress(Unreachable):
-                for parked in group:
-                    await release_grants(self._core, parked.request.worker, [parked.request.grant])
+                for waiting in group:
+                    await release_grants(self._context, waiting.request.worker, [waiting.request.grant])
             raise
-        except Exception:  # raised again: what was leased by then never reached a worker
+        except Exception:  # raised again: the items leased so far never reached a worker
             self.give_up(group)
             raise
         if items := claimed.items:
             granted = {item.grant for item in items}
-            served = [parked for parked in group if parked.request.grant in granted]
+            served = [waiting for waiting in group if waiting.request.grant in granted]
             self._note_served(served, items, claimed.probed)
-            # By then the next claim is on its way: the database works on it while the inputs are rendered.
+            # The next claim starts first: the database works on it while these inputs are rendered.
             asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
         return claimed.progress
 
     def _note_served(
-        self, served: Sequence[Parked], items: Sequence[LeasedItem], probed: Sequence[str]
+        self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], probed: Sequence[str]
     ) -> None:
         self.fleet.note_leased(items, probed)
-        for parked in served:
-            parked.served = True
-            self.pace.note_served(parked.request)
+        for waiting in served:
+            waiting.served = True
+            self.worker_speed.note_served(waiting.request)
 
-    def _grant(self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning) -> None:
-        """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer."""
+    def _grant(
+        self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
+    ) -> None:
+        """Answers the requests with the items leased to them. Long rendering continues in time slices."""
         self._note_expiry(items)
-        self._core.hub.announce(executions={item.execution_id for item in items})
-        turns, answering = Turns(), self._answer_all(served, items, assigning)
+        self._context.notifier.announce(executions={item.execution_id for item in items})
+        time_slice, answering = TimeSlice(), self._answer_all(served, items, assigning)
         for _ in answering:
-            if turns.over:
+            if time_slice.is_over:
                 self._later(in_slices(answering))
                 return
 
     def _answer_all(
-        self, served: Sequence[Parked], items: Sequence[LeasedItem], assigning: Assigning
+        self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
     ) -> Generator[None, None, None]:
-        """Renders the items of one request after the other, and answers each as soon as its own are rendered. Rests after each item."""
+        """Renders the items request by request, and answers each request when its items are rendered. Yields after each
+        item."""
         by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
         for item in items:
             by_grant[item.grant].append(item)
-        for parked in served:
+        for waiting in served:
             assignments: list[Assignment] = []
             broken: list[Report] = []
-            own = by_grant.get(parked.request.grant, [])
+            own = by_grant.get(waiting.request.grant, [])
             for item in own:
                 made = assigning.make(item)
                 if isinstance(made, Assignment):
@@ -267,46 +274,46 @@ class Dispatcher:
                 else:
                     broken.append(made)
                 yield
-            self._core.leased.note(own)
-            self._answer(parked, assignments)
+            self._context.lease_cache.note(own)
+            self._answer(waiting, assignments)
             if broken:
                 self._later(self._report(broken))
-                if not parked.granted.done():
-                    self._park_again([parked])
+                if not waiting.granted.done():
+                    self._wait_again([waiting])
                     self._wake.set()
 
-    def _answer(self, parked: Parked, assignments: list[Assignment]) -> None:
-        if parked.granted.done():  # the caller has gone meanwhile: nobody else would release it
-            self._later(release_grants(self._core, parked.request.worker, [parked.request.grant]))
+    def _answer(self, waiting: WaitingRequest, assignments: list[Assignment]) -> None:
+        if waiting.granted.done():  # the caller has gone meanwhile, and nobody else would release its items
+            self._later(release_grants(self._context, waiting.request.worker, [waiting.request.grant]))
         elif assignments:
-            parked.granted.set_result(assignments)
+            waiting.granted.set_result(assignments)
 
-    async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, Assigning]:
-        """Makes a short claim where it is enough, else a full one."""
+    async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, InputRenderer]:
+        """Makes a short claim if it is enough, else a full one."""
         if (asked := self._claims.for_short_claim(requests)) is not None:
-            async with self._core.statements() as tx:
+            async with self._context.statements() as tx:
                 claimed = await self._claims.take_short(tx, asked)
                 if claimed is not None:
-                    return claimed, await Assigning.prepare(tx, self._core, claimed.items)
-        async with self._core.transaction() as tx:
+                    return claimed, await InputRenderer.prepare(tx, self._context, claimed.items)
+        async with self._context.transaction() as tx:
             claimed = await self._claims.take_in_full(tx, requests)
-            return claimed, await Assigning.prepare(tx, self._core, claimed.items)
+            return claimed, await InputRenderer.prepare(tx, self._context, claimed.items)
 
     def _wake_in(self, seconds: float) -> None:
-        """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier alarm."""
+        """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier timer."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = asyncio.get_running_loop().call_later(seconds, self._wake.set)
 
     def _note_expiry(self, items: Sequence[LeasedItem]) -> None:
-        """Tells the timers when the first of these leases or timeouts may run out."""
-        settings = self._core.settings
+        """Tells the timers when the first of these leases or timeouts may expire."""
+        settings = self._context.settings
         shortest = min(item.timeout for item in items) + settings.timeout_grace
-        self._core.hub.on_due(min(settings.lease, shortest))
+        self._context.notifier.on_due(min(settings.lease, shortest))
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:
-            # A lease that cannot be reported now runs out, and is decided on then.
+            # A lease that cannot be reported now expires, and is decided on then.
             with contextlib.suppress(Unreachable):
                 await work
 

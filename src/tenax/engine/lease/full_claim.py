@@ -1,7 +1,8 @@
-"""The full claim: it finds candidates, orders them by pure functions, and locks and leases only what it has chosen.
+"""The full claim: finds candidates, orders them by pure functions, and locks and leases only the chosen ones.
 
-It serves what a short claim cannot: limits of queues and items, items that workers have refused, suspects, several fan-outs,
-several priorities, workers that are able to run different things, probes, and the worker of one execution. It needs a transaction.
+It serves what a short claim cannot: limits of queues and items, items that workers have refused, suspects, several
+fan-outs, several priorities, workers with different abilities, probes, and the worker of one execution. It needs a
+transaction.
 """
 
 from __future__ import annotations
@@ -12,22 +13,23 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim_requests import ClaimRequests
 from tenax.policy.dispatch.assignment import PROBE, Candidate, Offer, admit, assign, is_at_a_limit
 from tenax.policy.dispatch.claim_plan import MAX_CLAIM_SIZE, Level, LevelSnapshot, QueueSnapshot
-from tenax.policy.dispatch.fair_turns import Turns, order_candidates
+from tenax.policy.dispatch.fair_turns import FairTurns, order_candidates
 from tenax.store.connect import Connection
 from tenax.store.rows import LeasedItem
 from tenax.store.tables import claims
 from tenax.store.tables.claims import QueueLimit, WorkerGroup
 
 MAX_LANES = 64
-"""Fan-outs of one level that a claim reads. The next claim goes on behind them. If they have too little, all are read."""
+"""Fan-outs of one level that a claim reads. The next claim goes on behind them. If they have too few items, all are
+read."""
 ALL_LANES = 1_000_000_000
 EXTRA_CANDIDATES = 50
-"""Candidates beyond the number of slots, where the first ones may go to other workers, or to nobody now."""
+"""Candidates beyond the number of slots, because the first ones may go to other workers or may have to wait."""
 MAX_BLOCKED = 1000
 """Items of one lane that are blocked together when their limit is reached."""
 
@@ -38,29 +40,29 @@ class Claimed:
 
     items: list[LeasedItem] = field(default_factory=list)
     lanes: Sequence[int] = ()
-    """Of the items of a full claim, in the order in which they were served."""
+    """The lanes of the items of a full claim, in serving order."""
     probed: list[str] = field(default_factory=list)
     blocked: int = 0
     missed: int = 0
-    """Chosen items that another server has leased meanwhile. There may be other items."""
+    """Chosen items that another server has leased meanwhile. Other items may be left."""
     next_token: float | None = None
-    """Seconds until the rate of a queue allows another start, if the rate was what stopped the claim."""
+    """Seconds until the rate of a queue allows another start, if a rate stopped the claim."""
 
     @property
     def progress(self) -> int:
-        """Not 0 if it is worth while to claim again."""
+        """A number above 0 if another claim is worth while."""
         return len(self.items) + self.blocked + self.missed
 
 
 class FullClaim:
-    def __init__(self, core: Core, fleet: Fleet) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, fleet: Fleet) -> None:
+        self._context = context
         self._fleet = fleet
 
     async def take(
-        self, tx: Connection, asked: ClaimRequests, snapshot: QueueSnapshot, turns: Turns
+        self, tx: Connection, asked: ClaimRequests, snapshot: QueueSnapshot, turns: FairTurns
     ) -> Claimed:
-        """Leases what is ready for the fleet, at the levels of the snapshot."""
+        """Leases ready items to the fleet, at the levels of the snapshot."""
         if not snapshot.levels:
             return Claimed()
         limits = await self._lock_limits(tx, self._fleet.limited & asked.queues)
@@ -70,11 +72,12 @@ class FullClaim:
             running = await claims.find_suspecting_workers(tx, [offer.worker for offer in offers])
             offers = [replace(offer, suspects=offer.worker in running) for offer in offers]
             found = await search.find(running)
-        ordered = order_candidates(found, turns.since_fan_out, self._core.settings.ageing)
+        ordered = order_candidates(found, turns.since_fan_out, self._context.settings.ageing)
         return await self._lease(tx, replace(asked, offers=offers), ordered, limits)
 
     async def take_own(self, tx: Connection, asked: ClaimRequests) -> Claimed:
-        """Leases items to the worker of one execution. No other worker will run them: it takes any queue, labels and suspects."""
+        """Leases items to the worker of one execution. No other worker runs them: it takes items of any queue and
+        labels, and suspects."""
         limits = await self._lock_limits(tx, self._fleet.limited)
         found = await claims.find_own(tx, asked.groups[0])
         return await self._lease(tx, asked, found, limits, own_queue=asked.groups[0].queues[0])
@@ -90,7 +93,7 @@ class FullClaim:
         limits: Mapping[str, QueueLimit],
         own_queue: str | None = None,
     ) -> Claimed:
-        """Leases the candidates that are within every limit and that some worker has a slot for, in this order."""
+        """Leases, in this order, the candidates that are within every limit and fit a free slot."""
         names = sorted({limit.name for item in ordered for limit in item.limits})
         running = await claims.count_running(tx, names) if names else {}
         admitted = admit(ordered, running, _quotas(limits)) if names or limits else ordered
@@ -101,7 +104,7 @@ class FullClaim:
         claimed = Claimed()
         if pairs:
             chosen, slots = [id_ for id_, _ in pairs], [asked.slot(n) for _, n in pairs]
-            claimed.items = await claims.lease_chosen(tx, chosen, slots, self._core.terms)
+            claimed.items = await claims.lease_chosen(tx, chosen, slots, self._context.terms)
         ids = {item.id for item in claimed.items}
         taken = [item for item in admitted if item.id in ids]
         claimed.lanes = [item.lane for item in taken]
@@ -120,13 +123,13 @@ class _Search:
     asked: ClaimRequests
     snapshot: QueueSnapshot
     quotas: Mapping[str, int]
-    turns: Turns
+    turns: FairTurns
 
     async def find(self, suspecting: AbstractSet[str] = frozenset()) -> list[Candidate]:
-        """Workers that run a suspect (`suspecting`) are given no other."""
+        """Finds candidates. Workers in `suspecting` run a suspect already, and get no other."""
         found: dict[int, Candidate] = {}
         for group in self.asked.groups:
-            # Unrestricted items may have come since the snapshot: restricted ones must not keep them out.
+            # Unrestricted items may have come since the snapshot: restricted items must not keep them out.
             if levels := self._numbers(group, self.snapshot.levels):
                 limit = 2 * self._most(group) * len(levels)
                 for item in await claims.find_unrestricted(self.tx, group, levels, limit):
@@ -138,7 +141,7 @@ class _Search:
         return list(found.values())
 
     def _most(self, group: WorkerGroup) -> int:
-        """Returns how many candidates a level can need: some of those that several groups find go to another group."""
+        """Returns the number of candidates that a level can need. Some that several groups find go to another group."""
         return group.slots + (EXTRA_CANDIDATES if len(self.asked.groups) > 1 else 0)
 
     def _numbers(self, group: WorkerGroup, levels: Sequence[LevelSnapshot]) -> dict[Level, int]:
@@ -154,7 +157,8 @@ class _Search:
     async def _find_restricted(
         self, group: WorkerGroup, levels: Mapping[Level, int], *, suspects: bool
     ) -> list[Candidate]:
-        """Divides the number of each level among its fan-outs. Where one has less than its share, reads all that all of them have."""
+        """Divides the number of each level among its fan-outs. If a fan-out has less than its share, reads all items of
+        all of them."""
         limit = len(levels) * (2 * group.slots + EXTRA_CANDIDATES + 2 * MAX_LANES)
         of_levels = (self.tx, group, levels, limit, self.turns.last_lane)
         find = partial(claims.find_restricted, *of_levels, suspects=suspects, extra=EXTRA_CANDIDATES)
@@ -165,7 +169,7 @@ class _Search:
 
 
 def _is_share_left(found: Sequence[Candidate], levels: Mapping[Level, int]) -> bool:
-    """Says whether a fan-out had less than its share of a level that it shares with others."""
+    """Returns whether a fan-out had less than its share of a level that it shares with others."""
     lanes: dict[Level, Counter[int]] = defaultdict(Counter)
     for item in found:
         if item.lane:
@@ -180,9 +184,10 @@ def _quotas(limits: Mapping[str, QueueLimit]) -> dict[str, int]:
 async def _block(
     tx: Connection, left: Sequence[Candidate], taken: Sequence[Candidate], running: Mapping[str, int]
 ) -> int:
-    """Takes items whose limit is reached now out of the queue until one that runs under it has ended. Returns their number.
+    """Takes items whose limit is reached out of the queue until an item under that limit has ended. Returns their
+    number.
 
-    Where such an item has another limit as well, its room there goes to the next item of that limit.
+    If such an item has another limit as well, its room there goes to the next item of that limit.
     """
     now_running = Counter(running)
     now_running.update(limit.name for item in taken for limit in item.limits)
@@ -199,7 +204,8 @@ async def _block(
 async def _spend_tokens(
     tx: Connection, taken: Sequence[Candidate], limits: Mapping[str, QueueLimit]
 ) -> float | None:
-    """Takes the tokens of started items from the rates of their queues. Returns the seconds until there is a token again.
+    """Takes the tokens of started items from the rates of their queues. Returns the seconds until a token is available
+    again.
 
     Returns None if every rate allows another start.
     """
@@ -215,7 +221,7 @@ async def _spend_tokens(
 
 
 async def _note_probes(tx: Connection, items: Sequence[LeasedItem], offers: Sequence[Offer]) -> list[str]:
-    """Writes down which workers have been probed by these items, and returns their names."""
+    """Stores which workers have been probed by these items, and returns their names."""
     workers = {item.worker for item in items}
     probed = sorted({offer.worker for offer in offers if offer.rank == PROBE and offer.worker in workers})
     if probed:

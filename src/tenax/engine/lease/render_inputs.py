@@ -1,4 +1,4 @@
-"""Leased items become assignments: inputs are rendered as the attempt is leased, never earlier."""
+"""Turns leased items into assignments. Inputs are rendered when an attempt is leased, never earlier."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.template_scope import step_scope
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.json_text import decode
@@ -27,8 +27,8 @@ _log = structlog.get_logger("tenax.assign")
 
 
 @dataclass(frozen=True, slots=True)
-class Assigning:
-    """All that a batch of leased items needs to be rendered, read in the transaction that leased them."""
+class InputRenderer:
+    """Renders a batch of leased items. Its data is read in the transaction that leased them."""
 
     secret: bytes
     callback_base: str | None
@@ -36,11 +36,13 @@ class Assigning:
     steps: Mapping[int, dict[str, Any]]
     inputs: Mapping[int, dict[str, Any]]
     budget: Budget
-    """What each rendering may spend."""
+    """Budget of each rendering."""
 
     @classmethod
-    async def prepare(cls, tx: Connection, core: Core, items: Sequence[LeasedItem]) -> Assigning:
-        plans = await core.plans.load(tx, {item.plan_id for item in items})
+    async def prepare(
+        cls, tx: Connection, context: EngineContext, items: Sequence[LeasedItem]
+    ) -> InputRenderer:
+        plans = await context.plans.load(tx, {item.plan_id for item in items})
         keys: dict[StepKey, bool] = {}
         readers: set[int] = set()
         for item in items:
@@ -54,23 +56,24 @@ class Assigning:
                 readers.add(item.execution_id)
         steps: dict[int, dict[str, Any]] = {}
         for (execution_id, step), row in (
-            await core.results.load(tx, keys, core.settings.max_rendered) if keys else {}
+            await context.results.load(tx, keys, context.settings.max_rendered) if keys else {}
         ).items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        inputs = await core.inputs.load(tx, readers) if readers else {}
-        return cls(core.secret, core.callback_base, plans, steps, inputs, core.rendering)
+        inputs = await context.input_cache.load(tx, readers) if readers else {}
+        return cls(context.secret, context.callback_base, plans, steps, inputs, context.rendering)
 
     @classmethod
-    def at_hand(cls, core: Core, item: LeasedItem) -> Assigning | None:
-        """The same for the first attempt of a step that needs no other. None: something must be read."""
-        plan, inputs = core.plans.known(item.plan_id), core.inputs.recall(item.execution_id)
+    def at_hand(cls, context: EngineContext, item: LeasedItem) -> InputRenderer | None:
+        """Makes a renderer for the first attempt of a step that reads no other step. Returns None if the database must
+        be read."""
+        plan, inputs = context.plans.known(item.plan_id), context.input_cache.recall(item.execution_id)
         if plan is None or (inputs is None and plan.steps[item.step].reads_input):
             return None
         known = {item.execution_id: inputs or {}}
-        return cls(core.secret, core.callback_base, {item.plan_id: plan}, {}, known, core.rendering)
+        return cls(context.secret, context.callback_base, {item.plan_id: plan}, {}, known, context.rendering)
 
     def make(self, item: LeasedItem) -> Assignment | Report:
-        """The assignment; or, where its inputs cannot be rendered, the failure that the attempt ends in."""
+        """Returns the assignment, or a report of the failure if its inputs cannot be rendered."""
         try:
             return self._assignment(item)
         except EvaluationError as error:
@@ -88,7 +91,7 @@ class Assigning:
         else:
             rendered = template.render(self._scope(item), Meter(*self.budget))
         key = receipt(self.secret, item.execution_id, item.id)
-        # By place: so many names would take three times as long, and there is one of these for each attempt.
+        # By position: keyword arguments would take three times as long, and this runs for each attempt.
         return Assignment(
             item.execution_id,
             item.id,
@@ -123,7 +126,7 @@ class Assigning:
         return scope
 
     def _callback(self, item: LeasedItem, key: str) -> str:
-        """Where the callee posts its outcome. The receipt in it is what lets it in."""
+        """Returns the URL to which the callee posts its outcome. The receipt in it authorizes the callee."""
         if self.callback_base is None:
             raise NoCallback(
                 "an async step needs an address at which it can be called back, and nothing listens here: "
@@ -135,11 +138,11 @@ class Assigning:
 
 
 class NoCallback(EvaluationError):
-    """Nobody could call the server back."""
+    """No server can be called back."""
 
 
 def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
-    """The item's receipt token: the same over all its attempts, and not to be guessed."""
+    """Returns the receipt token of an item. All attempts share it, and it cannot be guessed."""
     digest = _keyed(secret).copy()
     digest.update(b"item %d %d" % (execution_id, item_id))
     return digest.hexdigest()
@@ -147,7 +150,7 @@ def receipt(secret: bytes, execution_id: int, item_id: int) -> str:
 
 @lru_cache(maxsize=16)
 def _keyed(secret: bytes) -> hashlib.blake2b:
-    """What has taken in the key need not do so again."""
+    """Returns a hash that has taken in the key, so that this is done once."""
     return hashlib.blake2b(key=secret, digest_size=16)
 
 

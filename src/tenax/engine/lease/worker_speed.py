@@ -1,7 +1,7 @@
-"""Tells which workers finish their items at once.
+"""Finds workers that finish their items at once.
 
-To give every worker a share of each claim is fair. For items that take a moment it is expensive: each worker sends a request and a
-report, and gets an answer, for a handful of items.
+Giving every worker a share of each claim is fair. For very short items it is expensive: each worker sends a request and
+a report, and gets an answer, for a handful of items.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from collections.abc import Callable
 from tenax.model.wire import LeaseRequest
 
 BRISK_SECONDS = 0.1
-"""A worker that finishes what it was given within this time may have its whole request filled: the turn of the others comes soon."""
+"""A worker that finishes its items within this many seconds may have its whole request filled: the others are served
+soon after."""
 MOST_WORKERS = 10_000
 
 
-class Pace:
-    """Remembers which workers finish in a moment what they are given."""
+class WorkerSpeed:
+    """Remembers the workers that finish their items at once."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._served: dict[str, tuple[int, float]] = {}
-        """The slots that a worker had asked for when it was last given something, and the time of that."""
+        """The slots that a worker had asked for when it was last given items, and the time of that."""
         self._brisk: set[str] = set()
 
     def is_brisk(self, worker: str) -> bool:
         return worker in self._brisk
 
     def note_asked(self, request: LeaseRequest) -> None:
-        """A worker that has as many free slots as before has finished as many items as it was given."""
+        """Notes a request. A worker with as many free slots as before has finished the items that it was given."""
         slots, at = self._served.pop(request.worker, (0, float("-inf")))
         if request.slots >= slots and self.clock() - at < BRISK_SECONDS:
             self._brisk.add(request.worker)
@@ -37,7 +38,7 @@ class Pace:
             self._brisk.discard(request.worker)
 
     def note_served(self, request: LeaseRequest) -> None:
-        if len(self._served) + len(self._brisk) >= MOST_WORKERS:  # most of these are gone
+        if len(self._served) + len(self._brisk) >= MOST_WORKERS:  # most of these workers are gone
             self._served.clear()
             self._brisk.clear()
         self._served[request.worker] = request.slots, self.clock()

@@ -1,4 +1,4 @@
-"""An execution and its descendants: cancelled, paused and resumed together, in one transaction."""
+"""Cancels, pauses and resumes an execution together with its descendants, in one transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from tenax.engine.context import Core, no_execution
+from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.end_execution import cancel_items
 from tenax.engine.notifier import announce
 from tenax.errors import Busy, Conflict
@@ -26,9 +26,9 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """The head, and all that are still open, itself included; locked."""
+    """An execution with all its open descendants, itself included. All are locked."""
 
-    core: Core
+    context: EngineContext
     tx: Connection
     journal: Journal
     head: ExecutionRow
@@ -37,58 +37,66 @@ class _Family:
     reason: str | None
 
     def log(self, row: ExecutionRow, action: str) -> None:
-        """Who did it: once, with the head. The others say whose it was."""
+        """Logs the operator's action with the execution it was asked for. The descendants' events name that execution."""
         because_of = self.head.id if row.id != self.head.id else UNSET
         data = OperatorData(action=action, actor=self.actor, reason=self.reason, because_of=because_of)
         self.journal.log(row.id, event(OperatorAction, data=data))
 
 
-async def cancel(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
-    """Ends it, and its children. What waits ends at once; leases are revoked. False: it is cancelled already."""
-    return await _together(core, execution_id, _cancel, actor, reason)
+async def cancel(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
+    """Cancels an execution and its descendants. Waiting items end at once, and leases are revoked. Returns False if it
+    is cancelled already."""
+    return await _together(context, execution_id, _cancel, actor, reason)
 
 
-async def cancel_if_open(core: Core, execution_id: int, *, actor: str, reason: str | None) -> None:
+async def cancel_if_open(
+    context: EngineContext, execution_id: int, *, actor: str, reason: str | None
+) -> None:
     with contextlib.suppress(Conflict):
-        await cancel(core, execution_id, actor=actor, reason=reason)
+        await cancel(context, execution_id, actor=actor, reason=reason)
 
 
-async def pause(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
-    """Decisions are made, nothing is leased; the same for its children. False: it is paused already."""
-    return await _together(core, execution_id, _pause, actor, reason)
+async def pause(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
+    """Pauses an execution and its descendants: decisions are still made, but no item is leased. Returns False if it is
+    paused already."""
+    return await _together(context, execution_id, _pause, actor, reason)
 
 
-async def resume(core: Core, execution_id: int, *, actor: str, reason: str | None) -> bool:
-    """What a pause held back may be leased again. False: it was not paused."""
-    return await _together(core, execution_id, _resume, actor, reason)
+async def resume(context: EngineContext, execution_id: int, *, actor: str, reason: str | None) -> bool:
+    """Resumes an execution and its descendants: held-back items may be leased again. Returns False if it was not
+    paused."""
+    return await _together(context, execution_id, _resume, actor, reason)
 
 
 async def _together(
-    core: Core,
+    context: EngineContext,
     execution_id: int,
     act: Callable[[_Family], Awaitable[bool]],
     actor: str,
     reason: str | None,
 ) -> bool:
-    """Locks are taken in the order of the ids; where a child was just being started, that may clash, and is tried again."""
+    """Applies `act` to a locked family. Locks are taken in the order of the ids. A child that is being started may
+    cause a deadlock, and then it is tried again."""
     for left in reversed(range(TRIES)):
         try:
-            async with core.transaction() as tx:
-                family = await _lock(core, tx, execution_id, actor, reason)
+            async with context.transaction() as tx:
+                family = await _lock(context, tx, execution_id, actor, reason)
                 changed = await act(family)
                 await family.journal.write(tx)
         except Busy:
             if not left:
                 raise
             continue
-        announce(core.hub, family.journal)
-        core.hub.announce(ready=True, server_steps=True)
+        announce(context.notifier, family.journal)
+        context.notifier.announce(ready=True, server_steps=True)
         return changed
     raise AssertionError("unreachable")
 
 
-async def _lock(core: Core, tx: Connection, execution_id: int, actor: str, reason: str | None) -> _Family:
-    """A child is started under its parent's lock: once nobody new appears, all of them are held."""
+async def _lock(
+    context: EngineContext, tx: Connection, execution_id: int, actor: str, reason: str | None
+) -> _Family:
+    """Locks the family. A child is started under its parent's lock, so all are locked once no new one appears."""
     rows: dict[int, ExecutionRow] = {}
     while missing := [id_ for id_ in await find_descendants(tx, execution_id) if id_ not in rows]:
         locked, now = await queue.lock_executions(tx, missing)
@@ -97,11 +105,12 @@ async def _lock(core: Core, tx: Connection, execution_id: int, actor: str, reaso
         rows |= locked
     assert now is not None
     is_open = [row for row in rows.values() if row.open]
-    return _Family(core, tx, Journal(now), rows[execution_id], is_open, actor, reason)
+    return _Family(context, tx, Journal(now), rows[execution_id], is_open, actor, reason)
 
 
 async def _cancel(family: _Family) -> bool:
-    """What has ended stays as it is; but a child that a failed parent left running is cancelled through it."""
+    """Cancels the open executions. An ended one stays as it is, but a child that a failed parent left running is
+    cancelled through it."""
     head = family.head
     if not family.open:
         if head.state == "cancelled":
@@ -117,7 +126,7 @@ async def _cancel(family: _Family) -> bool:
         if row.compensation is not None:
             row.compensation = "cancelled"
         family.journal.execution(row, failure=failure)
-        family.journal.fans_over.append(row.id)
+        family.journal.ended_fan_outs.append(row.id)
         data = CancelledData(actor=family.actor, reason=family.reason)
         family.journal.log(row.id, event(ExecutionCancelled, data=data))
     return True
@@ -148,5 +157,5 @@ async def _switch(family: _Family, rows: list[ExecutionRow], state: str) -> None
         row.become(state)
         family.journal.execution(row)
         family.journal.log(row.id, event(ExecutionPaused if paused else ExecutionResumed))
-    plans = await family.core.plans.load(family.tx, {row.plan_id for row in rows})
+    plans = await family.context.plans.load(family.tx, {row.plan_id for row in rows})
     await queue.pause_items(family.tx, [row.id for row in rows], plans, paused=paused)

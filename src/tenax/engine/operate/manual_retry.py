@@ -1,4 +1,4 @@
-"""What people do to executions: retry now, retry anew. (Cancel, pause and resume: see `family`.)"""
+"""Retries executions for operators: retry now, or retry as a new execution."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import datetime
 
 from msgspec import UNSET
 
-from tenax.engine.context import Core, no_execution
+from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.graph.template_scope import know_inputs
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.submit.submit import Start
 from tenax.errors import Conflict
 from tenax.model.changes import ItemAgain, StepRow
@@ -24,13 +24,15 @@ from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
 from tenax.store.tables import executions, queue
-from tenax.store.tables.fan_outs import load_open_fans
+from tenax.store.tables.fan_outs import load_open_fan_outs
 from tenax.store.tables.steps import ended_steps
 
 
-async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | None) -> list[str]:
-    """What waits for its next attempt starts at once. Returns the steps that were waiting."""
-    async with core.transaction() as tx:
+async def retry_now(
+    context: EngineContext, execution_id: int, *, actor: str, reason: str | None
+) -> list[str]:
+    """Starts items that wait for their next attempt. Returns the steps that were waiting."""
+    async with context.transaction() as tx:
         row, now = await _locked(tx, execution_id)
         items = [item for item in await queue.lock_open_items(tx, [row.id], running_too=False)
                  if item.state in ("retrying", "held")]  # fmt: skip
@@ -39,14 +41,14 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
                 f"execution {execution_id} has no step that waits for a retry",
                 remedy="`tenax show` says what it is doing",
             )
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         journal = Journal(now)
         data = OperatorData(action="retry_now", actor=actor, reason=reason)
         journal.log(row.id, event(OperatorAction, data=data))
-        turns = Turns()
+        time_slice = TimeSlice()
         for item in items:
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             compensation = True if item.compensates else UNSET
             moved = RescheduledData(available_at=now, actor=actor, compensation=compensation)
             if item.state == "held":
@@ -67,26 +69,27 @@ async def retry_now(core: Core, execution_id: int, *, actor: str, reason: str | 
             journal.items_again.append(
                 ItemAgain(item.id, row.id, item.step, item.item_no, "retrying", now, expires_at, item.attempt)
             )
-        for fan in await load_open_fans(tx, [row.id]):
-            journal.fans[fan.execution_id, fan.step] = fan
+        for fan_out in await load_open_fan_outs(tx, [row.id]):
+            journal.fan_outs[fan_out.execution_id, fan_out.step] = fan_out
         await journal.write(tx)
-    core.hub.announce(ready=True, server_steps=True, executions=[execution_id])
+    context.notifier.announce(ready=True, server_steps=True, executions=[execution_id])
     return list(dict.fromkeys(item.step for item in items))
 
 
 async def retry_anew(
-    core: Core, execution_id: int, *, actor: str, reason: str | None, from_failed: bool
+    context: EngineContext, execution_id: int, *, actor: str, reason: str | None, from_failed: bool
 ) -> Start:
-    """A finished execution as a new one, linked to it; with `from_failed` the steps that succeeded stay done."""
-    async with core.transaction() as tx:
+    """Starts a finished execution again as a new one that is linked to it. With `from_failed` the steps that succeeded
+    are taken over."""
+    async with context.transaction() as tx:
         row, _ = await _locked(tx, execution_id)
         if row.open:
             raise Conflict(f"execution {execution_id} is {row.state}: only a finished one can be run anew")
         if from_failed and row.state == "completed":
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         await know_inputs(tx, [row])
-        ended = await ended_steps(tx, execution_id, core.settings.max_rendered if from_failed else 0)
+        ended = await ended_steps(tx, execution_id, context.settings.max_rendered if from_failed else 0)
         done = await _kept(plan, ended, undone=row.compensation is not None)
         large = next((step for step in done if step.left_out is not None), None) if from_failed else None
         if large is not None:
@@ -108,14 +111,14 @@ async def retry_anew(
 
 
 async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
-    """What stays done, in the order of the graph: not what was compensated, and nothing that came after it."""
-    turns = Turns()
+    """Returns the steps to take over, in the order of the graph: no compensated step, and no step behind one."""
+    time_slice = TimeSlice()
     done = {s.step: s for s in ended if s.state in ("completed", "skipped")}
     anew = set(plan.compensated) if undone else set()
     kept: list[StepRow] = []
     for name in topological_order(plan.workflow):
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         if name not in done or name in anew or anew.intersection(plan.steps[name].step.needs):
             anew.add(name)
         else:
@@ -123,8 +126,8 @@ async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[S
     return kept
 
 
-async def is_open(core: Core, execution_id: int) -> bool:
-    async with core.transaction() as tx:
+async def is_execution_open(context: EngineContext, execution_id: int) -> bool:
+    async with context.transaction() as tx:
         row = await executions.get_execution(tx, execution_id)
     if row is None:
         raise no_execution(execution_id)

@@ -1,10 +1,10 @@
-"""Queues, as people see them, and the limits that people set for them."""
+"""Lists queues, and sets their limits."""
 
 from __future__ import annotations
 
 import math
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.errors import UsageError
 from tenax.model.events import event
 from tenax.model.events.data import OperatorData
@@ -16,13 +16,13 @@ from tenax.model.views import LimitAnswer, Queue
 from tenax.store.tables import fleet, workers
 
 
-async def list_queues(core: Core) -> list[Queue]:
-    async with core.transaction() as tx:
-        return await fleet.list_queues(tx, core.settings.lease)
+async def list_queues(context: EngineContext) -> list[Queue]:
+    async with context.transaction() as tx:
+        return await fleet.list_queues(tx, context.settings.lease)
 
 
 async def limit_queue(
-    core: Core,
+    context: EngineContext,
     queue: str,
     *,
     concurrency: int | None,
@@ -31,11 +31,11 @@ async def limit_queue(
     actor: str,
     reason: str | None,
 ) -> LimitAnswer:
-    """Exactly these limits; None: no such one."""
+    """Sets the limits of a queue to exactly these. None removes a limit."""
     _check(queue, concurrency, rate, burst)
     if rate is not None and burst is None:
         burst = usual_burst(rate)
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         await fleet.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
         data = OperatorData(
             action="queue_limit",
@@ -47,7 +47,7 @@ async def limit_queue(
             reason=reason,
         )
         await workers.log_fleet_events(tx, [event(OperatorAction, data=data)])
-    core.hub.announce(ready=True, fleet=True)
+    context.notifier.announce(ready=True, fleet=True)
     return LimitAnswer(queue=queue, concurrency=concurrency, rate=rate, burst=burst)
 
 

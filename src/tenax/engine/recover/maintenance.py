@@ -1,4 +1,4 @@
-"""What is done every few seconds, whether or not anyone asks: by every server for itself, and by the one that leads for all."""
+"""Runs the periodic work: some of it on every server, some only on the leading one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import structlog
 
-from tenax.engine.context import Core
-from tenax.engine.fleet.health_watch import Watch
+from tenax.engine.context import EngineContext
+from tenax.engine.fleet.health_watch import HealthWatch
 from tenax.engine.fleet.leader import Leadership
 from tenax.engine.lease.dispatcher import Dispatcher
-from tenax.engine.recover.server_holds import Holds
+from tenax.engine.recover.server_holds import HeldItemReleases
 from tenax.engine.recover.sweep import Recovery
-from tenax.engine.recover.unserved_work import Nets
+from tenax.engine.recover.unserved_work import UnservedWork
 from tenax.engine.report.release import give_up_unwanted
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
@@ -24,7 +24,7 @@ from tenax.store.tables import queue
 from tenax.store.tables.workers import end_lost_workers
 
 SWEPT_AT_ONCE = 10_000
-"""Open executions that one sweep looks at; the next goes on from there."""
+"""Open executions that one sweep looks at. The next sweep goes on from there."""
 FLEET_LOOK = 1.0
 """Seconds between two looks at the fleet."""
 WORKER_REMEMBERED = 7 * 86400.0
@@ -32,21 +32,21 @@ WORKER_REMEMBERED = 7 * 86400.0
 _log = structlog.get_logger("tenax.engine")
 
 
-class Housekeeping:
-    def __init__(self, core: Core, dispatcher: Dispatcher) -> None:
-        self._core = core
+class Maintenance:
+    def __init__(self, context: EngineContext, dispatcher: Dispatcher) -> None:
+        self._context = context
         self._dispatcher = dispatcher
-        self._recovery = Recovery(core)
-        self._watch = Watch(core)
-        self._nets = Nets(core)
-        self._holds = Holds(core)
+        self._recovery = Recovery(context)
+        self._watch = HealthWatch(context)
+        self._nets = UnservedWork(context)
+        self._holds = HeldItemReleases(context)
         self._news = asyncio.Event()
         self._away = False
         self._in_the_way: list[str] | None = None
-        """Who kept the log's next partition from being made, when that was last tried."""
-        self.leadership = Leadership(core)
-        self.schema = SchemaGuard(core)
-        core.hub.on_fleet = self._news.set
+        """The sessions that blocked the log's next partition at the last try."""
+        self.leadership = Leadership(context)
+        self.schema = SchemaGuard(context)
+        context.notifier.on_fleet = self._news.set
 
     @property
     def loops(self) -> tuple[Callable[[], Awaitable[None]], ...]:
@@ -56,22 +56,22 @@ class Housekeeping:
         await self._safely(self.leadership.resign())
 
     async def beat(self) -> None:
-        """Says that a server is alive; after a gap, no lease expires for a full lease."""
-        settings = self._core.settings
-        async with self._core.transaction() as tx:
+        """Records that a server is alive. After a gap in service no lease expires for a full lease."""
+        settings = self._context.settings
+        async with self._context.transaction() as tx:
             await queue.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
-        """How workers stand; and, by the one server that leads, how healthy they are, and what waits in vain."""
+        """Synchronises the state of the workers. The leading server also judges their health and looks for stuck work."""
         fleet = self._dispatcher.fleet
         news = await fleet.catch_up()
-        if await self.leadership.renew():  # which sees a gap in service before anyone is judged by it
+        if await self.leadership.renew():  # this detects a gap in service before any worker is judged by it
             changed = await self._watch.look()
             await self._nets.give_up_unserved()
             await self._nets.unblock_forgotten()
             if changed:
                 news |= await fleet.catch_up()
-                self._core.hub.announce(fleet=True)
+                self._context.notifier.announce(fleet=True)
         if news:
             self._dispatcher.wake()
 
@@ -79,20 +79,21 @@ class Housekeeping:
         return await self._recovery.sweep(most)
 
     async def sweep(self) -> None:
-        """Work that was left behind, workers that went away, room in the log."""
+        """Repairs stuck executions, forgets workers that went away, and makes room in the log."""
         await self.beat()
         await self.recover()
         await self._recovery.repair_waits()
-        settings = self._core.settings
-        async with self._core.transaction() as tx:
+        settings = self._context.settings
+        async with self._context.transaction() as tx:
             await end_lost_workers(tx, 3 * settings.lease, WORKER_REMEMBERED, settings.health_window)
         await self.make_log_partitions()
-        await give_up_unwanted(self._core)
+        await give_up_unwanted(self._context)
         await self._holds.release()
 
     async def make_log_partitions(self) -> None:
-        """Makes the log's next partitions, months ahead. Whoever is in the way is named once, and it is tried again at the next sweep."""
-        async with self._core.transaction() as tx:
+        """Makes the log's partitions of the next months. Blocking sessions are logged once, and the next sweep tries
+        again."""
+        async with self._context.transaction() as tx:
             in_the_way = await service.ensure_log_partitions(tx)
         if in_the_way is not None and in_the_way != self._in_the_way:
             _log.warning(
@@ -103,14 +104,14 @@ class Housekeeping:
 
     async def _beating(self) -> None:
         while True:
-            await asyncio.sleep(self._core.settings.lease / 6)
+            await asyncio.sleep(self._context.settings.lease / 6)
             await self._safely(self.beat())
 
     async def _sweeping(self) -> None:
         while True:
-            await asyncio.sleep(self._core.settings.sweep)
-            with contextlib.suppress(Unreachable):  # whoever uses the database next says that it is away
-                await self._core.database.look_after()
+            await asyncio.sleep(self._context.settings.sweep)
+            with contextlib.suppress(Unreachable):  # the next use of the database reports that it is away
+                await self._context.database.look_after()
             if self.leadership.leads:
                 await self._safely(self.sweep())
 
@@ -128,11 +129,12 @@ class Housekeeping:
             await self._safely(self.schema.check())
 
     async def _safely(self, work: Coroutine[Any, Any, object]) -> None:
-        """Goes on without PostgreSQL. It says once that it is away, and once that it is back; what is only busy is named each time."""
+        """Runs work and survives an outage of PostgreSQL. The outage and its end are logged once each, a busy database
+        each time."""
         try:
             await work
         except SchemaOutdated:
-            return  # the guard has said so
+            return  # the guard has logged it
         except DatabaseAway as error:
             if not self._away:
                 _log.warning("PostgreSQL is away; the server goes on once it is back", error=str(error))

@@ -1,4 +1,5 @@
-"""What has run out: leases, timeouts, time in the queue, deadlines. The same path as a reported failure."""
+"""Decides on everything that has expired: leases, timeouts, times in the queue, deadlines. The decision takes the same
+path as a reported failure."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import cancel_waiting, fail_execution
 from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import SetAside
+from tenax.engine.isolate_failures import IsolatedItems
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, FailureClass, Outcome
 from tenax.model.durations import format_duration
@@ -27,74 +28,76 @@ _log = structlog.get_logger("tenax.reap")
 
 
 class Reaper:
-    """Finds what has run out, and decides on it. What cannot be decided on is reported and left for a while."""
+    """Finds expired items and decides on them. An item that cannot be decided on is logged and isolated for a while."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._broken = SetAside()
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._broken = IsolatedItems()
 
     @property
     def broken(self) -> list[int]:
-        """Items that are left alone for now."""
+        """Ids of the items that are isolated now."""
         return self._broken.ids
 
     async def reap(self) -> int:
-        """Decides on everything that has run out by now. Returns how much that was."""
+        """Decides on everything that has expired by now. Returns the number of items and executions handled."""
         count = 0
-        while reaped := await self._reap_items() + await _reap_executions(self._core):
+        while reaped := await self._reap_items() + await _reap_executions(self._context):
             count += reaped
         return count
 
     async def _reap_items(self) -> int:
-        settings = self._core.settings
-        async with self._core.transaction() as tx:
-            # A gap in service is seen before anything is given up.
+        settings = self._context.settings
+        async with self._context.transaction() as tx:
+            # A gap in service is detected before any item expires.
             await queue.beat_service(tx, settings.lease, settings.probe_after)
             found = await queue.find_expired_items(tx, BATCH, self.broken)
         return await self._broken.deal(found, self._decide, "an expired work item cannot be decided on")
 
     async def _decide(self, found: Sequence[tuple[int, int]]) -> int:
-        return await _reap_batch(self._core, found)
+        return await _reap_batch(self._context, found)
 
 
-async def _reap_batch(core: Core, found: Sequence[tuple[int, int]]) -> int:
+async def _reap_batch(context: EngineContext, found: Sequence[tuple[int, int]]) -> int:
     if not found:
         return 0
-    async with core.transaction() as tx:
+    async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
         items = await queue.lock_expired_items(tx, [item_id for item_id, _ in found])
         journal = Journal(now)
         waited = [item.id for item in items if item.state in ("queued", "retrying")]
-        served = await find_served_items(tx, waited, core.settings.lease) if waited else set()
-        plans = await core.plans.load(tx, {item.plan_id for item in items})
-        ended = [_expired(core, plans[item.plan_id], item, is_served=item.id in served) for item in items]
-        decisions = await settle(tx, core, journal, executions, ended)
-    announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+        served = await find_served_items(tx, waited, context.settings.lease) if waited else set()
+        plans = await context.plans.load(tx, {item.plan_id for item in items})
+        ended = [_expired(context, plans[item.plan_id], item, is_served=item.id in served) for item in items]
+        decisions = await settle(tx, context, journal, executions, ended)
+    announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
     return len(items)
 
 
-def _expired(core: Core, plan: Plan, item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
-    """Returns how an item that has run out of something ended. `is_served`: a live worker is able to run it."""
+def _expired(context: EngineContext, plan: Plan, item: ExpiredItem, *, is_served: bool) -> EndedAttempt:
+    """Returns how the attempt of an expired item ended. `is_served` tells whether a live worker is able to run the
+    item."""
     if item.state == "accepted":
         return _waited(item)
     if item.state == "held":
-        message = f"it was held for {format_duration(core.settings.max_hold)} (max_hold)"
+        message = f"it was held for {format_duration(context.settings.max_hold)} (max_hold)"
         facts = Facts(failure_class="worker_lost", reason="hold_expired", message=message)
         return EndedAttempt(item, Outcome("failed", facts=facts), "hold_expired")
     if item.state != "leased":
         queue_ttl = plan.action(item.step, compensates=item.compensates).step.queue_ttl
         return _expired_in_queue(item, queue_ttl, is_served=is_served)
     if item.timed_out:
-        return _timed_out(core, item)
-    message = f"worker {item.worker} sent no heartbeat for {format_duration(core.settings.lease)}"
+        return _timed_out(context, item)
+    message = f"worker {item.worker} sent no heartbeat for {format_duration(context.settings.lease)}"
     facts = Facts(failure_class="worker_lost", reason="worker_heartbeat_stale", message=message)
     return EndedAttempt(item, Outcome("failed", facts=facts), "lease_expired", lost=item.loss)
 
 
 def _expired_in_queue(item: ExpiredItem, queue_ttl: float | None, *, is_served: bool) -> EndedAttempt:
-    """It waited for longer than its `queue_ttl`: for its turn, or for a worker that is able to run it."""
+    """Returns the end of an item that waited longer than its `queue_ttl`, for its turn or for a worker that is able to
+    run it."""
     item.attempt += 1
     message = f"not leased within {format_duration(queue_ttl or 0.0)} (queue_ttl)"
     if not is_served:
@@ -104,26 +107,28 @@ def _expired_in_queue(item: ExpiredItem, queue_ttl: float | None, *, is_served: 
     return EndedAttempt(item, Outcome("failed", facts=facts), "queue_expired")
 
 
-def _timed_out(core: Core, item: ExpiredItem) -> EndedAttempt:
-    """Its worker should have said so. One that was silent by then was lost, though its lease was not over yet."""
+def _timed_out(context: EngineContext, item: ExpiredItem) -> EndedAttempt:
+    """Returns the end of an attempt that exceeded its timeout, which its worker should have reported. A worker that was
+    silent by then counts as lost, even if its lease had not expired."""
     said, lost = "did not say so", None
-    if _was_silent(core, item, item.expires_at):
+    if _was_silent(context, item, item.expires_at):
         said, lost = f"({item.worker}) had fallen silent before", item.loss
     facts = Facts(timed_out=True, message=f"the attempt outlived its timeout, and its worker {said}")
     return EndedAttempt(item, Outcome("failed", facts=facts), "timed_out", lost=lost)
 
 
-def _was_silent(core: Core, item: ExpiredItem, by: datetime) -> bool:
-    """Whether a heartbeat of its worker was overdue by then, or another life of it had begun. Nothing is known of a stranger."""
+def _was_silent(context: EngineContext, item: ExpiredItem, by: datetime) -> bool:
+    """Returns whether a heartbeat of the worker was overdue by then, or another life of it had begun. Returns False for
+    an unknown worker."""
     if item.last_heartbeat is None:
         return False
-    settings = core.settings
+    settings = context.settings
     due = item.last_heartbeat + timedelta(seconds=settings.heartbeat + settings.timeout_grace)
     return due <= by or not item.of_this_life
 
 
 def _waited(item: ItemRow) -> EndedAttempt:
-    """What went on without a worker until its time was up: a sleep is over, anything else came too late."""
+    """Returns the end of a wait without a worker: a sleep is over, anything else is too late."""
     if item.runtime == "sleep":
         return EndedAttempt(item, Outcome("succeeded"), "ended")
     reason, words = _LATE.get(
@@ -143,26 +148,26 @@ def _awaited(item: ItemRow) -> str:
     return "the approval" if item.awaiting == "approval" else f"the signal `{name}`"
 
 
-async def _reap_executions(core: Core) -> int:
-    async with core.transaction() as tx:
+async def _reap_executions(context: EngineContext) -> int:
+    async with context.transaction() as tx:
         found = await queue.find_expired_executions(tx, BATCH)
-    return sum([await _reap_execution(core, execution_id) for execution_id in found])
+    return sum([await _reap_execution(context, execution_id) for execution_id in found])
 
 
-async def _reap_execution(core: Core, execution_id: int) -> int:
-    async with core.transaction() as tx:
+async def _reap_execution(context: EngineContext, execution_id: int) -> int:
+    async with context.transaction() as tx:
         executions, now = await queue.lock_executions(tx, [execution_id])
         if now is None or not executions[execution_id].open or executions[execution_id].failing:
             return 0
         row, journal = executions[execution_id], Journal(now)
-        plan = (await core.plans.load(tx, [row.plan_id])).get(row.plan_id)
+        plan = (await context.plans.load(tx, [row.plan_id])).get(row.plan_id)
         await cancel_waiting(tx, journal, [row.id])
         limit = (row.deadline_at - row.created_at).total_seconds() if row.deadline_at is not None else 0.0
         message = f"the execution did not end within its deadline of {format_duration(limit)}"
         failure = {"class": "timeout", "reason": "execution_deadline", "message": message}
-        # No child may take longer than its parent, all the less where compensations wait for it.
+        # No child may run longer than its parent, especially if compensations wait for it.
         journal.cancels += await queue.find_awaited_children(tx, row.id)
         fail_execution(journal, row, plan, failure)
-        await write(tx, core, journal)
-    announce(core.hub, journal)
+        await write(tx, context, journal)
+    announce(context.notifier, journal)
     return 1

@@ -1,4 +1,4 @@
-"""Fan-outs whose counters do not fit their items are put right, from their rows and from the log."""
+"""Repairs fan-outs whose counters do not match their items, from their rows and from the log."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
-from tenax.engine.graph.fan_out import close_fans
-from tenax.engine.graph.start_steps import Turn, keys_of, list_of, spread_item
+from tenax.engine.graph.fan_out import close_fan_outs
+from tenax.engine.graph.start_steps import ExecutionUpdate, concurrency_keys_of, fan_out_item, list_of
 from tenax.errors import Unreachable
 from tenax.model.decision import Ledger
 from tenax.model.events import event
@@ -27,16 +27,16 @@ from tenax.policy.transition import ERROR_SHOWN
 from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.rows import FanRow
+from tenax.store.rows import FanOutRow
 from tenax.store.tables import queue
 from tenax.store.tables.fan_outs import (
-    FanNumbers,
+    FanOutCounts,
     LostItem,
     LostResult,
-    find_broken_fans,
-    load_fan_numbers,
-    load_fans,
-    restore_fan,
+    count_fan_out_rows,
+    find_broken_fan_outs,
+    load_fan_outs,
+    restore_fan_out,
     restore_item_results,
     restore_items,
 )
@@ -47,16 +47,16 @@ _OVER = ("succeeded", "failed")
 _log = structlog.get_logger("tenax.recover")
 
 
-async def repair_fans(core: Core) -> list[int]:
-    """Returns the executions in which something was put right."""
-    async with core.transaction() as tx:
-        found = await find_broken_fans(tx)
-    return [key[0] for key in found if await _repair_safely(core, key)]
+async def repair_fan_outs(context: EngineContext) -> list[int]:
+    """Repairs fan-outs. Returns the executions in which something was repaired."""
+    async with context.transaction() as tx:
+        found = await find_broken_fan_outs(tx)
+    return [key[0] for key in found if await _repair_safely(context, key)]
 
 
-async def _repair_safely(core: Core, key: StepKey) -> bool:
+async def _repair_safely(context: EngineContext, key: StepKey) -> bool:
     try:
-        return await _repair(core, key)
+        return await _repair(context, key)
     except Unreachable:
         raise
     except Exception:  # noqa: BLE001 -- one broken fan-out is reported and does not stop the others
@@ -64,67 +64,78 @@ async def _repair_safely(core: Core, key: StepKey) -> bool:
         return False
 
 
-async def _repair(core: Core, key: StepKey) -> bool:
-    async with core.transaction() as tx:
+async def _repair(context: EngineContext, key: StepKey) -> bool:
+    async with context.transaction() as tx:
         rows, now = await queue.lock_executions(tx, [key[0]])
-        if now is None or not rows[key[0]].open or key not in await find_broken_fans(tx):
+        if now is None or not rows[key[0]].open or key not in await find_broken_fan_outs(tx):
             return False
-        row, journal = rows[key[0]], Journal(now, most_read=core.settings.max_rendered)
-        plan = await core.plans.one(tx, row.plan_id)
-        turn, fan = Turn(row, plan, core.rendering), (await load_fans(tx, [key]))[key]
-        await _mend(tx, journal, turn, fan, core.settings, "the items of a fan-out did not fit its counters")
-        await close_fans(tx, journal, lambda _: turn, [fan])
-        if turn.ended:
-            await advance_executions(tx, journal, [turn])
-        await write(tx, core, journal)
+        row, journal = rows[key[0]], Journal(now, most_read=context.settings.max_rendered)
+        plan = await context.plans.one(tx, row.plan_id)
+        update, fan_out = ExecutionUpdate(row, plan, context.rendering), (await load_fan_outs(tx, [key]))[key]
+        await _mend(
+            tx, journal, update, fan_out, context.settings, "the items of a fan-out did not fit its counters"
+        )
+        await close_fan_outs(tx, journal, lambda _: update, [fan_out])
+        if update.ended:
+            await advance_executions(tx, journal, [update])
+        await write(tx, context, journal)
     return True
 
 
 async def rebuild_fan_out(
-    tx: Connection, journal: Journal, turn: Turn, name: str, told: FanOut, settings: Settings
-) -> FanRow:
-    """Makes the rows of a fan-out that has lost its own: its items and results, as its events tell of them. Returns the row."""
-    step, key = turn.plan.steps[name].step, (turn.row.id, name)
+    tx: Connection, journal: Journal, update: ExecutionUpdate, name: str, told: FanOut, settings: Settings
+) -> FanOutRow:
+    """Writes the rows of a fan-out that has lost its own: its items and results, as its events record them. Returns the
+    fan-out's row."""
+    step, key = update.plan.steps[name].step, (update.row.id, name)
     at_once = None if told.parallelism >= told.total else told.parallelism
     tolerated = step.tolerate.allowed(told.total) if step.tolerate is not None else 0
-    fan = FanRow(*key, told.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
-    await restore_fan(tx, fan, step.queue_ttl)
-    fan = (await load_fans(tx, [key]))[key]
-    await _mend(tx, journal, turn, fan, settings, "a fan-out had lost its row")
-    return fan
+    fan_out = FanOutRow(*key, told.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
+    await restore_fan_out(tx, fan_out, step.queue_ttl)
+    fan_out = (await load_fan_outs(tx, [key]))[key]
+    await _mend(tx, journal, update, fan_out, settings, "a fan-out had lost its row")
+    return fan_out
 
 
 async def _mend(
-    tx: Connection, journal: Journal, turn: Turn, fan: FanRow, settings: Settings, why: str
+    tx: Connection,
+    journal: Journal,
+    update: ExecutionUpdate,
+    fan_out: FanOutRow,
+    settings: Settings,
+    why: str,
 ) -> None:
-    """Puts back what a fan-out lacks, counts it anew, and tells of it."""
-    key = (fan.execution_id, fan.step)
-    restored = await _restore(tx, journal, turn, fan, await load_fan_numbers(tx, key), settings)
-    numbers = await load_fan_numbers(tx, key)
-    fan.ended, fan.failed, fan.attempts = len(numbers.ended), numbers.failed, numbers.attempts
-    if fan.parallelism is not None:
-        fan.placed = numbers.placed
-    journal.fans[key] = fan
+    """Restores what a fan-out lacks, counts it again, and logs the repair."""
+    key = (fan_out.execution_id, fan_out.step)
+    restored = await _restore(tx, journal, update, fan_out, await count_fan_out_rows(tx, key), settings)
+    numbers = await count_fan_out_rows(tx, key)
+    fan_out.ended, fan_out.failed, fan_out.attempts = len(numbers.ended), numbers.failed, numbers.attempts
+    if fan_out.parallelism is not None:
+        fan_out.placed = numbers.placed
+    journal.fan_outs[key] = fan_out
     journal.log(key[0], event(ExecutionActivated, data=ActivatedData(reason=why, restored=restored)))
     _log.warning(
-        "a fan-out is repaired from its events", execution_id=key[0], step=fan.step, restored=restored
+        "a fan-out is repaired from its events", execution_id=key[0], step=fan_out.step, restored=restored
     )
 
 
 async def _restore(
-    tx: Connection, journal: Journal, turn: Turn, fan: FanRow, numbers: FanNumbers, settings: Settings
+    tx: Connection,
+    journal: Journal,
+    update: ExecutionUpdate,
+    fan_out: FanOutRow,
+    numbers: FanOutCounts,
+    settings: Settings,
 ) -> int:
-    """Attempts used and due times as they were: a repair grants nothing. What was running counts as lost, what had ended has ended.
-
-    Returns how many items and results were put back.
-    """
-    missing = sorted(set(range(fan.total)) - numbers.live - numbers.ended)
+    """Restores items and results. Attempts and due times stay as they were: a repair grants no attempts. A running item
+    counts as lost, an ended one as ended. Returns the number of restored items and results."""
+    missing = sorted(set(range(fan_out.total)) - numbers.live - numbers.ended)
     if not missing:
         return 0
-    planned = turn.plan.steps[fan.step]
-    elements = await list_of(tx, journal, turn, planned)
-    step = fold(await get_events(tx, turn.row.id), list(turn.plan.steps)).steps[fan.step]
-    created_at = moment(step.enqueued_at) or journal.now
+    planned = update.plan.steps[fan_out.step]
+    elements = await list_of(tx, journal, update, planned)
+    step = fold(await get_events(tx, update.row.id), list(update.plan.steps)).steps[fan_out.step]
+    created_at = parse_event_time(step.enqueued_at) or journal.now
     keeps = planned.compensation is not None
     over = [
         _lost_result(state, elements[number] if keeps else None)
@@ -132,7 +143,7 @@ async def _restore(
         if (state := step.items.get(number)) is not None and state.status in _OVER
     ]
     if over:
-        await restore_item_results(tx, (fan.execution_id, fan.step), over)
+        await restore_item_results(tx, (fan_out.execution_id, fan_out.step), over)
     gone = set(missing) - {one.number for one in over}
     lost = []
     for number in sorted(gone):
@@ -144,11 +155,13 @@ async def _restore(
             if state is not None and state.attempt
             else LostItem(number, element, created_at, journal.now)
         )
-    keys = await keys_of(tx, journal, turn, planned, [(one.number, one.element) for one in lost])
+    keys = await concurrency_keys_of(
+        tx, journal, update, planned, [(one.number, one.element) for one in lost]
+    )
     if keys is not None:
         lost = [replace(one, key=key) for one, key in zip(lost, keys, strict=True)]
-    item = spread_item(turn, planned, fan.total)
-    await restore_items(tx, item, lost, all_have_slots=fan.parallelism is None)
+    item = fan_out_item(update, planned, fan_out.total)
+    await restore_items(tx, item, lost, all_have_slots=fan_out.parallelism is None)
     return len(missing)
 
 
@@ -174,13 +187,13 @@ def lost_item(
     element: object = None,
     queued_at: datetime | None = None,
 ) -> LostItem:
-    """Returns an item whose row is gone as its events tell of it: an item that was tried at least once."""
+    """Rebuilds an item whose row is gone from its events. The item must have been tried at least once."""
     ledger = Ledger.from_dict(state.ledger or {}, elapsed=0.0)
     return LostItem(
         number,
         element,
-        queued_at or moment(state.enqueued_at) or now,
-        moment(state.available_at) or now,
+        queued_at or parse_event_time(state.enqueued_at) or now,
+        parse_event_time(state.available_at) or now,
         attempt=state.attempt,
         ledger=state.ledger,
         lost_worker=state.attempts[-1].worker if state.status == "running" else None,
@@ -195,20 +208,20 @@ def lost_item(
 
 
 def _held_until(work: WorkState, max_hold: float) -> datetime | None:
-    """Until when at most it is held, since its last attempt ended; None: it is not."""
-    since = moment(work.attempts[-1].ended_at) if work.status == "held" and work.attempts else None
+    """Returns when a hold ends at the latest, counted from the last attempt. Returns None if the item is not held."""
+    since = parse_event_time(work.attempts[-1].ended_at) if work.status == "held" and work.attempts else None
     return None if since is None else since + timedelta(seconds=max_hold)
 
 
 def _awaited(work: WorkState) -> tuple[str, datetime | None] | None:
-    """What an attempt that is under way without a worker waits for, and until when at most."""
+    """Returns what an attempt without a worker waits for, and until when at most."""
     waiting = work.waiting
     if waiting is None:
         return None
-    until = moment(waiting.get("until") or waiting.get("deadline_at"))
+    until = parse_event_time(waiting.get("until") or waiting.get("deadline_at"))
     name = f"signal:{waiting['signal']}" if waiting["for"] == "signal" else waiting["for"]
     return name, until
 
 
-def moment(text: str | None) -> datetime | None:
+def parse_event_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)

@@ -1,4 +1,5 @@
-"""Holds that the server itself ends: what was held is decided on again. (A person's release is in `control`: it runs at once.)"""
+"""Ends holds that the server itself can end: held items are decided on again. (`operate.manual_retry` has the release
+by a person, which runs the item at once.)"""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import Found, SetAside
+from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.events import event
@@ -22,22 +23,24 @@ from tenax.store.tables import fleet, queue
 from tenax.store.tables.log import get_events
 
 
-class Holds:
-    """Finds holds that no longer have a reason. An item that cannot be decided on is reported and left for a while."""
+class HeldItemReleases:
+    """Finds holds that no longer have a reason. An item that cannot be decided on is logged and isolated for a while."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._broken = SetAside()
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._broken = IsolatedItems()
 
     async def release(self) -> int:
-        """Releases what the setting `poison_after` would not hold any more. Returns how many items that were."""
-        async with self._core.transaction() as tx:
-            found = await fleet.find_releasable_items(tx, self._core.settings.poison_after, self._broken.ids)
+        """Releases items that the setting `poison_after` would not hold any more. Returns their number."""
+        async with self._context.transaction() as tx:
+            found = await fleet.find_releasable_items(
+                tx, self._context.settings.poison_after, self._broken.ids
+            )
         return await self._broken.deal(found, self._decide, "a held work item cannot be decided on")
 
     async def _decide(self, found: Sequence[Found]) -> int:
-        core = self._core
-        async with core.transaction() as tx:
+        context = self._context
+        async with context.transaction() as tx:
             executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
             if now is None:
                 return 0
@@ -46,8 +49,8 @@ class Holds:
             journal = Journal(now)
             events = {id_: await get_events(tx, id_) for id_ in {item.execution_id for item in held}}
             released = [_released(item, events[item.execution_id], journal) for item in held]
-            decisions = await settle(tx, core, journal, executions, released)
-        announce(core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+            decisions = await settle(tx, context, journal, executions, released)
+        announce(context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
         return len(held)
 
 

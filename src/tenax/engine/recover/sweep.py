@@ -1,16 +1,16 @@
-"""Recovery, at start-up and as a sweep: every open execution has something that will wake it, or is repaired."""
+"""Recovery, at start-up and by sweeps: every open execution has something that will wake it, or is repaired."""
 
 from __future__ import annotations
 
 import structlog
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
 from tenax.engine.graph.end_execution import fail_execution, failure_of, render_results
-from tenax.engine.graph.fan_out import close_fans
-from tenax.engine.graph.start_steps import Turn, queued_item, start_steps
-from tenax.engine.recover.repair_fan_outs import lost_item, rebuild_fan_out, repair_fans
+from tenax.engine.graph.fan_out import close_fan_outs
+from tenax.engine.graph.start_steps import ExecutionUpdate, queued_item, start_steps
+from tenax.engine.recover.repair_fan_outs import lost_item, rebuild_fan_out, repair_fan_outs
 from tenax.errors import Unreachable
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -35,50 +35,52 @@ _log = structlog.get_logger("tenax.recover")
 
 
 class Recovery:
-    """Looks through the open executions, a part at a time, round and round. Cost grows with them, not with history."""
+    """Goes through the open executions part by part, again and again. The cost grows with the open executions and not
+    with history."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
         self._after = 0
 
     async def sweep(self, most: int) -> list[int]:
-        """Looks at so many executions, from where it stopped the last time. Returns those it repaired."""
+        """Looks at up to `most` executions, from where the last sweep stopped. Returns the repaired ones."""
         repaired: list[int] = []
         for _ in range(-(-most // BATCH)):
-            async with self._core.transaction() as tx:
+            async with self._context.transaction() as tx:
                 found = await find_open_executions(tx, self._after, BATCH)
-                plans = await self._core.plans.load(tx, {execution.plan_id for execution in found})
+                plans = await self._context.plans.load(tx, {execution.plan_id for execution in found})
             for execution in found:
                 missing = execution.plan_id in plans and _is_missing_something(
                     plans[execution.plan_id], execution
                 )
-                if missing and await _repair_safely(self._core, execution.id):
+                if missing and await _repair_safely(self._context, execution.id):
                     repaired.append(execution.id)
             self._after = found[-1].id if len(found) == BATCH else 0
             if self._after == 0:
                 break
         if repaired:
-            self._core.hub.announce(
+            self._context.notifier.announce(
                 ready=True, server_steps=True, messages=True, due_in=0.0, executions=repaired
             )
         return repaired
 
     async def repair_waits(self) -> None:
-        """What waits for a place in a fan-out, or for a child, must have something that will end its wait."""
-        repaired = await repair_fans(self._core)
-        async with self._core.transaction() as tx:
+        """Repairs waits for a slot of a fan-out or for a child that nothing would end."""
+        repaired = await repair_fan_outs(self._context)
+        async with self._context.transaction() as tx:
             unheard = await inbox.find_unheard_children(tx)
             if unheard:
                 _log.warning("children had ended unheard; their parents are told", children=unheard)
                 await inbox.announce_endings(tx, unheard, await service.now(tx))
         if repaired or unheard:
-            self._core.hub.announce(
+            self._context.notifier.announce(
                 ready=True, server_steps=True, messages=True, due_in=0.0, executions=repaired
             )
 
 
 def _is_missing_something(plan: Plan, execution: OpenExecution) -> bool:
-    """A step that should be queued, running or waiting has no work item; or the execution should have ended."""
+    """Returns whether a step that should be queued, running or waiting has no work item, or the execution should have
+    ended."""
     if plan.single or execution.compensation is not None:
         return not execution.live
     ended = execution.done | execution.lost
@@ -91,9 +93,9 @@ def _is_missing_something(plan: Plan, execution: OpenExecution) -> bool:
     return len(ended) == len(plan.steps) or any(name not in execution.live for name in startable)
 
 
-async def _repair_safely(core: Core, execution_id: int) -> bool:
+async def _repair_safely(context: EngineContext, execution_id: int) -> bool:
     try:
-        return await _repair(core, execution_id)
+        return await _repair(context, execution_id)
     except Unreachable:
         raise
     except Exception:  # noqa: BLE001 -- one broken execution is reported and does not stop the others
@@ -101,21 +103,21 @@ async def _repair_safely(core: Core, execution_id: int) -> bool:
         return False
 
 
-async def _repair(core: Core, execution_id: int) -> bool:
-    async with core.transaction() as tx:
+async def _repair(context: EngineContext, execution_id: int) -> bool:
+    async with context.transaction() as tx:
         rows, now = await queue.lock_executions(tx, [execution_id])
         found = await find_open_executions(tx, execution_id - 1, 1)
         if now is None or not found or found[0].id != execution_id:
             return False
         seen = found[0]
         row = rows[execution_id]
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         if not _is_missing_something(plan, seen):
             return False
-        journal = Journal(now, most_read=core.settings.max_rendered)
+        journal = Journal(now, most_read=context.settings.max_rendered)
         if row.failing:
             journal.failing[row.id] = row
-            await write(tx, core, journal)
+            await write(tx, context, journal)
             return True
         state = fold(await get_events(tx, execution_id), list(plan.steps))
         journal.log(
@@ -125,24 +127,27 @@ async def _repair(core: Core, execution_id: int) -> bool:
         _log.warning(
             "an open execution lacked a work item; it is repaired from its events", execution_id=execution_id
         )
-        await _rebuild(tx, journal, Turn(row, plan, core.rendering), state, seen.live, core.settings)
-        await write(tx, core, journal)
+        await _rebuild(
+            tx, journal, ExecutionUpdate(row, plan, context.rendering), state, seen.live, context.settings
+        )
+        await write(tx, context, journal)
     return True
 
 
 async def _rebuild(
     tx: Connection,
     journal: Journal,
-    turn: Turn,
+    update: ExecutionUpdate,
     state: ExecutionState,
     there: frozenset[str],
     settings: Settings,
 ) -> None:
     """Writes the rows that the events ask for: for each step its end, its counter, or its work item if that is missing.
 
-    A work item has used up what it had used up, and is due when it was: a repair grants nothing. What was running counts as lost.
+    A restored item keeps its used attempts and its due time: a repair grants no attempts. A running item counts as
+    lost.
     """
-    row, plan = turn.row, turn.plan
+    row, plan = update.row, update.plan
     over = {name: _ended(row.id, step) for name, step in state.steps.items() if step.status in _OVER}
     stored = {step.step for step in await ended_steps(tx, row.id, most=0)}
     for ended in over.values():
@@ -155,7 +160,7 @@ async def _rebuild(
     for name in live:
         step = state.steps[name]
         if plan.steps[name].for_each is None:
-            item = await queued_item(tx, journal, turn, plan.steps[name])
+            item = await queued_item(tx, journal, update, plan.steps[name])
             if step.attempt:
                 await restore_items(tx, item, [lost_item(plan.steps[name], step, journal.now, settings)])
             else:
@@ -164,43 +169,43 @@ async def _rebuild(
             journal.log(row.id, event(ItemHeld if held else StepEnqueued, name))
         else:
             assert step.fan_out is not None, "a step with `for_each` is queued together with its items"
-            rebuilt.append(await rebuild_fan_out(tx, journal, turn, name, step.fan_out, settings))
-    await close_fans(tx, journal, lambda _: turn, rebuilt)
-    fresh = await start_steps(tx, journal, turn, _ready(journal, turn, over, {*live, *there}))
-    turn.ended += fresh
-    if turn.ended:
-        await advance_executions(tx, journal, [turn])
+            rebuilt.append(await rebuild_fan_out(tx, journal, update, name, step.fan_out, settings))
+    await close_fan_outs(tx, journal, lambda _: update, rebuilt)
+    fresh = await start_steps(tx, journal, update, _ready(journal, update, over, {*live, *there}))
+    update.ended += fresh
+    if update.ended:
+        await advance_executions(tx, journal, [update])
     elif row.open_steps == 0:
-        await _end(tx, journal, turn, over)
+        await _end(tx, journal, update, over)
 
 
-def _ready(journal: Journal, turn: Turn, over: dict[str, StepRow], live: set[str]) -> list[str]:
-    """Steps that nothing holds back any more; for the others, the count of what they wait for. A step that waits for all of its
-    needs has no row."""
+def _ready(journal: Journal, update: ExecutionUpdate, over: dict[str, StepRow], live: set[str]) -> list[str]:
+    """Returns the steps that nothing holds back. Writes the counters of the steps that still wait for some of their
+    needs. A step that waits for all of its needs has no row."""
     ready: list[str] = []
-    for name, planned in turn.plan.steps.items():
+    for name, planned in update.plan.steps.items():
         if name in over or name in live:
             continue
         left = [need for need in planned.step.needs if need not in over]
         if not left:
             ready.append(name)
         elif len(left) < len(planned.step.needs):
-            journal.step(StepRow(turn.row.id, name, "pending", len(left)))
+            journal.step(StepRow(update.row.id, name, "pending", len(left)))
     return ready
 
 
-async def _end(tx: Connection, journal: Journal, turn: Turn, over: dict[str, StepRow]) -> None:
+async def _end(tx: Connection, journal: Journal, update: ExecutionUpdate, over: dict[str, StepRow]) -> None:
     lost = [
         over[name]
-        for name in sorted(turn.plan.goals)
+        for name in sorted(update.plan.goals)
         if over[name].state == "unreachable"
-        or (over[name].state == "failed" and not turn.plan.steps[name].forgiven)
+        or (over[name].state == "failed" and not update.plan.steps[name].forgiven)
     ]
     if lost:
-        fail_execution(journal, turn.row, turn.plan, failure_of(lost[0]))
+        fail_execution(journal, update.row, update.plan, failure_of(lost[0]))
     else:
-        turn.ended = list(over.values())
-        await render_results(tx, journal, [turn])
+        update.ended = list(over.values())
+        await render_results(tx, journal, [update])
 
 
 def _ended(execution_id: int, step: StepState) -> StepRow:

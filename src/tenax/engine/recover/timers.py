@@ -1,4 +1,5 @@
-"""Due times are timers, not polls: the loop sleeps until the next thing falls due, or until an earlier one is made."""
+"""Handles due times by timers instead of polling: the loop sleeps until the next thing is due, or until something
+earlier is scheduled."""
 
 from __future__ import annotations
 
@@ -6,32 +7,32 @@ import asyncio
 import contextlib
 from datetime import datetime
 
-from tenax.engine.context import Core
-from tenax.engine.graph.fan_out import feed
+from tenax.engine.context import EngineContext
+from tenax.engine.graph.fan_out import fill_slots
 from tenax.engine.recover.reap import Reaper
 from tenax.errors import Unreachable
 from tenax.store.tables import queue
-from tenax.store.tables.queue import Wake
+from tenax.store.tables.queue import NextWake
 
 LONGEST = 5.0
-"""Seconds after which the database is asked again, whatever was known."""
+"""Seconds after which the database is asked again in any case."""
 SHORTEST = 0.05
-"""Seconds between two looks at something that is over but may not be reaped yet."""
+"""Seconds between two looks at something that has expired but may not be reaped yet."""
 REST = 8.0
-"""Where one thing after the other falls due, it is asked again after so many times as long as the answer took (`SHORTEST` at most):
-under load the question has its price, and whoever works off what is due finds the rest by itself."""
+"""Pause between two questions to the database, in multiples of the time that the last answer took, and at most
+`SHORTEST`. Under load the question is expensive, and the work on due items finds further ones by itself."""
 
 
 class Timers:
-    def __init__(self, core: Core, reaper: Reaper) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, reaper: Reaper) -> None:
+        self._context = context
         self._reaper = reaper
         self._earlier = asyncio.Event()
         self._target = float("inf")
-        core.hub.on_due = self.note
+        context.notifier.on_due = self.note
 
     def note(self, seconds: float) -> None:
-        """Something falls due in so many seconds. What is further off is found at the next look anyway."""
+        """Notes that something is due in so many seconds. Anything due later is found by the next look."""
         if seconds < LONGEST and asyncio.get_running_loop().time() + seconds < self._target:
             self._earlier.set()
 
@@ -43,16 +44,16 @@ class Timers:
                 await asyncio.sleep(0.5)
 
     async def tick(self) -> float:
-        """Does what is due. Returns the seconds until something else will be."""
+        """Handles what is due. Returns the seconds until the next thing is due."""
         self._earlier.clear()
-        self._target = float("inf")  # until it is known when to wake, anything new may be earlier
+        self._target = float("inf")  # until the next wake-up is known, anything new may be earlier
         asked = asyncio.get_running_loop().time()
-        async with self._core.statements() as tx:
+        async with self._context.statements() as tx:
             wake = await queue.next_wake(tx, self._reaper.broken, LONGEST)
         rest = min(SHORTEST, REST * (asyncio.get_running_loop().time() - asked))
-        self._core.hub.wake(server_steps=wake.server_steps, messages=wake.messages)
+        self._context.notifier.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:
-            await feed(self._core)
+            await fill_slots(self._context)
         over = _earliest(wake.wait, wake.deadline, _expiry(wake))
         if over is not None and over <= wake.now:
             return 0.0 if await self._reaper.reap() else SHORTEST
@@ -73,8 +74,8 @@ def _earliest(*times: datetime | None) -> datetime | None:
     return min(known) if known else None
 
 
-def _expiry(wake: Wake) -> datetime | None:
-    """When the next lease may be reaped: not before a full lease after an interruption of service."""
+def _expiry(wake: NextWake) -> datetime | None:
+    """Returns when the next lease may be reaped: not before a full lease has passed since an interruption of service."""
     if wake.expiry is None or wake.reap_after is None:
         return wake.expiry
     return max(wake.expiry, wake.reap_after)

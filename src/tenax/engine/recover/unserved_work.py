@@ -1,4 +1,4 @@
-"""Finds stuck work: items that nobody is able to run, and items that wait at a limit under which there is room."""
+"""Finds stuck work: items that no worker is able to run, and items blocked at a limit that has room."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import datetime
 import structlog
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
-from tenax.engine.isolate_failures import Found, SetAside
+from tenax.engine.isolate_failures import Found, IsolatedItems
 from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.durations import format_duration
@@ -24,32 +24,33 @@ from tenax.store.rows import ItemRow
 from tenax.store.tables import fleet, queue
 
 SEEK_EVERY = 10.0
-"""Seconds between two searches for what nobody is able to run, at most."""
+"""Seconds between two searches for items that no worker is able to run, at most."""
 KEYS_AT_ONCE = 300
-"""Keys of limits that one look goes through; the next goes on from there."""
+"""Keys of limits that one look covers. The next look goes on from there."""
 DECIDES_HOLDS = ("retry_held", "compensation_retry")
-"""The events whose decision may be to hold."""
+"""The events whose decision may be to hold an item."""
 _log = structlog.get_logger("tenax.nets")
 
 
-class Nets:
-    """What the leader looks after: it knows how far it has come."""
+class UnservedWork:
+    """Searches for stuck work on the leading server, and remembers how far it has come."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._broken = SetAside()
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._broken = IsolatedItems()
         self._sought_at: datetime | None = None
         self._last_key = ""
 
     async def give_up_unserved(self) -> int:
-        """Work that no live worker was able to run for `worker_wait`: a failure like any other, and decided on like one."""
-        wait, lease = self._core.settings.worker_wait, self._core.settings.lease
+        """Fails the items that no live worker was able to run for `worker_wait`. The failure is decided on like any
+        other."""
+        wait, lease = self._context.settings.worker_wait, self._context.settings.lease
         if wait is None:
             return 0
-        async with self._core.transaction() as tx:
+        async with self._context.transaction() as tx:
             now = await service.now(tx)
             since = (now - self._sought_at).total_seconds() if self._sought_at is not None else -1.0
-            if 0 <= since < _seek_every(wait):  # less than 0: the clock was set back
+            if 0 <= since < _seek_every(wait):  # below 0: the clock was set back
                 return 0
             found = await fleet.find_unserved_items(tx, wait, lease, self._broken.ids)
         if not found:
@@ -59,33 +60,33 @@ class Nets:
         )
 
     async def _give_up(self, found: Sequence[Found]) -> int:
-        wait = self._core.settings.worker_wait
+        wait = self._context.settings.worker_wait
         assert wait is not None
-        async with self._core.transaction() as tx:
+        async with self._context.transaction() as tx:
             executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
             if now is None:
                 return 0
             journal = Journal(now)
             items = await queue.lock_items(tx, [item_id for item_id, _ in found])
             ready = [item for item in items if item.state in ("queued", "retrying")]
-            plans = await self._core.plans.load(tx, {item.plan_id for item in ready})
+            plans = await self._context.plans.load(tx, {item.plan_id for item in ready})
             ended = [_unserved(item, plans[item.plan_id], wait) for item in ready]
-            decisions = await settle(tx, self._core, journal, executions, ended)
-        announce(self._core.hub, journal, [d.delay.delay for d in decisions if d.delay is not None])
+            decisions = await settle(tx, self._context, journal, executions, ended)
+        announce(self._context.notifier, journal, [d.delay.delay for d in decisions if d.delay is not None])
         return len(ready)
 
     async def unblock_forgotten(self) -> int:
-        """Lets items go on that are blocked at a limit under which there is room. Returns how many that were."""
-        async with self._core.transaction() as tx:
+        """Unblocks items that wait at a limit that has room. Returns their number."""
+        async with self._context.transaction() as tx:
             unblocked, last = await fleet.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
         self._last_key = last or ""
         if unblocked:
-            self._core.hub.announce(ready=True, special=True)
+            self._context.notifier.announce(ready=True, special=True)
         return unblocked
 
 
 def _seek_every(wait: float) -> float:
-    """Seconds between two searches: where much is ready, each costs seconds."""
+    """Returns the seconds between two searches. With many ready items each search takes seconds."""
     return max(min(SEEK_EVERY, wait / 4), 1.0)
 
 
@@ -103,7 +104,7 @@ def _unserved(item: ItemRow, plan: Plan, wait: float) -> EndedAttempt:
 
 
 async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event]) -> dict[str, HeldWork]:
-    """Returns the held work of an execution by step, with the rule and the reason of the last decision that held some."""
+    """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
     last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
     found: dict[str, HeldWork] = {}
     for step, held in (await fleet.find_held_work(tx, execution_id)).items():

@@ -1,4 +1,4 @@
-"""Workers report what attempts came to, or hand leases back. Every write is fenced by the lease's token."""
+"""Takes in the outcomes that workers report. Every write is fenced by the lease's token."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import timedelta
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import answer_late
 from tenax.engine.notifier import Settled, announce
-from tenax.engine.slices import LARGE, Turns
+from tenax.engine.slices import LARGE, TimeSlice
 from tenax.model.attempt.belief import believed_reports
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.changes import ItemAgain, Run, StepRow
@@ -37,60 +37,62 @@ from tenax.store.tables import queue
 EXECUTION_COMPLETED = event(ExecutionCompleted)
 
 
-async def report(core: Core, reports: Sequence[Report]) -> list[ReportAnswer]:
-    """Decides on every reported outcome, in one transaction. A late report is recorded and changes nothing.
+async def report(context: EngineContext, reports: Sequence[Report]) -> list[ReportAnswer]:
+    """Decides on all reported outcomes in one transaction. A late report is recorded and changes nothing.
 
-    A report on a lease that this server granted is decided on from memory, where nothing else needs to be known; the statement that
-    writes it checks that everything is as it was then. All other reports are decided on from the rows, under lock: so are those
-    that turn out not to be as they were.
+    A report on a lease that this server granted is decided on from memory if nothing else needs to be known. The
+    statement that writes it checks that everything is unchanged. All other reports are decided on from locked rows, and
+    so are those that fail this check.
     """
-    reports = believed_reports(reports, core.report_limits)
-    batch = ReportBatch(core, reports)
+    reports = believed_reports(reports, context.report_limits)
+    batch = ReportBatch(context, reports)
     runs = batch.runs
     try:
         await batch.write()
         if refused := batch.refused:
-            again = ReportBatch(core, refused, use_memory=False)
+            again = ReportBatch(context, refused, use_memory=False)
             runs = again.runs = batch.runs
             await again.write()
             batch.answers |= again.answers
     finally:
-        _tell_of_workers(core, reports, runs)
+        _tell_of_workers(context, reports, runs)
     answers = batch.answers
     return [answers.get(r.token) or ReportAnswer(r.item_id, "late") for r in reports]
 
 
-def _tell_of_workers(core: Core, reports: Sequence[Report], runs: list[Run]) -> None:
-    """Tells what the attempts say of their workers, in the order of the reports: a streak of failures depends on it."""
+def _tell_of_workers(context: EngineContext, reports: Sequence[Report], runs: list[Run]) -> None:
+    """Passes on what the attempts say about their workers, in the order of the reports: a streak of failures depends on
+    it."""
     if not runs:
         return
     if any(run.outcome != "sound" for run in runs):
         order = {r.item_id: place for place, r in enumerate(reports)}
         runs.sort(key=lambda run: order[run.item_id])
-    if core.hub.on_settled(Settled(runs)):
-        core.hub.announce(ready=True)
+    if context.notifier.on_settled(Settled(runs)):
+        context.notifier.announce(ready=True)
 
 
 class ReportBatch:
     """Reports that are written in one transaction."""
 
-    def __init__(self, core: Core, reports: Sequence[Report], *, use_memory: bool = True) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, reports: Sequence[Report], *, use_memory: bool = True) -> None:
+        self._context = context
         self._reports = reports
         self._decided: list[tuple[Report, Verdict, float | None, Run | None]] = []
-        """What was decided from memory, beside the guarded changes of the journal."""
+        """Decisions made from memory, in the order of the journal's guarded changes."""
         self.answers: dict[str, ReportAnswer] = {}
-        """By the token of the lease."""
+        """The answers by lease token."""
         self.from_memory: list[tuple[Plan, LeasedItem, Report]] = []
         self.from_rows: list[Report] = []
         self._delays: list[float] = []
         self.runs: list[Run] = []
-        """What the attempts say of their workers, once it is committed."""
+        """What the attempts say about their workers, for use after the commit."""
         often = Counter(r.execution_id for r in reports)
         for r in reports:
-            item = core.leased.take(r.token) if use_memory else None
-            plan = core.plans.known(item.plan_id) if item is not None else None
-            # Two reports of one execution may depend on each other: they are decided on one after the other, under its lock.
+            item = context.lease_cache.take(r.token) if use_memory else None
+            plan = context.plans.known(item.plan_id) if item is not None else None
+            # Two reports of one execution may depend on each other: they are decided on one after the other, under
+            # its lock.
             if (
                 item is not None
                 and plan is not None
@@ -103,11 +105,11 @@ class ReportBatch:
 
     @property
     def refused(self) -> list[Report]:
-        """The reports that were decided on from memory, and found not to be as they were then."""
+        """The reports whose decisions from memory were refused by the guards of the statement."""
         return [one[0] for one in self._decided if one[0].token not in self.answers]
 
     async def write(self) -> None:
-        async with self._core.statements() as session:
+        async with self._context.statements() as session:
             journal = Journal(await service.now(session))
             await self.decide_from_memory(journal)
             if self.from_rows:
@@ -121,11 +123,11 @@ class ReportBatch:
     # -- from memory
 
     async def decide_from_memory(self, journal: Journal) -> None:
-        """Decides on what is known. What turns out to need more than that is left for the rows."""
-        rules, roll, turns = self._core.rules, self._core.roll, Turns()
+        """Decides on the reports whose facts are in memory. Reports that need more are left to the locked way."""
+        rules, roll, time_slice = self._context.rules, self._context.roll, TimeSlice()
         for plan, item, r in self.from_memory:
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             ended = EndedAttempt(item, r.outcome)
             made = transition(
                 plan, ended, execution_open=True, fan_out=None, rules=rules, now=journal.now, roll=roll()
@@ -134,7 +136,8 @@ class ReportBatch:
             if change is None:
                 self.from_rows.append(r)
                 continue
-            # No more than is needed later: hundreds of whole transitions in memory would cost as much as making them.
+            # Only what is needed later is kept: hundreds of whole transitions in memory would cost as much as making
+            # them.
             decision = made.decision
             delay = decision.delay.delay if decision.delay is not None else None
             self._decided.append((r, decision.verdict, delay, made.run))
@@ -146,7 +149,7 @@ class ReportBatch:
             if r.item_id not in applied:
                 continue
             self.answers[r.token] = ReportAnswer(r.item_id, "applied", verdict)
-            journal.events[r.execution_id] = []  # those who follow it hear of it
+            journal.events[r.execution_id] = []  # callers that follow the execution are notified
             if delay is not None:
                 self._delays.append(delay)
             if run is not None:
@@ -158,29 +161,31 @@ class ReportBatch:
         order = {r.token: place for place, r in enumerate(self._reports)}
         reports = sorted(self.from_rows, key=lambda r: order[r.token])
         executions, now = await queue.lock_executions(tx, [r.execution_id for r in reports])
-        if now is not None:  # whoever had the locks before wrote events of an earlier time
+        if (
+            now is not None
+        ):  # the transaction that held the locks before has written events of an earlier time
             journal.guarded_now, journal.now = journal.now, now
         items = await queue.load_leased_items(tx, [r.item_id for r in reports], [r.token for r in reports])
-        plans = await self._core.plans.load(tx, {item.plan_id for item in items})
+        plans = await self._context.plans.load(tx, {item.plan_id for item in items})
         leased = {item.lease_token: item for item in items if item.plan_id in plans}
         current = [r for r in reports if r.token in leased and _is_of(leased[r.token], r)]
         late = [r for r in reports if r.token not in leased and r.execution_id in executions]
-        # Before any limit is locked: a claim that has one of these items may be waiting for that.
+        # This comes before any limit is locked: a claim that has one of these items may be waiting for that lock.
         if late:
             for (_, token), answer in (
-                await answer_late(tx, self._core, journal.now, late, believed)
+                await answer_late(tx, self._context, journal.now, late, believed)
             ).items():
                 self.answers[token] = answer
         ended = [r for r in current if not self._accept(journal, plans, leased[r.token], r)]
         attempts = [EndedAttempt(leased[r.token], believed(r.outcome)) for r in ended]
-        decisions = await settle(tx, self._core, journal, executions, attempts)
+        decisions = await settle(tx, self._context, journal, executions, attempts)
         for r, decision in zip(ended, decisions, strict=True):
             self.answers[r.token] = ReportAnswer(r.item_id, "applied", decision.verdict)
             if decision.verdict == "retry" and decision.delay is not None:
                 self._delays.append(decision.delay.delay)
 
     def _accept(self, journal: Journal, plans: Mapping[int, Plan], item: ItemRow, r: Report) -> bool:
-        """Whether the callee of an async step has accepted the attempt. The server's own timer holds the deadline then."""
+        """Applies an acceptance if the step is async and its callee has accepted the attempt. Returns whether it did."""
         if r.outcome.status != "accepted":
             return False
         deadline = _async_deadline(plans[item.plan_id], item)
@@ -194,29 +199,30 @@ class ReportBatch:
         self.runs += journal.runs
         journal.runs = []
         waits = [(a.until - journal.now).total_seconds() for a in journal.accepted if a.until is not None]
-        announce(self._core.hub, journal, [*self._delays, *waits])
+        announce(self._context.notifier, journal, [*self._delays, *waits])
 
 
 def _is_of(item: ItemRow | LeasedItem, report: Report) -> bool:
-    """Whether a report names the item that its token belongs to."""
+    """Returns whether a report names the item that its token belongs to."""
     return item.id == report.item_id and item.execution_id == report.execution_id
 
 
 def _is_alone(plan: Plan, item: LeasedItem, report: Report) -> bool:
-    """Whether what follows depends on nothing but the item: it is all of its step, under no limit, and the same follows every time."""
+    """Returns whether the consequences depend on nothing but the item: it is its whole step, it has no limit, and every
+    attempt has the same consequences."""
     return (
         item.item_no is None
         and not item.compensates
         and _is_of(item, report)
         and plan.steps[item.step].step.concurrency is None
         and report.outcome.status != "accepted"
-        and (report.outcome.status != "succeeded" or item.step in plan.strides)
+        and (report.outcome.status != "succeeded" or item.step in plan.fixed_successors)
     )
 
 
 def guarded_change(plan: Plan, made: Transition) -> Change | None:
-    """Makes the change of a transition that was decided from memory. Returns None if more must be known, or changed, than the item
-    and the one step behind it."""
+    """Makes the guarded change of a transition that was decided from memory. Returns None if more than the item and the
+    one step behind it is concerned."""
     again, step = made.again, made.ended_step
     if again is not None:
         return None if again.state != "retrying" or made.suspect else _retried(made, again)
@@ -224,7 +230,7 @@ def guarded_change(plan: Plan, made: Transition) -> Change | None:
 
 
 def _retried(made: Transition, again: ItemAgain) -> Change:
-    # By place, here and below: names would take twice as long, and there is one of these for each attempt.
+    # By position, here and below: keyword arguments would take twice as long, and this runs for each attempt.
     return Change(
         again.id, made.item.lease_token, again.execution_id, "running", again.state, again.available_at,
         again.expires_at, None, again.ledger, again.last_error, None, None, again.previous, again.vary, None, None, None, encode(made.events), None,
@@ -232,10 +238,10 @@ def _retried(made: Transition, again: ItemAgain) -> Change:
 
 
 def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
-    """The step has completed: the one step behind it is queued, or the execution is complete."""
-    item, follower, result = made.item, plan.strides[step.step].next, step.result
+    """Makes the change for a completed step: its one successor is queued, or the execution is complete."""
+    item, follower, result = made.item, plan.fixed_successors[step.step].next, step.result
     told = None if result is None else encode(result)
-    if told is not None and len(told) > LARGE:  # to encode it again for its event would take as long
+    if told is not None and len(told) > LARGE:  # encoding it again for its event would take as long
         made.events[0]["data"] = replace(made.events[0]["data"], result=Raw(told.encode()))
     if follower is None:
         check("execution", "running", "completed")
@@ -255,13 +261,14 @@ def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
 
 
 def _async_deadline(plan: Plan, item: ItemRow) -> float | None:
-    """How long a callee that has accepted an attempt of this item may take. None: the step is not async."""
+    """Returns a failure in place of an acceptance, because only the callee of an async step can accept an attempt.
+    Leaves other outcomes as they are."""
     spec = plan.action(item.step, compensates=item.compensates).step.spec
     return spec["async"]["deadline"] if "async" in spec else None
 
 
 def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) -> None:
-    """The callee has it now: the lease ends, and the server's own timer holds the deadline."""
+    """Gives the item to its callee: the lease ends, and a timer of the server holds the deadline."""
     check("item", item.state, "accepted")
     until = journal.now + timedelta(seconds=deadline)
     data = AcceptedData(deadline_at=until, result=outcome.result, item_id=item.id)

@@ -1,4 +1,4 @@
-"""From what is submitted to a plan: the definition read, its children found, all of them stored."""
+"""Turns a submission into a plan: reads the definition, finds its children, and stores all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tenax.engine.caches.named_plans import NamedPlan
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.definitions.reading import Definition
 from tenax.errors import InvalidInput, NotFound, UsageError
 from tenax.model.definition.children import ChildReference, child_references, input_problems
@@ -15,98 +15,99 @@ from tenax.model.definition.workflow import Workflow
 from tenax.model.events import timestamp
 from tenax.model.views import StoredWorkflow, WorkflowInfo
 from tenax.model.wire import Submission
-from tenax.policy.plan import Child, Plan
+from tenax.policy.plan import Plan, PlannedChild
 from tenax.store.tables import plans
 from tenax.store.tables.plans import WorkflowStamp
 
 DEEPEST = 20
-"""Levels of children."""
+"""Levels of child workflows."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where in a tree of definitions we are: the files at hand, the folder, who led here, and what is planned already."""
+class _DefinitionPlace:
+    """A place in a tree of definitions: the files that came with it, its folder, its ancestors, and the plans made so
+    far."""
 
     files: Mapping[str, str]
     folder: str
     trail: Mapping[str, str]
-    """By what a definition is known: its words."""
+    """The ancestors: the identity of each definition, and the words for it in errors."""
     planned: dict[str, tuple[Plan, int]]
-    kept: Mapping[str, Child] = field(default_factory=dict)
-    """Of a stored definition: its children, as they were when it was stored."""
+    kept: Mapping[str, PlannedChild] = field(default_factory=dict)
+    """The children of a stored definition, as they were when it was stored."""
     rests_on: dict[str, WorkflowStamp] = field(default_factory=dict)
-    """Each name that was looked up on the way, with what it means. One for the whole tree."""
+    """Each name that was looked up, with its meaning. The whole tree shares one mapping."""
 
-    def below(self, found: _Found) -> _Place:
+    def below(self, found: _Found) -> _DefinitionPlace:
         trail = {**self.trail, found.identity: found.words}
         if found.identity in self.trail:
             chain = " -> ".join([*self.trail.values(), found.words])
             raise InvalidInput(f"workflows start each other in a circle: {chain}")
         if len(trail) > DEEPEST:
             raise InvalidInput(f"children go down {DEEPEST} levels at most: {' -> '.join(trail.values())}")
-        return _Place(found.files, found.folder, trail, self.planned, found.kept, self.rests_on)
+        return _DefinitionPlace(found.files, found.folder, trail, self.planned, found.kept, self.rests_on)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A definition that something refers to: a stored one is known by its content, a file by its path."""
+    """A definition that a reference led to. A stored one is identified by its content, a file by its path."""
 
     definition: Definition
     identity: str
     words: str
     files: Mapping[str, str]
     folder: str = ""
-    kept: Mapping[str, Child] = field(default_factory=dict)
+    kept: Mapping[str, PlannedChild] = field(default_factory=dict)
 
 
-async def plans_of(core: Core, submissions: Sequence[Submission]) -> list[tuple[Plan, int]]:
-    """Returns the plan of each submission, and its id. What each name means is looked up once for all of them."""
+async def plans_of(context: EngineContext, submissions: Sequence[Submission]) -> list[tuple[Plan, int]]:
+    """Returns the plan of each submission, and its id. The meaning of each name is looked up once for all of them."""
     names = {one.workflow for one in submissions if one.source is None and one.workflow is not None}
-    known = await core.named_plans.find(names) if names else {}
+    known = await context.named_plans.find(names) if names else {}
     found: list[tuple[Plan, int]] = []
     for one in submissions:
         if one.source is None and one.workflow is not None:
             if one.workflow not in known:
-                known[one.workflow] = await _named(core, one.workflow)
+                known[one.workflow] = await _named(context, one.workflow)
             found.append((known[one.workflow].plan, known[one.workflow].plan_id))
         else:
-            found.append(await plan_of(core, one))
+            found.append(await plan_of(context, one))
     return found
 
 
-async def plan_of(core: Core, submission: Submission) -> tuple[Plan, int]:
+async def plan_of(context: EngineContext, submission: Submission) -> tuple[Plan, int]:
     """Returns the plan of a submission that brings its source, and its id.
 
-    Children are resolved now: a running execution stays on its version.
+    Children are resolved now: a running execution keeps its version.
     """
     if submission.source is None:
         raise UsageError(
             "a submission needs the `source` of a definition, or the name of a stored `workflow`"
         )
     files = {posixpath.normpath(path): text for path, text in submission.files.items()}
-    definition = await core.reading.read(submission.source, submission.filename)
+    definition = await context.reading.read(submission.source, submission.filename)
     words = f"file {submission.filename or definition.workflow.name}"
     found = _Found(definition, words, words, files)
-    return await _planned(core, found.definition, _Place({}, "", {}, {}).below(found))
+    return await _planned(context, found.definition, _DefinitionPlace({}, "", {}, {}).below(found))
 
 
-async def _named(core: Core, name: str) -> NamedPlan:
-    """Plans what the name means now, and keeps the plan for the next submission."""
-    found, stamp = await _stored(core, name)
-    place = _Place({}, "", {}, {}).below(found)
+async def _named(context: EngineContext, name: str) -> NamedPlan:
+    """Makes the plan of the definition that a name means now, and keeps it for the next submission."""
+    found, stamp = await _stored(context, name)
+    place = _DefinitionPlace({}, "", {}, {}).below(found)
     place.rests_on[name] = stamp
-    plan, plan_id = await _planned(core, found.definition, place)
+    plan, plan_id = await _planned(context, found.definition, place)
     entry = NamedPlan(plan, plan_id, place.rests_on)
-    core.named_plans.keep(name, entry)
+    context.named_plans.keep(name, entry)
     return entry
 
 
 async def store_workflow(
-    core: Core, source: str, filename: str | None, files: Mapping[str, str] | None
+    context: EngineContext, source: str, filename: str | None, files: Mapping[str, str] | None
 ) -> StoredWorkflow:
-    """Stores a definition without running it: its name means this one from now on."""
-    plan, _ = await plan_of(core, Submission(source=source, filename=filename, files=dict(files or {})))
-    async with core.transaction() as tx:
+    """Stores a definition without running it. Its name means this definition from now on."""
+    plan, _ = await plan_of(context, Submission(source=source, filename=filename, files=dict(files or {})))
+    async with context.transaction() as tx:
         created = await plans.store_workflow(tx, plan.workflow_hash)
     workflow = plan.workflow
     return StoredWorkflow(
@@ -114,8 +115,8 @@ async def store_workflow(
     )
 
 
-async def list_workflows(core: Core, name: str | None) -> list[WorkflowInfo]:
-    async with core.transaction() as tx:
+async def list_workflows(context: EngineContext, name: str | None) -> list[WorkflowInfo]:
+    async with context.transaction() as tx:
         found = await plans.list_workflows(tx, name)
     return [
         WorkflowInfo(
@@ -128,12 +129,13 @@ async def list_workflows(core: Core, name: str | None) -> list[WorkflowInfo]:
     ]
 
 
-async def is_called_back(core: Core, plan_id: int) -> bool:
-    """Whether a step of it, or of its children, is async: somebody must be there to be called back."""
-    async with core.transaction() as tx:
+async def is_called_back(context: EngineContext, plan_id: int) -> bool:
+    """Returns whether a step of the plan or of its children is async. Such a step needs a server that can be called
+    back."""
+    async with context.transaction() as tx:
         seen, pending = {plan_id}, [plan_id]
         for one in pending:
-            plan = await core.plans.one(tx, one)
+            plan = await context.plans.one(tx, one)
             if any("async" in planned.step.spec for planned in plan.steps.values()):
                 return True
             fresh = {child.plan_id for child in plan.children.values()} - seen
@@ -142,37 +144,43 @@ async def is_called_back(core: Core, plan_id: int) -> bool:
     return False
 
 
-async def _planned(core: Core, definition: Definition, place: _Place) -> tuple[Plan, int]:
+async def _planned(
+    context: EngineContext, definition: Definition, place: _DefinitionPlace
+) -> tuple[Plan, int]:
     plan, workflow = definition.plan, definition.workflow
     if plan is None:
         children = {
-            reference.step: await _child(core, workflow, reference, place)
+            reference.step: await _child(context, workflow, reference, place)
             for reference in child_references(workflow)
         }
-        plan = await core.reading.plan(definition, children)
-    return plan, await core.plan_id(plan, definition.texts)
+        plan = await context.reading.plan(definition, children)
+    return plan, await context.plan_id(plan, definition.texts)
 
 
-async def _child(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> Child:
+async def _child(
+    context: EngineContext, parent: Workflow, reference: ChildReference, place: _DefinitionPlace
+) -> PlannedChild:
     if reference.kind == "file" and reference.step in place.kept:
         return place.kept[reference.step]
     if reference.kind == "workflow":
-        found, stamp = await _stored(core, reference.text)
+        found, stamp = await _stored(context, reference.text)
         place.rests_on[reference.text], folder = stamp, ""
     else:
-        found = await _file(core, parent, reference, place)
+        found = await _file(context, parent, reference, place)
         folder = posixpath.relpath(found.folder or ".", place.folder or ".")
     below = place.below(found)
     if found.identity not in place.planned:
-        place.planned[found.identity] = await _planned(core, found.definition, below)
+        place.planned[found.identity] = await _planned(context, found.definition, below)
     plan, plan_id = place.planned[found.identity]
     [step] = [step for step in parent.steps if step.name == reference.step]
     if problems := input_problems(step, plan.workflow):
         raise InvalidInput(f"step {step.name} of workflow {parent.name}: `input`: {'; '.join(problems)}")
-    return Child(plan_id, plan.hash, None if folder in ("", ".") else folder)
+    return PlannedChild(plan_id, plan.hash, None if folder in ("", ".") else folder)
 
 
-async def _file(core: Core, parent: Workflow, reference: ChildReference, place: _Place) -> _Found:
+async def _file(
+    context: EngineContext, parent: Workflow, reference: ChildReference, place: _DefinitionPlace
+) -> _Found:
     path = posixpath.normpath(posixpath.join(place.folder, reference.text))
     source = place.files.get(path)
     if source is None:
@@ -181,13 +189,13 @@ async def _file(core: Core, parent: Workflow, reference: ChildReference, place: 
             remedy="submit with `tenax run` or `tenax submit`, which send such files, or add it to `files`",
         )
     words = f"file {path}"
-    definition = await core.reading.read(source, path)
+    definition = await context.reading.read(source, path)
     return _Found(definition, words, words, place.files, posixpath.dirname(path))
 
 
-async def _stored(core: Core, name: str) -> tuple[_Found, WorkflowStamp]:
-    """Finds what a name, or name@version, means now."""
-    async with core.transaction() as tx:
+async def _stored(context: EngineContext, name: str) -> tuple[_Found, WorkflowStamp]:
+    """Finds the definition that `name` or `name@version` means now."""
+    async with context.transaction() as tx:
         found = await plans.find_workflow(tx, name)
     if found is None:
         label, version = plans.split_name(name)
@@ -195,6 +203,6 @@ async def _stored(core: Core, name: str) -> tuple[_Found, WorkflowStamp]:
             f"there is no workflow named {label!r}" + (f" with version {version!r}" if version else ""),
             remedy="`tenax workflows` lists what is stored; `tenax store FILE` stores a definition",
         )
-    definition = await core.reading.restore(found.body, found.hash)
+    definition = await context.reading.restore(found.body, found.hash)
     identity = f"workflow {found.hash}"
     return _Found(definition, identity, f"workflow {name}", {}, kept=found.children), found.stamp

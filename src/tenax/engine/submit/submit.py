@@ -1,4 +1,4 @@
-"""New executions: a batch in one transaction, the same key the same execution."""
+"""Writes new executions: a batch in one transaction. Submissions with the same key are one execution."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import structlog
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
-from tenax.engine.graph.start_steps import CROWD_STEPS, Turn, start_steps
-from tenax.engine.lease.dispatcher import Dispatcher, Parked
-from tenax.engine.slices import Turns
+from tenax.engine.graph.start_steps import CROWD_STEPS, ExecutionUpdate, start_steps
+from tenax.engine.lease.dispatcher import Dispatcher, WaitingRequest
+from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
 from tenax.model.events import event
 from tenax.model.events.data import ExecutionStartedData, OperatorData, StartedData
@@ -36,20 +36,20 @@ from tenax.policy.expressions.meter import Budget
 from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import NO_TIME, Journal
-from tenax.store.rows import ExecutionRow, LeasedItem, NewExecution, NewLease, Parent
+from tenax.store.rows import ExecutionRow, LeasedItem, NewExecution, NewLease, ParentItem
 from tenax.store.tables.claims import new_tokens
 from tenax.store.tables.executions import prepare_submit
 from tenax.store.tables.fan_outs import copy_item_results
-from tenax.store.tables.new_executions import Inserted, insert_executions
+from tenax.store.tables.new_executions import InsertedExecution, insert_executions
 
 _log = structlog.get_logger("tenax.submit")
 OWN_KEYS = "tenax:"
-"""What the keys begin with that the server gives to children."""
+"""Prefix of the keys that the server gives to children."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One execution to be started: its plan known, its inputs checked."""
+    """One execution to start: its plan is known and its inputs are checked."""
 
     plan: Plan
     plan_id: int
@@ -59,32 +59,34 @@ class Start:
     retry_of: int | None = None
     original_execution: int | None = None
     operator: OperatorData | None = None
-    """Who asked for it and why, where a person did."""
+    """The person who asked for it and the reason, if a person did."""
     carried: tuple[StepRow, ...] = ()
     """Steps whose results are taken over from the execution that this one retries."""
-    parent: Parent | None = None
-    """The step that it is a child of."""
+    parent: ParentItem | None = None
+    """The step that starts it as a child."""
 
 
 FEW = 16
-"""Executions. So many are written by nested loops as fast as by any other plan, and planned once for all."""
+"""Executions in a batch that a planned statement with nested loops writes as fast as any other plan would."""
 
 
-def _session(core: Core, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
+def _session(context: EngineContext, starts: Sequence[Start]) -> AbstractAsyncContextManager[Connection]:
     """Opens a session. A batch that one statement writes needs no transaction around it.
 
-    A key that is taken is looked up by a second statement. Where others are in the batch, that must not fail after theirs is committed.
+    A second statement looks up the keys that were taken. In a batch with other executions it must not fail after they
+    are committed.
     """
-    if len(starts) > FEW or any(is_large(start) for start in starts):
-        return core.transaction()
+    if len(starts) > FEW or any(is_large_start(start) for start in starts):
+        return context.transaction()
     is_one_statement = all(_is_plain(start) for start in starts) and (
         len(starts) == 1 or all(start.key is None for start in starts)
     )
-    return core.statements() if is_one_statement else core.straight()
+    return context.statements() if is_one_statement else context.planned_transaction()
 
 
-def is_large(start: Start) -> bool:
-    """Whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes over what another one did."""
+def is_large_start(start: Start) -> bool:
+    """Returns whether an execution may take long to write: its graph is large, it begins with a fan-out, or it takes
+    over results."""
     plan = start.plan
     return (
         len(plan.steps) > CROWD_STEPS
@@ -94,20 +96,22 @@ def is_large(start: Start) -> bool:
 
 
 def _is_plain(start: Start) -> bool:
-    """Whether what is written of it depends neither on its id nor on the time: the statement that writes it finds both."""
+    """Returns whether nothing that is written depends on the execution's id or on the time. The statement that writes
+    it then finds both."""
     plan = start.plan
     return (
         plan.begins_plainly and start.parent is None and not start.carried and len(plan.steps) <= CROWD_STEPS
     )
 
 
-async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
-    """Writes a batch of new executions, in one transaction. A key that was used before is the execution that it was used for."""
-    parked = _reserve(dispatcher, starts)
+async def submit(context: EngineContext, dispatcher: Dispatcher, starts: Sequence[Start]) -> list[Submitted]:
+    """Writes a batch of new executions in one transaction. A key that was used before returns the execution that it was
+    used for."""
+    waiting = _reserve(dispatcher, starts)
     try:
-        async with _session(core, starts) as tx:
+        async with _session(context, starts) as tx:
             numbers, now = await _numbers(tx, starts)
-            inserted = await _insert(tx, core, now, list(zip(numbers, starts, strict=True)), parked)
+            inserted = await _insert(tx, context, now, list(zip(numbers, starts, strict=True)), waiting)
             known = await _known_keys(tx, numbers, starts, inserted)
             answers = [
                 Submitted(inserted[number].id, created=True)
@@ -115,16 +119,16 @@ async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) ->
                 else Submitted(known[start.key or ""], created=False)
                 for number, start in zip(numbers, starts, strict=True)
             ]
-    except BaseException:  # it is raised again; the request must not wait for what will not come
-        if parked is not None:
-            dispatcher.give_up([parked])
+    except BaseException:  # raised again: the request must not wait for an item that will not come
+        if waiting is not None:
+            dispatcher.give_up([waiting])
         raise
     leased = [new.leased for new in inserted.values() if new.leased is not None]
-    if parked is not None and not leased:  # the key was taken
-        dispatcher.give_up([parked])
-    elif parked is not None:
-        await _hand_over(dispatcher, parked, leased[0])
-    core.hub.announce(
+    if waiting is not None and not leased:  # the key was taken
+        dispatcher.give_up([waiting])
+    elif waiting is not None:
+        await _hand_over(dispatcher, waiting, leased[0])
+    context.notifier.announce(
         ready=not leased,
         server_steps=any(start.plan.has_server_steps for start in starts),
         due_in=min((start.plan.soonest for start in starts if start.plan.soonest is not None), default=None),
@@ -132,22 +136,22 @@ async def submit(core: Core, dispatcher: Dispatcher, starts: Sequence[Start]) ->
     return answers
 
 
-def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> Parked | None:
-    """Reserves the request of a worker that waits for just this, where one execution comes alone and begins with one step."""
+def _reserve(dispatcher: Dispatcher, starts: Sequence[Start]) -> WaitingRequest | None:
+    """Reserves the request of a waiting worker for a single execution that begins with one step."""
     [start, *others] = starts
     if others or start.retry_of is not None or start.operator is not None or not _is_plain(start):
         return None
     [first, *more] = start.plan.roots
     step = start.plan.steps[first]
     if more or step.step.concurrency is not None or "async" in step.step.spec:
-        return None  # the lease of an async step has its item's id in its event, which is not known yet
+        return None  # the event of an async step's lease contains the item's id, which is not known yet
     queued = step.queued
     return dispatcher.reserve(Candidate(0, queued.queue, queued.runtime, step.step.labels))
 
 
-async def _hand_over(dispatcher: Dispatcher, parked: Parked, leased: LeasedItem) -> None:
+async def _hand_over(dispatcher: Dispatcher, waiting: WaitingRequest, leased: LeasedItem) -> None:
     try:
-        await dispatcher.hand_over(parked, leased)
+        await dispatcher.hand_over(waiting, leased)
     except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
         _log.exception(
             "what was leased as it was submitted could not be handed over", execution_id=leased.execution_id
@@ -155,7 +159,7 @@ async def _hand_over(dispatcher: Dispatcher, parked: Parked, leased: LeasedItem)
 
 
 async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], datetime]:
-    """Returns the number of each execution, and the time: ids and the time are asked for only where something depends on them."""
+    """Returns the number of each execution, and the time. Ids and time are read only if something depends on them."""
     are_plain = [_is_plain(start) for start in starts]
     if all(are_plain):
         return [-n for n in range(1, len(starts) + 1)], NO_TIME
@@ -165,34 +169,33 @@ async def _numbers(tx: Connection, starts: Sequence[Start]) -> tuple[list[int], 
 
 
 async def _known_keys(
-    tx: Connection, numbers: Sequence[int], starts: Sequence[Start], inserted: Mapping[int, Inserted]
+    tx: Connection, numbers: Sequence[int], starts: Sequence[Start], inserted: Mapping[int, InsertedExecution]
 ) -> dict[str, int]:
-    """Finds the executions that have the keys which were taken."""
+    """Finds the executions whose keys were taken."""
     taken = [start.key for number, start in zip(numbers, starts, strict=True) if number not in inserted]
     return (await prepare_submit(tx, 0, taken)).known if taken else {}
 
 
-async def insert_child(tx: Connection, core: Core, now: datetime, start: Start) -> int:
-    """Inserts a child execution, in the transaction that starts it. Started again, it is the same one."""
+async def insert_child(tx: Connection, context: EngineContext, now: datetime, start: Start) -> int:
+    """Inserts a child execution in the transaction of the step that starts it. A step that starts it again gets the
+    same child."""
     prepared = await prepare_submit(tx, 1, [start.key])
     if prepared.known:
         return next(iter(prepared.known.values()))
-    await _insert(tx, core, now, [(prepared.ids[0], start)])
+    await _insert(tx, context, now, [(prepared.ids[0], start)])
     return prepared.ids[0]
 
 
 async def _insert(
     tx: Connection,
-    core: Core,
+    context: EngineContext,
     now: datetime,
     new: Sequence[tuple[int, Start]],
-    parked: Parked | None = None,
-) -> dict[int, Inserted]:
-    """Writes the executions. Returns those that were written by their numbers: the keys of the others are taken.
-
-    `parked`: the request that the only item goes to.
-    """
-    journal = Journal(now, most_read=core.settings.max_rendered)
+    waiting: WaitingRequest | None = None,
+) -> dict[int, InsertedExecution]:
+    """Writes the executions. Returns the inserted ones by number: the keys of the others were taken. `waiting` is the
+    request that the only item goes to."""
+    journal = Journal(now, most_read=context.settings.max_rendered)
     rows: list[NewExecution] = []
     for number, start in new:
         parent = start.parent
@@ -201,21 +204,21 @@ async def _insert(
             start.original_execution, now, None, parent.execution_id if parent is not None else None,
             lane=parent.lane if parent is not None else 0, input=start.input,
         )  # fmt: skip
-        await _begin(tx, journal, row, start, core.rendering)
+        await _begin(tx, journal, row, start, context.rendering)
         ended = journal.executions.get(number)
         rows.append(_new_execution(row if ended is None else ended[0], start))
-    if parked is not None:
-        _lease_at_once(journal, parked.request)
+    if waiting is not None:
+        _lease_at_once(journal, waiting.request)
     inputs = [encode(start.input) if start.input else None for _, start in new]
-    inserted = await insert_executions(tx, journal, rows, inputs, core.terms)
-    core.inputs.note({one.id: one.input for one in inserted.values()})
+    inserted = await insert_executions(tx, journal, rows, inputs, context.terms)
+    context.input_cache.note({one.id: one.input for one in inserted.values()})
     for number, start in new:
-        fans = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
-        if fans and start.retry_of is not None and number in inserted:
-            await copy_item_results(tx, number, start.retry_of, fans)
+        fan_outs = [step.step for step in start.carried if start.plan.steps[step.step].for_each is not None]
+        if fan_outs and start.retry_of is not None and number in inserted:
+            await copy_item_results(tx, number, start.retry_of, fan_outs)
     failing = {id_: row for id_, row in journal.failing.items() if id_ in inserted}
-    if failing:  # nothing has run, so there is nothing to undo; but they must end
-        await write(tx, core, Journal(now, failing=failing))
+    if failing:  # nothing has run, so nothing is undone; but these executions must end
+        await write(tx, context, Journal(now, failing=failing))
     return inserted
 
 
@@ -235,7 +238,7 @@ def _new_execution(row: ExecutionRow, start: Start) -> NewExecution:
 
 
 def _lease_at_once(journal: Journal, request: LeaseRequest) -> None:
-    """Leases the only new item to the request that waits for it, and logs what the lease of a queued item would log."""
+    """Leases the only new item to the waiting request, and logs the same events as the lease of a queued item."""
     [item] = journal.new_items
     item.lease = NewLease(request.worker, request.grant, new_tokens(1)[0])
     retry = RetryCount(attempt=1, max_attempts=item.max_attempts, is_retry=False)
@@ -259,30 +262,31 @@ def _started(start: Start) -> ExecutionStartedData:
 
 
 async def _begin(tx: Connection, journal: Journal, row: ExecutionRow, start: Start, budget: Budget) -> None:
-    """The first events, and the first items: the steps that wait for nothing, or only for what is carried over."""
+    """Logs the first events and queues the first items: steps that wait for nothing, or only for steps that were taken
+    over."""
     plan = start.plan
     journal.log(row.id, event(ExecutionStarted, data=_started(start)))
     if start.operator is not None:
         journal.log(row.id, event(OperatorAction, data=start.operator))
-    turn = Turn(row, plan, budget)
+    update = ExecutionUpdate(row, plan, budget)
     if start.carried:
-        await _carry_over(journal, turn, start)
+        await _carry_over(journal, update, start)
     done = {step.step for step in start.carried}
-    turn.ended += await start_steps(tx, journal, turn, [name for name in plan.roots if name not in done])
-    if turn.ended:
-        await advance_executions(tx, journal, [turn])
+    update.ended += await start_steps(tx, journal, update, [name for name in plan.roots if name not in done])
+    if update.ended:
+        await advance_executions(tx, journal, [update])
 
 
-async def _carry_over(journal: Journal, turn: Turn, start: Start) -> None:
-    """Logs the steps whose results are taken over, and lets them have ended."""
-    row, plan, turns = turn.row, turn.plan, Turns()
+async def _carry_over(journal: Journal, update: ExecutionUpdate, start: Start) -> None:
+    """Logs the steps whose results are taken over, and marks them as ended."""
+    row, plan, time_slice = update.row, update.plan, TimeSlice()
     for step in start.carried:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         kept: dict[str, Any] = {"carried_from": start.retry_of, "attempts": 0}
         if step.state == "completed":
             kept["result"] = step.result
-        if step.failure is not None:  # a value stood in for its result
+        if step.failure is not None:  # a value has replaced its result
             kept["on_failure"] = "value"
         elif step.state == "completed" and plan.steps[step.step].for_each is not None:
             kept["items"] = _item_counts(step)
@@ -290,7 +294,7 @@ async def _carry_over(journal: Journal, turn: Turn, start: Start) -> None:
             row.id,
             event(StepCompleted if step.state == "completed" else StepSkipped, step.step, data=kept),
         )
-        turn.ended.append(replace(step, execution_id=row.id, attempts=0))
+        update.ended.append(replace(step, execution_id=row.id, attempts=0))
 
 
 def _item_counts(fan_out: StepRow) -> dict[str, int]:

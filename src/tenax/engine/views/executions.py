@@ -1,4 +1,4 @@
-"""What people see of executions."""
+"""Views of executions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec import structs
 
-from tenax.engine.context import Core, no_execution
+from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.recover.unserved_work import DECIDES_HOLDS, held_steps
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.engine.views.why_blocked import NOTHING, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
@@ -27,44 +27,44 @@ from tenax.model.views import ExecutionSummary, ItemInfo, Standing, Tree
 from tenax.policy.plan import Plan, PlannedStep
 from tenax.store.connect import Connection
 from tenax.store.tables import executions
-from tenax.store.tables.executions import Relative, StoredExecution
-from tenax.store.tables.fan_outs import ItemsOfFan, count_items, list_items
+from tenax.store.tables.executions import RelatedExecution, StoredExecution
+from tenax.store.tables.fan_outs import FanOutItems, count_items, list_items
 from tenax.store.tables.log import find_log_place, get_events_page, get_new_events, get_step_level_events
 from tenax.store.tables.steps import load_within
 
 ITEMS_FOLDED = 1000
-"""Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
+"""Items of fan-outs up to which a view is folded from the events. Beyond that, items are counted in the tables."""
 SMALL = 1000
-"""Bytes of a result that is shown whatever else there is."""
+"""Bytes of a result that is always shown."""
 IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
 CHILDREN_SHOWN = 100
 NODES_SHOWN = 500
 
 
-async def get(core: Core, execution_id: int) -> Execution:
-    """One execution with its steps, folded from its events."""
-    most = core.settings.max_rendered
-    async with core.view() as tx:
+async def get(context: EngineContext, execution_id: int) -> Execution:
+    """Returns an execution with its steps, folded from its events."""
+    most = context.settings.max_rendered
+    async with context.view() as tx:
         row = await _known(tx, execution_id, most)
-        plan = await core.plans.one(tx, row.plan_id)
-        fans = await count_items(tx, execution_id) if not plan.single else {}
-        many = sum(fan.total for fan in fans.values()) > ITEMS_FOLDED
+        plan = await context.plans.one(tx, row.plan_id)
+        fan_outs = await count_items(tx, execution_id) if not plan.single else {}
+        many = sum(fan_out.total for fan_out in fan_outs.values()) > ITEMS_FOLDED
         told = await _fold(tx, execution_id, plan, most, with_items=not many)
-        results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fans)], most)
+        results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fan_outs)], most)
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
-        waiting_at = await steps_waiting_at(tx, core, execution_id) if row.open else {}
+        waiting_at = await steps_waiting_at(tx, context, execution_id) if row.open else {}
         held = await held_steps(tx, execution_id, told.holds.values()) if row.open else {}
     steps: dict[str, Step] = {}
     family = _by_step(children)
-    turns = Turns()
+    time_slice = TimeSlice()
     for name, planned in plan.steps.items():
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         shown = told.state.steps[name].shown()
         if (ended := results.get((execution_id, name))) is not None:
             shown |= {"result": ended.result, "failures": ended.failures, **_left_out(ended)}
-        if many and name in fans:
-            shown |= _counted(fans[name], shown["status"], is_open=row.open)
+        if many and name in fan_outs:
+            shown |= _counted(fan_outs[name], shown["status"], is_open=row.open)
         if shown["max_attempts"] is None:
             shown["max_attempts"] = planned.policy.policy.max_attempts
         at = waiting_at.get(name, NOTHING)
@@ -98,21 +98,22 @@ async def get(core: Core, execution_id: int) -> Execution:
     )
 
 
-def _in_tables(plan: Plan, fans: Mapping[str, ItemsOfFan]) -> list[str]:
-    """Finds the steps whose results are in the tables: what a fallback has lent to the step that failed is in no event of that step."""
-    small = [step for step, fan in fans.items() if fan.total <= ITEMS_FOLDED]
-    return small + [name for name, step in plan.steps.items() if not step.is_final and name not in fans]
+def _in_tables(plan: Plan, fan_outs: Mapping[str, FanOutItems]) -> list[str]:
+    """Finds the steps whose results must be read from the tables: no event of a failed step has the result that its
+    fallback gave it."""
+    small = [step for step, fan_out in fan_outs.items() if fan_out.total <= ITEMS_FOLDED]
+    return small + [name for name, step in plan.steps.items() if not step.is_final and name not in fan_outs]
 
 
-def _by_step(children: Sequence[Relative]) -> dict[str | None, list[Relative]]:
-    found: dict[str | None, list[Relative]] = {}
+def _by_step(children: Sequence[RelatedExecution]) -> dict[str | None, list[RelatedExecution]]:
+    found: dict[str | None, list[RelatedExecution]] = {}
     for child in children:
         found.setdefault(child.parent_step, []).append(child)
     return found
 
 
 def _left_out(step: StepRow) -> dict[str, Any]:
-    """Returns what is shown in the places of a step's values that are too large."""
+    """Returns a marker for each value of a step that is too large."""
     where = f"the items have it: `tenax items {step.execution_id} {step.step}`, GET /v1/executions/{step.execution_id}/steps/{step.step}/items"
     return {name: left_out(size, where) for name, size in (step.left_out or {}).items()}
 
@@ -127,19 +128,19 @@ async def _known(tx: Connection, execution_id: int, most: int = 0) -> StoredExec
 
 @dataclass(slots=True)
 class _Folded:
-    """What the events of an execution come to."""
+    """The state of an execution after the events so far."""
 
     state: ExecutionState
     last_seq: int = 0
     holds: dict[str | None, Event] = field(default_factory=dict)
-    """The last event of each step that decided to hold something."""
+    """The last event of each step that decided to hold an item."""
 
     async def add(self, events: Iterable[Event], room: int | None = None) -> None:
-        """Adds events, of which the large results may have so many bytes together. None: they are known to be few."""
-        turns = Turns()
+        """Adds events. `room` limits the bytes of their large results together. None means no limit, for a few events."""
+        time_slice = TimeSlice()
         for event in events:
-            if turns.over:
-                await turns.give_way()
+            if time_slice.is_over:
+                await time_slice.give_way()
             if room is not None and (size := len(encode(event.data.get("result")))) > SMALL:
                 if size <= room:
                     room -= size
@@ -152,10 +153,8 @@ class _Folded:
 
 
 async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
-    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted.
-
-    Once `most` bytes have been read, so are further large results.
-    """
+    """Folds the events of an execution page by page. Events of single items of fan-outs are left out unless wanted.
+    After `most` bytes, further large results are left out too."""
     folded = _Folded(fold((), list(plan.steps)))
     if not with_items:
         await folded.add(await get_step_level_events(tx, execution_id, most))
@@ -181,21 +180,24 @@ def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
     }
 
 
-def _child(row: Relative) -> Child:
+def _child(row: RelatedExecution) -> Child:
     assert row.parent_attempt is not None
     return Child(id=row.id, status=row.state, item=row.parent_item_no, attempt=row.parent_attempt)
 
 
-def _counted(fan: ItemsOfFan, status: str, *, is_open: bool) -> dict[str, Any]:
-    """A fan-out too large to be folded from the events of its items: as its tables have it."""
-    counts = {name: fan.live.get(name, 0) for name in ("waiting", "queued", "accepted", "retrying", "held")}
-    counts["running"] = fan.live.get("leased", 0)
-    ended = {"succeeded": fan.ended - fan.failed, "failed": fan.failed}
-    left = fan.total - fan.ended - sum(counts.values())
-    over = fan.closed or not is_open
+def _counted(fan_out: FanOutItems, status: str, *, is_open: bool) -> dict[str, Any]:
+    """Returns the counts of a fan-out from its tables. Such a fan-out is too large to be folded from the events of its
+    items."""
+    counts = {
+        name: fan_out.live.get(name, 0) for name in ("waiting", "queued", "accepted", "retrying", "held")
+    }
+    counts["running"] = fan_out.live.get("leased", 0)
+    ended = {"succeeded": fan_out.ended - fan_out.failed, "failed": fan_out.failed}
+    left = fan_out.total - fan_out.ended - sum(counts.values())
+    over = fan_out.closed or not is_open
     return {
         "status": status if over else fan_out_status(counts) or status,
-        "items": {"total": fan.total, **counts, **ended, "cancelled": left if over else 0},
+        "items": {"total": fan_out.total, **counts, **ended, "cancelled": left if over else 0},
     }
 
 
@@ -213,7 +215,7 @@ def _parent(row: StoredExecution) -> Parent | None:
 
 
 async def items(
-    core: Core,
+    context: EngineContext,
     execution_id: int,
     step: str,
     *,
@@ -222,9 +224,9 @@ async def items(
     limit: int,
 ) -> list[ItemInfo]:
     """Returns the items of a fan-out, live and ended."""
-    async with core.view() as tx:
+    async with context.view() as tx:
         row = await _known(tx, execution_id)
-        plan = await core.plans.one(tx, row.plan_id)
+        plan = await context.plans.one(tx, row.plan_id)
         if step not in plan.steps:
             raise NotFound(f"execution {execution_id} has no step {step!r}{suggest(step, plan.steps)}")
         if plan.steps[step].for_each is None:
@@ -232,15 +234,15 @@ async def items(
         attempts = plan.steps[step].policy.policy.max_attempts
         return await list_items(
             tx, execution_id, step, states=states, after=after, limit=limit, max_attempts=attempts,
-            most=core.settings.max_rendered,
+            most=context.settings.max_rendered,
         )  # fmt: skip
 
 
-async def tree(core: Core, execution_id: int) -> Tree:
-    """Returns an execution with its children and theirs, level by level, as many as can be looked through."""
-    async with core.view() as tx:
+async def tree(context: EngineContext, execution_id: int) -> Tree:
+    """Returns an execution with its descendants, level by level, as many as fit a view."""
+    async with context.view() as tx:
         row = await _known(tx, execution_id)
-        children: dict[int | None, list[Relative]] = {}
+        children: dict[int | None, list[RelatedExecution]] = {}
         totals: dict[int | None, int] = {}
         level, left = [execution_id], NODES_SHOWN
         while level and left > 0:
@@ -255,7 +257,9 @@ async def tree(core: Core, execution_id: int) -> Tree:
 
 
 def _tree(
-    row: Relative, children: Mapping[int | None, Sequence[Relative]], totals: Mapping[int | None, int]
+    row: RelatedExecution,
+    children: Mapping[int | None, Sequence[RelatedExecution]],
+    totals: Mapping[int | None, int],
 ) -> Tree:
     shown = [_tree(child, children, totals) for child in children.get(row.id, ())]
     return Tree(
@@ -274,7 +278,7 @@ def _tree(
 
 
 async def list_(
-    core: Core,
+    context: EngineContext,
     *,
     states: Sequence[str] | None = None,
     workflow: str | None = None,
@@ -284,7 +288,7 @@ async def list_(
     top: bool = False,
     compensation: str | None = None,
 ) -> list[ExecutionSummary]:
-    async with core.view() as tx:
+    async with context.view() as tx:
         found = await executions.list_executions(
             tx,
             states=states,
@@ -296,7 +300,7 @@ async def list_(
             compensation=compensation,
         )
         telling = [item for _, item in found if item is not None]
-        waiting_at = await items_waiting_at(tx, core, telling)
+        waiting_at = await items_waiting_at(tx, context, telling)
     return [_standing(one, waiting_at.get(one.id, NOTHING)) for one, _ in found]
 
 
@@ -307,17 +311,17 @@ def _standing(one: ExecutionSummary, at: Standing) -> ExecutionSummary:
     return structs.replace(one, waiting=waiting)
 
 
-async def plan_id(core: Core, execution_id: int) -> int:
-    async with core.view() as tx:
+async def plan_id(context: EngineContext, execution_id: int) -> int:
+    async with context.view() as tx:
         return (await _known(tx, execution_id)).plan_id
 
 
-async def event_pages(core: Core, execution_id: int, *, after: int = 0) -> AsyncIterator[list[Event]]:
-    """Gives the events after a sequence number as they stand now, page by page: no more than one page is in memory.
-
-    No session is held between two pages, however slowly they are asked for.
-    """
-    async with core.view() as tx:
+async def event_pages(
+    context: EngineContext, execution_id: int, *, after: int = 0
+) -> AsyncIterator[list[Event]]:
+    """Yields the events after a sequence number page by page. Only one page is in memory, and no session is held
+    between two pages."""
+    async with context.view() as tx:
         place = await find_log_place(tx, execution_id, after)
         page, place = await get_events_page(tx, execution_id, place)
         if not page:
@@ -325,33 +329,33 @@ async def event_pages(core: Core, execution_id: int, *, after: int = 0) -> Async
     while page:
         if wanted := [e for e in page if e.seq > after]:
             yield wanted
-        async with core.view() as tx:
+        async with context.view() as tx:
             page, place = await get_events_page(tx, execution_id, place)
 
 
-async def events(core: Core, execution_id: int, *, after: int = 0) -> list[Event]:
-    """The events after a sequence number, as they stand now, all of them."""
-    return [e async for page in event_pages(core, execution_id, after=after) for e in page]
+async def events(context: EngineContext, execution_id: int, *, after: int = 0) -> list[Event]:
+    """Returns all events after a sequence number."""
+    return [e async for page in event_pages(context, execution_id, after=after) for e in page]
 
 
-async def news(core: Core, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
-    """The events since the cursor (all, without one), and the next cursor: who comes back with it misses nothing.
-
-    With `wait`, up to so many seconds until there is one.
-    """
-    async with core.hub.following(execution_id) as changed:
-        found = await _news(core, execution_id, cursor)
+async def news(
+    context: EngineContext, execution_id: int, *, cursor: str | None = None, wait: float = 0.0
+) -> News:
+    """Returns the events since the cursor, and the next cursor. Without a cursor it returns all events. A caller that
+    passes the cursor on misses nothing. With `wait` it waits up to so many seconds for the first event."""
+    async with context.notifier.following(execution_id) as changed:
+        found = await _news(context, execution_id, cursor)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 while not found.events and wait > 0:
                     await changed.wait()
                     changed.clear()
-                    found = await _news(core, execution_id, found.cursor)
+                    found = await _news(context, execution_id, found.cursor)
     return found
 
 
-async def _news(core: Core, execution_id: int, cursor: str | None) -> News:
-    async with core.view() as tx:
+async def _news(context: EngineContext, execution_id: int, cursor: str | None) -> News:
+    async with context.view() as tx:
         found = await get_new_events(tx, execution_id, cursor)
         if not found.events:
             await _known(tx, execution_id)

@@ -1,4 +1,4 @@
-"""Why attempts were retried, or not: the decisions of an execution in plain English."""
+"""Explains in plain English why attempts were retried or not."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tenax.engine.context import Core
-from tenax.engine.slices import Turns
+from tenax.engine.context import EngineContext
+from tenax.engine.slices import TimeSlice
 from tenax.engine.views.executions import event_pages
 from tenax.errors import NotFound
 from tenax.model.execution_views import Event
@@ -15,21 +15,21 @@ from tenax.model.views import Explanation
 from tenax.policy.retry.explain import explain_decision
 
 _SUCCESSES = ("action_completed", "compensation_completed")
-"""Of an attempt that had failed before, by its deadline, a success may come late: the failure is not its own."""
+"""Events of successes. A success may come after its attempt had failed by its deadline: that failure is not its own."""
 
 
 async def explain(
-    core: Core,
+    context: EngineContext,
     execution_id: int,
     *,
     step: str | None = None,
     attempt: int | None = None,
     item: int | None = None,
 ) -> list[Explanation]:
-    """Every decision on retries, in plain English; of one step, item or attempt where they are named."""
+    """Explains every decision on retries of an execution, or only those of one step, item or attempt."""
     found: list[Event] = []
     known: set[str] = set()
-    async for page in event_pages(core, execution_id):
+    async for page in event_pages(context, execution_id):
         known |= {e.step for e in page if e.step is not None}
         found += [_without_results(e) for e in page if e.data.keys() & {"decision", "failure"}]
     if step is not None and step not in known:
@@ -50,16 +50,17 @@ async def explain(
         raise NotFound(f"execution {execution_id} has no decision on {' of '.join(which)}")
     failures = {_attempt_of(e): e.data["failure"] for e in reversed(found) if e.data.get("failure")}
     explained: list[Explanation] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for e in chosen:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         explained.append(_explained(e, None if e.type in _SUCCESSES else failures.get(_attempt_of(e))))
     return explained
 
 
 def _without_results(e: Event) -> Event:
-    """Returns an event with what is explained of it: all results of a long history together would not fit into memory."""
+    """Returns the parts of an event that are explained. All results of a long history together would not fit into
+    memory."""
     return replace(e, data={name: e.data[name] for name in ("decision", "failure") if name in e.data})
 
 

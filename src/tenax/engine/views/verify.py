@@ -1,6 +1,6 @@
-"""`tenax verify`: holds all of history against the laws, in bounded memory and without writing anything.
+"""`tenax verify`: checks all history against the laws, in bounded memory and without writing anything.
 
-Executions are checked in pages. A page is one snapshot of the database, so that work that goes on meanwhile raises no false alarm.
+Executions are checked in pages. Each page is one snapshot of the database, so that running work raises no false alarm.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import asyncio
 from datetime import datetime
 from typing import Any
 
-from tenax.engine.context import Core, no_execution
-from tenax.engine.slices import Turns
+from tenax.engine.context import EngineContext, no_execution
+from tenax.engine.slices import TimeSlice
 from tenax.errors import UsageError
 from tenax.model import views
-from tenax.policy.laws import ExecutionCheck, Tally, Violation
+from tenax.policy.laws import ExecutionCheck, LawViolation, VerifyTally
 from tenax.policy.laws.facts import ExecutionFacts, Rows
 from tenax.policy.laws.rows import plan_is_readable, rows_have_an_execution
 from tenax.store.connect import Connection
@@ -22,21 +22,21 @@ from tenax.store.tables import history as store
 EXECUTIONS_AT_ONCE = 200
 """Executions of one page, and so of one snapshot."""
 PAGE_SECONDS = 5.0
-"""A page ends with the execution that it is at after this time."""
+"""Seconds after which a page ends with its current execution."""
 
 
 async def verify_page(
-    core: Core, *, after: int = 0, since: datetime | None = None, only: int | None = None
+    context: EngineContext, *, after: int = 0, since: datetime | None = None, only: int | None = None
 ) -> views.Verified:
-    """Checks the next executions: all of them, those that were open at some time since then, or only one."""
+    """Checks the next executions: all of them, those that were open at some time after `since`, or only one."""
     if only is not None and since is not None:
         raise UsageError("one execution and a time since when exclude each other", remedy="name one of them")
-    tally = Tally()
-    async with core.snapshot() as tx:
+    tally = VerifyTally()
+    async with context.snapshot() as tx:
         found = await store.load_executions(tx, after, since, only, EXECUTIONS_AT_ONCE)
         if only is not None and not found:
             raise no_execution(only)
-        checked = await _check_all(tx, core, found, tally)
+        checked = await _check_all(tx, context, found, tally)
         is_last = checked == len(found) < EXECUTIONS_AT_ONCE
         last = store.ALL_IDS if is_last else found[checked - 1].id
         if only is None and since is None:
@@ -44,8 +44,8 @@ async def verify_page(
     return _verified(tally, None if is_last or only is not None else last)
 
 
-def _verified(tally: Tally, last: int | None) -> views.Verified:
-    """Shows what was found. `last` is the execution after which the next page begins."""
+def _verified(tally: VerifyTally, last: int | None) -> views.Verified:
+    """Returns the findings. `last` is the execution after which the next page begins."""
     return views.Verified(
         checked=views.Checked(executions=tally.executions, events=tally.events, decisions=tally.decisions),
         violations=[_shown(violation) for violation in tally.violations],
@@ -55,7 +55,7 @@ def _verified(tally: Tally, last: int | None) -> views.Verified:
     )
 
 
-def _shown(violation: Violation) -> views.Violation:
+def _shown(violation: LawViolation) -> views.Violation:
     return views.Violation(
         law=violation.law,
         execution=violation.execution,
@@ -67,11 +67,13 @@ def _shown(violation: Violation) -> views.Violation:
     )
 
 
-async def _check_all(tx: Connection, core: Core, found: list[ExecutionFacts], tally: Tally) -> int:
-    """Checks these executions until the time of the page is over. Returns how many it has checked."""
+async def _check_all(
+    tx: Connection, context: EngineContext, found: list[ExecutionFacts], tally: VerifyTally
+) -> int:
+    """Checks these executions until the time of the page is over. Returns the number checked."""
     if not found:
         return 0
-    plans = await core.plans.load(tx, {row.plan_id for row in found})
+    plans = await context.plans.load(tx, {row.plan_id for row in found})
     streams = _Streams(tx, [row.id for row in found])
     loop = asyncio.get_running_loop()
     deadline = loop.time() + PAGE_SECONDS
@@ -79,8 +81,8 @@ async def _check_all(tx: Connection, core: Core, found: list[ExecutionFacts], ta
         tally.executions += 1
         if row.plan_id in plans:
             check = ExecutionCheck(row.id, plans[row.plan_id], tally)
-            await streams.feed(check, row)
-            if check.fold.plan.has_fans:
+            await streams.replay(check, row)
+            if check.fold.plan.has_fan_outs:
                 await _check_fan_outs(tx, check, row.id)
         else:
             _add(tally, plan_is_readable.name, row.id, plan_is_readable(row.plan_id))
@@ -90,7 +92,7 @@ async def _check_all(tx: Connection, core: Core, found: list[ExecutionFacts], ta
 
 
 class _Streams:
-    """The events and rows of the executions of a page, side by side."""
+    """Streams of the events and rows of the executions of a page, side by side."""
 
     def __init__(self, tx: Connection, executions: list[int]) -> None:
         self._log = store.stream_log(tx, executions)
@@ -98,14 +100,14 @@ class _Streams:
         self._items = store.stream_items(tx, executions)
         self._fan_outs = store.stream_fan_outs(tx, executions)
 
-    async def feed(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
-        """Gives the check its events, one by one, and then its rows."""
-        turns = Turns()
+    async def replay(self, check: ExecutionCheck, row: ExecutionFacts) -> None:
+        """Feeds the events of an execution to the check, one by one, and then its rows."""
+        time_slice = TimeSlice()
         async for events in self._log.take(row.id):
             for event in events:
                 check.see(event)
-                if turns.over:
-                    await turns.give_way()
+                if time_slice.is_over:
+                    await time_slice.give_way()
             await _let_others_go_on()
         check.compare(
             Rows(
@@ -118,7 +120,7 @@ class _Streams:
 
 
 async def _check_fan_outs(tx: Connection, check: ExecutionCheck, execution_id: int) -> None:
-    """Checks the items of fan-outs one after the other: events and rows come in the order of the items."""
+    """Checks the items of fan-outs one after the other. Events and rows come in the order of the items."""
     streams = (
         store.stream_fan_out_events(tx, execution_id),
         store.stream_fan_out_items(tx, execution_id),
@@ -140,15 +142,15 @@ async def _check_fan_outs(tx: Connection, check: ExecutionCheck, execution_id: i
 
 
 async def _let_others_go_on() -> None:
-    """A server that checks history has other work: rows that were fetched together do not hold that up."""
+    """Lets other work run: rows that were fetched together would otherwise block the event loop."""
     await asyncio.sleep(0)
 
 
-async def _find_orphans(tx: Connection, tally: Tally, after: int, last: int) -> None:
+async def _find_orphans(tx: Connection, tally: VerifyTally, after: int, last: int) -> None:
     for table, execution_id in await store.find_orphans(tx, after, last):
         _add(tally, rows_have_an_execution.name, execution_id, rows_have_an_execution(table))
 
 
-def _add(tally: Tally, law: str, execution_id: int, messages: Any) -> None:
+def _add(tally: VerifyTally, law: str, execution_id: int, messages: Any) -> None:
     for message in messages:
-        tally.add(Violation(law, execution_id, message))
+        tally.add(LawViolation(law, execution_id, message))

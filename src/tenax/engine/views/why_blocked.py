@@ -1,10 +1,10 @@
-"""What work waits at: nobody is able to run it, as much runs as may, or it is held."""
+"""Tells what ready work waits for: a worker that is able to run it, room under a limit, or a release from a hold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tenax.engine.context import Core
+from tenax.engine.context import EngineContext
 from tenax.model.events import timestamp
 from tenax.model.queue_limits import rate_words
 from tenax.model.views import IdleWorker, Limited, Standing, Unserved
@@ -17,10 +17,10 @@ from tenax.store.tables.workers import WorkerRow
 NOTHING = Standing()
 
 
-async def steps_waiting_at(tx: Connection, core: Core, execution_id: int) -> dict[str, Standing]:
-    """Of each step of an execution that has ready work: what that waits at, if anything."""
+async def steps_waiting_at(tx: Connection, context: EngineContext, execution_id: int) -> dict[str, Standing]:
+    """Returns, for each step with ready work, what that work waits for, if anything."""
     found: dict[str, Standing] = {}
-    for work, standing in await _judged(tx, core, await ready_work_of(tx, execution_id)):
+    for work, standing in await _judged(tx, context, await ready_work_of(tx, execution_id)):
         known = found.get(work.step, NOTHING)
         found[work.step] = Standing(
             unserved=known.unserved or standing.unserved, limited=known.limited or standing.limited
@@ -28,17 +28,21 @@ async def steps_waiting_at(tx: Connection, core: Core, execution_id: int) -> dic
     return found
 
 
-async def items_waiting_at(tx: Connection, core: Core, items: Sequence[int]) -> dict[int, Standing]:
-    """Of these work items, of which no execution has two, those that are ready: by execution."""
-    judged = await _judged(tx, core, await ready_work_among(tx, items) if items else [])
+async def items_waiting_at(
+    tx: Connection, context: EngineContext, items: Sequence[int]
+) -> dict[int, Standing]:
+    """Returns, by execution, what these work items wait for if they are ready. No execution has two of them."""
+    judged = await _judged(tx, context, await ready_work_among(tx, items) if items else [])
     return {work.execution_id: standing for work, standing in judged}
 
 
-async def _judged(tx: Connection, core: Core, ready: Sequence[ReadyWork]) -> list[tuple[ReadyWork, Standing]]:
+async def _judged(
+    tx: Connection, context: EngineContext, ready: Sequence[ReadyWork]
+) -> list[tuple[ReadyWork, Standing]]:
     if not ready:
         return []
-    lease = core.settings.lease
-    rows = await workers.load_workers(tx, core.settings.health_window, lease)
+    lease = context.settings.lease
+    rows = await workers.load_workers(tx, context.settings.health_window, lease)
     live = [row for row in rows if row.heartbeat_age < lease]
     own = any(row.serves is not None for row in live)
     lines = {id_: await fleet.find_line(tx, id_) for id_ in {work.execution_id for work in ready} if own}
@@ -84,7 +88,7 @@ def _limited(work: ReadyWork) -> Limited | None:
 
 
 def _why_limited(work: ReadyWork) -> str | None:
-    """The first limit that is reached, in plain words."""
+    """Returns the first limit that is reached, in plain words."""
     if work.action is not None and _is_full(work.action_running, work.action_most):
         name, _ = _read_limit(work.action)
         return f"{work.action_running} of {work.action_most} of `{name}` run (concurrency)"
@@ -103,6 +107,6 @@ def _is_full(running: int | None, most: int | None) -> bool:
 
 
 def _read_limit(limit: str) -> tuple[str, str]:
-    """What people know it by, and the key: of `step:mails/send:acme` that is `send` and `acme`."""
+    """Returns the name that users know a limit by, and its key: `send` and `acme` for `step:mails/send:acme`."""
     _, name, *key = limit.split(":", 2)
     return name.rpartition("/")[2], "".join(key)

@@ -1,7 +1,7 @@
 """Bounds the cost of checking an input against its schema, without making the check.
 
 A check that is provably short is made at once, on the event loop. All other checks are made in a process that can be killed
-(`tenax.engine.definitions.aside`), since a backtracking pattern, a chain of `$ref` or a long list can take any time.
+(`tenax.engine.definitions.reader_processes`), since a backtracking pattern, a chain of `$ref` or a long list can take any time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Assigns ready items to the free slots of lease requests, both in their order, within the limits."""
+"""Assigns ready items to the free slots of lease requests, both in their order and within the limits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 PROBE, HEALTHY, DEGRADED = range(3)
-"""The ranks of offers, in the order in which they are served. The unhealthy are not offered anything."""
+"""The ranks of offers, in serving order. An unhealthy worker makes no offer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,16 @@ class Offer:
     worker: str
     slots: int
     depth: int
-    """Items that are leased to the worker now: the same number in all of its offers."""
+    """Items that are leased to the worker now. The number is the same in all of its offers."""
     rank: int = HEALTHY
     suspects: bool = False
     """The worker runs a suspect now."""
     whole: bool = False
-    """All of its slots are filled when its turn comes, and not one (by `order_slots`)."""
+    """At the worker's turn all of its slots are filled, and not only one (by `order_slots`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ItemLimit:
     """At most `most` items that name this limit run at once."""
 
     name: str
@@ -46,7 +46,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A ready item, with all that decides who may run it and when."""
+    """A ready item, with everything that decides which worker may run it and when."""
 
     id: int
     queue: str
@@ -59,12 +59,12 @@ class Candidate:
     """Seconds since it became ready."""
     is_retry: bool = False
     lane: int = 0
-    """The fan-out that it takes turns with; 0: none."""
-    limits: tuple[Limit, ...] = ()
+    """The lane of its fan-out, or 0 if it belongs to none."""
+    limits: tuple[ItemLimit, ...] = ()
 
 
 def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
-    """Returns the request of each slot, in the order of serving: by rank, depth (each slot given adds one) and number."""
+    """Returns the request of each slot in serving order: by rank, depth (each slot given adds one) and number."""
     if len(offers) == 1:
         return [offers[0].request_no] * min(offers[0].slots, limit)
     slots = _Slots(offers)
@@ -76,10 +76,11 @@ def order_slots(offers: Sequence[Offer], limit: int) -> list[int]:
 
 
 def assign(candidates: Sequence[Candidate], offers: Sequence[Offer]) -> list[tuple[int, int]]:
-    """Returns (item, request) for each candidate that an able worker has a slot for; the best by rank, depth and number.
+    """Returns (item, request) for each candidate that an able worker has a slot for: the best offer by rank, depth and
+    number.
 
-    Candidates with the same requirements share a heap of able offers. A worker's depth only grows meanwhile, so an entry
-    that is out of date stands too far in front, and is corrected when it comes up.
+    Candidates with the same requirements share a heap of able offers. A worker's depth only grows meanwhile. So an
+    outdated entry stands too far in front, and is corrected when it is reached.
     """
     slots = _Slots(offers)
     heaps: dict[_Ask, list[_Place]] = {}
@@ -120,10 +121,11 @@ def is_at_a_limit(item: Candidate, running: Mapping[str, int]) -> bool:
 
 
 _Place = tuple[int, int, int]
-"""Rank, depth, number of the offer: the order in which offers are served."""
+"""Rank, depth and number of an offer: the order in which offers are served."""
 
 _Ask = tuple[str, str, frozenset[tuple[str, str]], bool]
-"""Queue, runtime, labels, and whether it is a suspect (a worker that runs a suspect drops out of such a heap for good)."""
+"""Queue, runtime, labels, and whether the item is a suspect. A worker that runs a suspect leaves the heap for suspects
+for good."""
 
 
 def _asked(candidate: Candidate) -> _Ask:
@@ -137,7 +139,7 @@ def _is_able(able: Able, ask: _Ask) -> bool:
 
 
 class _Slots:
-    """The free slots of all offers, as they are given away."""
+    """The free slots of all offers while they are assigned."""
 
     def __init__(self, offers: Sequence[Offer]) -> None:
         self._offers = offers
@@ -155,7 +157,7 @@ class _Slots:
     def best(
         self, heap: list[_Place], refused_by: Sequence[str] = (), *, suspect: bool = False
     ) -> int | None:
-        """The first offer in the heap that can take one more. It stays there."""
+        """Returns the first offer in the heap that can take another item. It stays in the heap."""
         refused: list[_Place] = []
         found: int | None = None
         while heap and found is None:
@@ -174,7 +176,7 @@ class _Slots:
         return found
 
     def take_turn(self, n: int, most: int) -> int:
-        """One slot, or all that are left of an offer that goes as a whole. Returns how many."""
+        """Takes one slot, or all free slots of an offer that is filled as a whole. Returns their number."""
         count = min(self._free[n], most) if self._offers[n].whole else 1
         self._free[n] -= count
         self._depth[self._offers[n].worker] += count

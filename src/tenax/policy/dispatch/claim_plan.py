@@ -1,11 +1,11 @@
 """Plans a claim: what the server asks the database next, and how many slots each kind of ready item gets.
 
-A claim leases ready items to the lease requests that wait. The *short claim* does it by one statement, which takes a list of
-shares (`pick_ready_items.sql`). It can serve unrestricted items of one priority, and one fan-out beside them. Everything else
-needs the *full claim* (`engine/full_claim.py`).
+A claim leases ready items to the waiting lease requests. The *short claim* does it by one statement, which takes a list
+of shares (`pick_ready_items.sql`). It can serve unrestricted items of one priority, and one fan-out beside them.
+Everything else needs the *full claim* (`engine/lease/full_claim.py`).
 
-Between claims a server keeps one `ClaimState`. Within a short claim `next_query` says what to ask next; `after_look`,
-`after_pick` and `after_claim` take in the answers. Nothing here knows a database or a clock.
+Between claims a server keeps one `ClaimState`. Within a short claim, `next_query` returns the next question, and
+`after_look`, `after_pick` and `after_claim` take in the answers. Nothing here knows a database or a clock.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import NamedTuple
 
-from tenax.policy.dispatch.fair_turns import Turns, fan_out_turns, since_fan_out_after
+from tenax.policy.dispatch.fair_turns import FairTurns, fan_out_turns, since_fan_out_after
 
 MAX_CLAIM_SIZE = 500
 """Items per claim."""
 SNAPSHOT_SECONDS = 0.1
-"""A queue snapshot is used for so long while there is more work than slots."""
+"""Seconds for which a queue snapshot is used while there is more work than slots."""
 MIN_EXPECTED = 8
-"""A claim asks for at least so many items at first. With fewer it would often have to ask twice."""
+"""Items that a claim asks for at first, at least. With fewer it would often have to ask twice."""
 
 Level = tuple[str, int]
 """A queue and a priority."""
@@ -30,19 +30,19 @@ Level = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class LevelSnapshot:
-    """What is ready at one priority of a queue. Times are the seconds that the oldest item has been ready."""
+    """The ready items at one priority of a queue. Times are the seconds that the oldest item has been ready."""
 
     queue: str
     priority: int
     new_waited: float | None
-    """Of new unrestricted items; None if there are none."""
+    """Of new unrestricted items. None if there are none."""
     retry_waited: float | None
-    """Of unrestricted items that are to be retried; None if there are none."""
+    """Of unrestricted items that are to be retried. None if there are none."""
     first_lane: int | None
-    """The lowest lane of restricted items; 0: some belong to no fan-out; None: there are no restricted items."""
+    """The lowest lane of restricted items. 0 if some belong to no fan-out. None if there are no restricted items."""
     last_lane: int | None
     first_lane_waited: float | None
-    """Negative if nothing of the first lane is due yet."""
+    """Negative if no item of the first lane is due yet."""
 
     @property
     def key(self) -> Level:
@@ -50,18 +50,18 @@ class LevelSnapshot:
 
     @property
     def waited(self) -> float:
-        """Of unrestricted items; negative if there are none."""
+        """Of unrestricted items. Negative if there are none."""
         return max(_waited(self.new_waited), _waited(self.retry_waited))
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
-    """What was ready in some queues when they were last read."""
+    """The ready items of some queues when they were last read."""
 
     queues: frozenset[str] = frozenset()
     at: float = float("-inf")
     levels: tuple[LevelSnapshot, ...] = ()
-    """Only those at which there is something."""
+    """The levels that have ready items."""
 
     @property
     def unrestricted(self) -> list[LevelSnapshot]:
@@ -74,15 +74,15 @@ class QueueSnapshot:
 
     @property
     def is_simple(self) -> bool:
-        """There are only unrestricted items, of one priority: they are served by age."""
+        """Whether there are only unrestricted items of one priority. They are served by age."""
         return len({level.priority for level in self.levels}) <= 1 and not self.restricted
 
     @property
     def fan_out(self) -> LevelSnapshot | None:
-        """The level of the only fan-out that is ready.
+        """The level of the only fan-out that is ready. None if there is none, or more than one.
 
-        Beside it there is nothing restricted, and unrestricted items only if they have its priority and have not waited
-        longer: then the two take turns, whatever their age.
+        There must be no other restricted item. Unrestricted items must have the same priority and must not have waited
+        longer: the two kinds then take turns, whatever their age.
         """
         if len(self.restricted) != 1:
             return None
@@ -103,63 +103,64 @@ class Share(NamedTuple):
     queue: str
     priority: int
     state: str
-    """'queued' or 'retrying'; of a fan-out both are picked, and this is empty."""
+    """'queued' or 'retrying'. Empty for a fan-out, of which both are picked."""
     lane: int
-    """The fan-out; 0: unrestricted items."""
+    """The lane of the fan-out, or 0 for unrestricted items."""
     skip: int
     most: int
 
 
-class Known(Enum):
-    """What a server knows of the queues when a claim begins."""
+class QueueKnowledge(Enum):
+    """The knowledge that a server has of the queues when a claim begins."""
 
     NOTHING = auto()
-    """A claim has to read them first."""
+    """A claim must read the queues first."""
     SNAPSHOT = auto()
-    """They were as the snapshot says, a moment ago."""
+    """The queues matched the snapshot a moment ago."""
     DRAINED = auto()
-    """The last claim left nothing that is ready. What comes next is probably like what there was in the last snapshot."""
+    """The last claim left no ready item. New items are probably like those of the last snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:
-    """All that a server remembers from one claim to the next."""
+    """The state that a server keeps from one claim to the next."""
 
-    known: Known = Known.NOTHING
+    known: QueueKnowledge = QueueKnowledge.NOTHING
     snapshot: QueueSnapshot = QueueSnapshot()
-    """The last one in which something was ready."""
+    """The last snapshot that had ready items."""
     expected: int = MIN_EXPECTED
-    """Items that the next claim asks for at first: twice as many as the last one leased. Where little is ready, hundreds of free
-    slots cost nothing then."""
+    """Items that the next claim asks for at first: twice as many as the last one leased. With little ready work,
+    hundreds of free slots then cost nothing."""
     filled: bool = False
-    """The last claim filled all slots: there is more work than slots, most likely."""
-    turns: Turns = field(default_factory=Turns)
+    """The last claim filled all slots: there is probably more work than slots."""
+    turns: FairTurns = field(default_factory=FairTurns)
     in_vain: frozenset[Hashable] = frozenset()
-    """What was asked for in the last round, if that round found nothing. The same request need not be tried before there is news."""
+    """The requests of the last round, if it found nothing for them. An equal request need not be tried until something
+    has happened."""
 
     def fresh_snapshot(self, queues: frozenset[str], now: float) -> QueueSnapshot | None:
         """Returns the snapshot if it is new enough and covers these queues."""
-        is_fresh = self.known is Known.SNAPSHOT and now - self.snapshot.at < SNAPSHOT_SECONDS
+        is_fresh = self.known is QueueKnowledge.SNAPSHOT and now - self.snapshot.at < SNAPSHOT_SECONDS
         return self.snapshot if is_fresh and self.snapshot.queues >= queues else None
 
 
-class Source(Enum):
-    """Where a claim has its snapshot from."""
+class SnapshotSource(Enum):
+    """The origin of a claim's snapshot."""
 
     NONE = auto()
     GUESS = auto()
-    """The queues were drained: the claim assumes that what has come since is like what there was before."""
+    """The queues were drained: the claim assumes that new items are like those before."""
     MEMORY = auto()
     READ = auto()
 
 
 class Query(Enum):
-    """What a claim does next, apart from picking items."""
+    """The next action of a claim, other than picking items."""
 
     LOOK = auto()
     """Read the queue snapshot."""
     FULL_CLAIM = auto()
-    """Nothing is leased yet, and the short claim cannot serve what is ready."""
+    """Make a full claim: nothing is leased yet, and the short claim cannot serve the ready items."""
     END = auto()
 
 
@@ -177,38 +178,39 @@ class Claim:
 
     queues: frozenset[str]
     slots: int
-    source: Source = Source.NONE
+    source: SnapshotSource = SnapshotSource.NONE
     snapshot: QueueSnapshot = QueueSnapshot()
     taken: int = 0
     was_filled: bool | None = None
-    """The last pick by this snapshot leased as much as it asked for; None: there was no such pick yet."""
+    """Whether the last pick by this snapshot leased as many items as it asked for. None before the first pick."""
 
 
 def begin_claim(state: ClaimState, queues: frozenset[str], slots: int, now: float) -> Claim:
-    if state.snapshot.is_simple and state.known is Known.DRAINED and state.snapshot.queues >= queues:
-        return Claim(queues, slots, Source.GUESS, state.snapshot)
+    if state.snapshot.is_simple and state.known is QueueKnowledge.DRAINED and state.snapshot.queues >= queues:
+        return Claim(queues, slots, SnapshotSource.GUESS, state.snapshot)
     fresh = state.fresh_snapshot(queues, now)
     if fresh is not None and fresh.is_simple:
-        return Claim(queues, slots, Source.MEMORY, fresh)
+        return Claim(queues, slots, SnapshotSource.MEMORY, fresh)
     return Claim(queues, slots)
 
 
 def next_query(state: ClaimState, claim: Claim) -> Pick | Query:
-    """Says what a short claim does next.
+    """Returns the next action of a short claim.
 
-    It first picks as many items as are expected, and then for the rest of the slots. Before it leaves a slot empty, it reads
-    the queues, unless it goes by a guess: then it answers with what it found, and the next claim reads them.
+    The first pick asks for the expected number of items, and the next one for the rest of the slots. Before the claim
+    leaves a slot empty, it reads the queues. A claim by a guess does not: it answers with the items found, and the next
+    claim reads the queues.
     """
     left = claim.slots - claim.taken
     if left <= 0:
         return Query.END
-    if claim.source is Source.NONE:
+    if claim.source is SnapshotSource.NONE:
         return Query.LOOK
     if claim.was_filled is None:
         return _first_pick(state, claim, left)
     if claim.was_filled:
         return _pick(state, claim, left)
-    if claim.source is Source.MEMORY or (claim.source is Source.GUESS and not claim.taken):
+    if claim.source is SnapshotSource.MEMORY or (claim.source is SnapshotSource.GUESS and not claim.taken):
         return Query.LOOK
     if claim.snapshot.restricted and not claim.taken:
         return Query.FULL_CLAIM
@@ -224,17 +226,17 @@ def _first_pick(state: ClaimState, claim: Claim, left: int) -> Pick | Query:
 
 
 def _pick(state: ClaimState, claim: Claim, slots: int) -> Pick:
-    if claim.source is Source.GUESS:
+    if claim.source is SnapshotSource.GUESS:
         shares = _unrestricted_shares(claim.snapshot, slots, slots)
     else:
         shares = plan_shares(claim.snapshot, slots, state.turns)
     return Pick([share for share in shares if share.most], slots)
 
 
-def plan_shares(snapshot: QueueSnapshot, slots: int, turns: Turns) -> list[Share]:
+def plan_shares(snapshot: QueueSnapshot, slots: int, turns: FairTurns) -> list[Share]:
     """Divides the slots: one of eight to the fan-out, half of the rest to new items and half to retries.
 
-    What one kind leaves of its part goes to the others.
+    Slots that one kind leaves go to the others.
     """
     own = snapshot.fan_out
     if own is None:
@@ -249,7 +251,8 @@ def plan_shares(snapshot: QueueSnapshot, slots: int, turns: Turns) -> list[Share
 
 
 def _unrestricted_shares(snapshot: QueueSnapshot, slots: int, half: int) -> list[Share]:
-    """Lets the kind that has waited less begin, with `half` of the slots: else it would have to wait for all of the other."""
+    """Lets the kind that has waited less begin, with `half` of the slots. Otherwise it would wait for all items of the
+    other kind."""
     shares: list[Share] = []
     rest: list[Share] = []
     for level in snapshot.unrestricted:
@@ -263,17 +266,17 @@ def _unrestricted_shares(snapshot: QueueSnapshot, slots: int, half: int) -> list
 
 def after_look(state: ClaimState, claim: Claim, snapshot: QueueSnapshot) -> tuple[ClaimState, Claim]:
     if snapshot.levels:
-        state = replace(state, known=Known.SNAPSHOT, snapshot=snapshot)
+        state = replace(state, known=QueueKnowledge.SNAPSHOT, snapshot=snapshot)
     else:
-        state = replace(state, known=Known.DRAINED)
-    return state, replace(claim, source=Source.READ, snapshot=snapshot, was_filled=None)
+        state = replace(state, known=QueueKnowledge.DRAINED)
+    return state, replace(claim, source=SnapshotSource.READ, snapshot=snapshot, was_filled=None)
 
 
 def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]) -> tuple[ClaimState, Claim]:
-    """Counts what a pick has leased, each item by its lane."""
+    """Takes in the lanes of the items that a pick has leased."""
     turns, known = state.turns, state.known
     fan_out = claim.snapshot.fan_out
-    if claim.source is not Source.GUESS:
+    if claim.source is not SnapshotSource.GUESS:
         halved = (
             pick.slots if fan_out is None else pick.slots - fan_out_turns(pick.slots, turns.since_fan_out)
         )
@@ -285,18 +288,18 @@ def after_pick(state: ClaimState, claim: Claim, pick: Pick, lanes: Sequence[int]
             since_fan_out=since_fan_out_after(turns.since_fan_out, len(lanes) - theirs, theirs),
             last_lane=(fan_out.first_lane or 0) if theirs else turns.last_lane,
         )
-        known = Known.NOTHING  # what comes meanwhile must not wait until the fan-out is done
-    elif claim.source is Source.GUESS:
-        known = Known.NOTHING
+        known = QueueKnowledge.NOTHING  # items that come meanwhile must not wait until the fan-out is done
+    elif claim.source is SnapshotSource.GUESS:
+        known = QueueKnowledge.NOTHING
     state = replace(state, known=known, turns=turns)
     return state, replace(claim, taken=claim.taken + len(lanes), was_filled=len(lanes) >= pick.slots)
 
 
 def after_claim(state: ClaimState, claim: Claim) -> ClaimState:
-    """Says what is known once a claim, short or full, has ended. News that came meanwhile stay news."""
+    """Returns the state after a claim, short or full. News that came meanwhile are kept."""
     filled, known = claim.taken >= claim.slots, state.known
-    if not filled and known is not Known.NOTHING:
-        known = Known.DRAINED if claim.source is Source.READ else Known.NOTHING
+    if not filled and known is not QueueKnowledge.NOTHING:
+        known = QueueKnowledge.DRAINED if claim.source is SnapshotSource.READ else QueueKnowledge.NOTHING
     return replace(state, known=known, filled=filled, expected=max(MIN_EXPECTED, 2 * claim.taken))
 
 

@@ -1,4 +1,5 @@
-"""The order in which ready items are served: by urgency, new items and retries in turn, fan-outs and other items in turn."""
+"""The order in which ready items are served: by urgency, with new items and retries in turn, and fan-outs and other
+items in turn."""
 
 from __future__ import annotations
 
@@ -10,25 +11,25 @@ from tenax.policy.dispatch.assignment import Candidate
 
 T = TypeVar("T")
 Ranked = tuple[float, int, T]
-"""An item behind its urgency and its priority."""
+"""An item with its urgency and its priority."""
 
 FAN_OUT_SHARE = 8
-"""One of so many slots goes to fan-outs while other items wait too."""
+"""One of this many slots goes to fan-outs while other items wait too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """Whose turn it is when the next claim begins. Each server counts for itself."""
+class FairTurns:
+    """The turns of the next claim. Each server counts its own."""
 
     since_fan_out: int = 0
     """Items served since the last item of a fan-out."""
     last_lane: int = 0
-    """The fan-out that was served last."""
+    """The lane of the fan-out that was served last."""
     odd_slot: int = 1
-    """New items and retries have half of the slots each. 1: of an odd number the kind that waits less has the larger half."""
+    """New items and retries get half of the slots each. 1 if the kind that has waited less gets the odd slot."""
 
-    def after(self, lanes: Iterable[int]) -> Turns:
-        """Counts items in the order in which they were served, each by its lane."""
+    def after(self, lanes: Iterable[int]) -> FairTurns:
+        """Counts items by their lanes, in serving order."""
         since, last = self.since_fan_out, self.last_lane
         for lane in lanes:
             since, last = (0, lane) if lane else (since + 1, last)
@@ -36,22 +37,23 @@ class Turns:
 
 
 def fan_out_turns(slots: int, since_fan_out: int, share: int = FAN_OUT_SHARE) -> int:
-    """Returns how many of the next slots are for fan-outs if both they and other items, no more urgent, have enough."""
+    """Returns how many of the next slots fan-outs get, if both they and other items of at most their urgency have
+    enough items."""
     return (slots + min(since_fan_out, share - 1)) // share
 
 
 def since_fan_out_after(since_fan_out: int, others: int, fan_out: int, share: int = FAN_OUT_SHARE) -> int:
-    """Returns how many items were served since the last one of a fan-out, once so many of both have had their turns."""
+    """Returns the number of items served since the last one of a fan-out, after these turns."""
     return max(0, min(since_fan_out, share - 1) + others - (share - 1) * fan_out)
 
 
 def urgency(priority: int, waited: float, ageing: float) -> float:
-    """Returns the priority, plus one for each `ageing` seconds of waiting. With ageing 0 priorities are strict."""
+    """Returns the priority plus one for each `ageing` seconds of waiting. With ageing 0 priorities are strict."""
     return priority + (max(waited, 0.0) / ageing if ageing > 0 else 0.0)
 
 
 def order_candidates(found: Sequence[Candidate], since_fan_out: int, ageing: float) -> list[Candidate]:
-    """Puts candidates into the order in which they are served. Fan-outs take turns in the order in which they were found."""
+    """Puts candidates into serving order. Fan-outs take turns in the order in which they were found."""
 
     def ranked(item: Candidate) -> Ranked[Candidate]:
         return urgency(item.priority, item.waited, ageing), item.priority, item
@@ -69,8 +71,8 @@ def order_candidates(found: Sequence[Candidate], since_fan_out: int, ageing: flo
 def alternate(new: Sequence[Ranked[T]], retries: Sequence[Ranked[T]]) -> list[Ranked[T]]:
     """Merges new items and retries, both in their own order.
 
-    Of the same priority one of each goes in turn, and the one that has waited longer begins. Otherwise urgency decides.
-    So a storm of retries does not keep out new items, nor the other way round.
+    Items of the same priority alternate, and the kind that has waited longer begins. Otherwise urgency decides. So many
+    retries do not keep out new items, nor the other way round.
     """
     row: list[Ranked[T]] = []
     n = m = 0
@@ -105,9 +107,9 @@ def serve_order(
 ) -> list[T]:
     """Merges the items of fan-outs with all others, both in their own order.
 
-    Once in `share`, the next item of a fan-out goes before others that are no more urgent. By its priority alone it goes
-    before all that are less urgent. Its age does not do that: all of a fan-out has waited as long, and would push aside
-    whatever has a higher priority.
+    Once in `share`, the next item of a fan-out goes before others that are no more urgent. By its priority it goes
+    before all less urgent items. Its age does not count: all items of a fan-out have waited equally long, and would
+    delay items of a higher priority.
     """
     row: list[T] = []
     n = m = 0

@@ -1,4 +1,4 @@
-"""How healthy each worker is: the contract's table, and the floor that keeps enough of those able at work."""
+"""Judges the health of each worker by the contract's table. A floor keeps enough of the able workers at work."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from tenax.model.health import HEALTHS, Health, HealthTerms, WorkerState
 
 Value = float | str | None
-"""A number, a health, a truth, or nothing known."""
+"""A number, a health, a truth value, or None if unknown."""
 
 FAILURE_COLUMNS = frozenset({"consecutive_failures", "failure_rate"})
-"""The columns that speak of failed work. They are under the floor, and a probe may clear them."""
+"""The columns about failed work. They are under the floor, and a probe may clear them."""
 
 _Group = tuple[str | int, str, tuple[str, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the server knows of a worker, from its own eyes and from the worker's reports."""
+    """The data that the server has of a worker, from its own observations and from the worker's reports."""
 
     name: str
     runtimes: tuple[str, ...]
@@ -28,23 +28,23 @@ class Seen:
     slots: int
     state: WorkerState
     health: Health
-    """The verdict that stands."""
+    """The current verdict."""
     heartbeat_age: float
     consecutive_failures: int
     last_failure_age: float | None
     queue_depth: int
     runs: int
     failures: int
-    """Both in the window."""
+    """Runs and failures in the window."""
     reported_status: Health | None
     recovering: bool
     serves: int | None = None
-    """The one execution that it works for, if it does so for no other."""
+    """The only execution that it works for, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column of the table: its value, and from where on it is bad. None: it never is that bad."""
+class HealthTest:
+    """One column of the table: a value, and the thresholds from which it is bad. A threshold of None is never reached."""
 
     name: str
     value: Value
@@ -55,18 +55,18 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The health of a worker, and the column that decided: the first of the worst."""
+    """The health of a worker, with the column that decided: the first of the worst."""
 
     health: Health
     column: str | None = None
     value: Value = None
     threshold: Value = None
     floored: bool = False
-    """Its failures would make it unhealthy, but too few others could do its work."""
+    """Its failures would make it unhealthy, but too few other workers could do its work."""
 
 
-def columns(seen: Seen, terms: HealthTerms) -> tuple[Column, ...]:
-    """The table for one worker. What is listed first is named first where several are as bad."""
+def health_tests(seen: Seen, terms: HealthTerms) -> tuple[HealthTest, ...]:
+    """Returns the table for one worker. Of equally bad columns the first one is named."""
     return (
         _graded("heartbeat_age", seen.heartbeat_age, None, terms.unhealthy_silence),
         _streak(seen, terms),
@@ -77,42 +77,41 @@ def columns(seen: Seen, terms: HealthTerms) -> tuple[Column, ...]:
             max(terms.unhealthy_depth, 2 * seen.slots),
         ),
         _graded("failure_rate", _rate(seen, terms), terms.degraded_rate, terms.unhealthy_rate),
-        Column(
+        HealthTest(
             "reported_status",
             seen.reported_status,
             "degraded",
             "unhealthy",
             seen.reported_status or "healthy",
         ),
-        Column("recovering", seen.recovering, True, None, "degraded" if seen.recovering else "healthy"),
+        HealthTest("recovering", seen.recovering, True, None, "degraded" if seen.recovering else "healthy"),
     )
 
 
 def streak_is_over(seen: Seen, terms: HealthTerms) -> bool:
-    """Returns whether a streak of failures that made the worker degraded ends now: its last failure is older than the window.
+    """Returns whether a streak of failures that made the worker degraded ends now, because its last failure is older
+    than the window.
 
-    The count ends together with the verdict, so that the next failure is the first of a new streak. A streak that made the
-    worker unhealthy does not end by itself: a probe, or a person, ends it.
+    The count ends together with the verdict, so that the next failure is the first of a new streak. A streak that made
+    the worker unhealthy does not end by itself: a probe or a person ends it.
     """
     degraded = terms.degraded_failures <= seen.consecutive_failures < terms.unhealthy_failures
     return degraded and seen.last_failure_age is not None and seen.last_failure_age > terms.window
 
 
 def judge(seen: Seen, terms: HealthTerms) -> Verdict:
-    """The worst column decides. The floor is not looked at here."""
-    return _verdict(columns(seen, terms))
+    """Judges one worker by its worst column, without the floor."""
+    return _verdict(health_tests(seen, terms))
 
 
 def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]:
-    """All workers, by name. Failures make at most half of those able to do the same work unhealthy.
-
-    Where that spares some, those stay unhealthy who are so already, then the worse ones.
-    """
+    """Judges all workers, by name. Failures make at most half of the workers that are able to do the same work
+    unhealthy. If that spares some, those already unhealthy stay so, and then the worse ones."""
     verdicts: dict[str, Verdict] = {}
     able: Counter[_Group] = Counter()
     failing: list[Seen] = []
     for seen in fleet:
-        table = columns(seen, terms)
+        table = health_tests(seen, terms)
         verdicts[seen.name] = verdict = _verdict(table)
         if seen.state == "active" and not _is_out_of_reach(table):
             able.update(_groups(seen))
@@ -129,7 +128,7 @@ def judge_fleet(fleet: Sequence[Seen], terms: HealthTerms) -> dict[str, Verdict]
 
 
 def may_be_spared(seen: Seen, fleet: Iterable[Seen], verdicts: Mapping[str, Verdict]) -> bool:
-    """Whether someone else is there for all that it can do."""
+    """Returns whether other workers can do everything that this one can do."""
     there = {
         group
         for one in fleet
@@ -140,20 +139,20 @@ def may_be_spared(seen: Seen, fleet: Iterable[Seen], verdicts: Mapping[str, Verd
 
 
 def may_probe(health: Health, column: str | None, state: WorkerState, terms: HealthTerms) -> bool:
-    """Whether one item, after a while, shows if the worker has recovered."""
+    """Returns whether one item, after a while, can show if the worker has recovered."""
     return terms.probing and state == "active" and health == "unhealthy" and column in FAILURE_COLUMNS
 
 
-def _graded(name: str, value: float | None, degraded_at: float | None, unhealthy_at: float) -> Column:
+def _graded(name: str, value: float | None, degraded_at: float | None, unhealthy_at: float) -> HealthTest:
     health: Health = "healthy"
     if value is not None and value >= unhealthy_at:
         health = "unhealthy"
     elif value is not None and degraded_at is not None and value >= degraded_at:
         health = "degraded"
-    return Column(name, value, degraded_at, unhealthy_at, health)
+    return HealthTest(name, value, degraded_at, unhealthy_at, health)
 
 
-def _streak(seen: Seen, terms: HealthTerms) -> Column:
+def _streak(seen: Seen, terms: HealthTerms) -> HealthTest:
     failures = 0 if streak_is_over(seen, terms) else seen.consecutive_failures
     return _graded("consecutive_failures", failures, terms.degraded_failures, terms.unhealthy_failures)
 
@@ -162,7 +161,7 @@ def _rate(seen: Seen, terms: HealthTerms) -> float | None:
     return seen.failures / seen.runs if seen.runs >= max(terms.min_runs, 1) else None
 
 
-def _verdict(table: Sequence[Column]) -> Verdict:
+def _verdict(table: Sequence[HealthTest]) -> Verdict:
     worst = max(table, key=lambda column: HEALTHS.index(column.health))
     match worst.health:
         case "healthy":
@@ -173,13 +172,13 @@ def _verdict(table: Sequence[Column]) -> Verdict:
             return Verdict("unhealthy", worst.name, worst.value, worst.unhealthy_at)
 
 
-def _is_out_of_reach(table: Sequence[Column]) -> bool:
-    """Whether it could do no work just now, whatever its failures say."""
+def _is_out_of_reach(table: Sequence[HealthTest]) -> bool:
+    """Returns whether the worker could do no work now, apart from its failures."""
     return any(column.health == "unhealthy" and column.name not in FAILURE_COLUMNS for column in table)
 
 
 def _groups(seen: Seen) -> Iterator[_Group]:
-    """The kinds of work that it can do, for each of which enough workers must stay."""
+    """Returns the kinds of work that the worker can do. Enough workers must stay for each of them."""
     for runtime in set(seen.runtimes):
         if seen.serves is not None:
             yield seen.serves, runtime, None

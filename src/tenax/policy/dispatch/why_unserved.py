@@ -1,4 +1,4 @@
-"""Why nobody takes an item: what of its wants no worker that is here can meet."""
+"""Explains why no worker takes an item: which of its requirements no live worker meets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tenax.model.health import Health, WorkerState
 
 NAMED = 5
-"""Workers that are named, where they could but do not take work."""
+"""Workers that are named although they could take the work but do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,12 @@ class LiveWorker:
     state: WorkerState
     health: Health
     own: bool = False
-    """It works for this execution alone, whatever queue and labels are asked for, and however healthy it is."""
+    """It works for this execution alone, whatever queue and labels are asked for, and whatever its health."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """What an item asks for."""
+    """The requirements of an item."""
 
     queue: str
     runtime: str
@@ -35,7 +35,7 @@ class Want:
 
 
 def why_unserved(want: Want, live: Sequence[LiveWorker]) -> str | None:
-    """In plain words; None: someone able is there."""
+    """Returns the reason in plain words, or None if an able worker is there."""
     if not live:
         return "no worker is live"
     with_runtime = [w for w in live if want.runtime in w.runtimes]

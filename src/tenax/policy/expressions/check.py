@@ -1,7 +1,7 @@
-"""The second look at a definition: its conditions, its templates and the policies they resolve to.
+"""Checks a definition a second time: its conditions, its templates and the policies they resolve to.
 
-`tenax.model.parse.parse` reads the file but cannot know what an expression means; this adds what it finds to the same list, so
-that the author of a file sees everything at once, each with its line.
+`tenax.model.parse.parse` reads the file but cannot know what an expression means. This module adds its findings to the
+same list, so that the author of a file sees everything at once, each with its line.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from tenax.policy.expressions.conditions import compile_condition, strip_braces
 from tenax.policy.expressions.templates import SHELL_TEXT, UNTIL_VARIABLES
 from tenax.policy.expressions.visible_names import (
     OUTPUTS,
-    Place,
-    Reach,
+    NameCheck,
     Say,
-    compensation_of,
-    concurrency_key_of,
-    keys_of,
-    once_in,
+    TemplatePlace,
+    compensation_place,
+    concurrency_key_place,
+    keys_place,
+    once_place,
 )
 from tenax.policy.retry.resolve import PolicyError, resolve_policy
 
 MOST_EXPRESSIONS = 50_000
-"""In one definition: each is compiled, so a file of nothing else must not hold the server up."""
+"""Expressions in one definition. Each is compiled, so a file full of them must not block the server."""
 
 
 MOST_EXPRESSIONS_OF_STEP = 2_000
-"""In one step: they are compiled together whenever its plan is loaded."""
+"""Expressions in one step. They are compiled together whenever its plan is loaded."""
 _DEFAULT_LIMITS = Limits()
 
 
@@ -46,14 +46,14 @@ def load_workflow(
     server_retry: Patch | None = None,
     limits: Limits = _DEFAULT_LIMITS,
 ) -> Workflow:
-    """A definition, checked as a whole. InvalidDefinition carries every finding of the file."""
+    """Loads a definition and checks it as a whole. Raises InvalidDefinition with every finding of the file."""
     draft = draft_workflow(text, filename=filename, limits=limits)
     _Check(draft, server_retry).run()
     return draft.accept()
 
 
 class _Check:
-    """One pass over a draft."""
+    """Checks one draft in one pass."""
 
     def __init__(self, draft: Draft, server_retry: Patch | None) -> None:
         self._workflow = draft.workflow
@@ -64,9 +64,9 @@ class _Check:
         self._said: set[tuple[Path, str]] = set()
         self._expressions = 0
         declared = draft.findings.source.data.get("input")
-        # As declared, not as accepted: an input with a wrong schema is not unknown as well.
+        # Inputs as declared and not as accepted: an input with a wrong schema is not reported as unknown too.
         inputs: list[str] = list(declared) if isinstance(declared, dict) else []
-        self._reach = Reach(draft.workflow, inputs, self._say, linked=draft.linked)
+        self._reach = NameCheck(draft.workflow, inputs, self._say, linked=draft.linked)
 
     def run(self) -> None:
         self._check_unread_conditions(("defaults", "retry"), self._workflow.retry)
@@ -81,22 +81,22 @@ class _Check:
             self._say(path, f"more than {MOST_EXPRESSIONS_OF_STEP:,} templates and conditions in one step")
 
     def _check_parts(self, step: Step, path: Path) -> None:
-        self._check_action(step, keys_of(step), path)
+        self._check_action(step, keys_place(step), path)
         if step.compensate is not None:
-            self._check_action(step.compensate, compensation_of(step), (*path, "compensate"))
+            self._check_action(step.compensate, compensation_place(step), (*path, "compensate"))
         if step.when is not None:
             self._spend((*path, "when"), 1)
-            self._reach.check_expression(step.when, once_in(step, "when"), (*path, "when"))
+            self._reach.check_expression(step.when, once_place(step, "when"), (*path, "when"))
         if step.until is not None:
             self._check_until(step.until.condition, (*path, "until"))
         self._check_for_each(step, path)
         self._check_concurrency(step, path)
         if step.on_failure is not None and step.on_failure.action == "value":
-            place = once_in(step, "on_failure", own=True)
+            place = once_place(step, "on_failure", own=True)
             self._check_texts(step.on_failure.value, place, (*path, "on_failure", "value"))
 
-    def _check_action(self, action: Step, place: Place, path: Path) -> None:
-        """What a step or a compensation does, and its policy."""
+    def _check_action(self, action: Step, place: TemplatePlace, path: Path) -> None:
+        """Checks the action of a step or of a compensation, and its policy."""
         policy = self._check_policy(action, path)
         if policy is not None:
             self._check_vary(action, policy, place, path)
@@ -108,7 +108,7 @@ class _Check:
             self._refuse_template(action.dependency, (*path, "dependency"))
 
     def _check_for_each(self, step: Step, path: Path) -> None:
-        place, below = once_in(step, "for_each"), (*path, "for_each")
+        place, below = once_place(step, "for_each"), (*path, "for_each")
         self._check_texts(step.for_each, place, below)
         if isinstance(step.for_each, str):
             self._reach.check_whole(step.for_each, "a list", place, below)
@@ -117,7 +117,7 @@ class _Check:
         if step.concurrency is not None and step.concurrency.key is not None:
             key, below = step.concurrency.key, (*path, "concurrency", "key")
             self._spend(below, key.count("{{"))
-            self._reach.check_key(key, concurrency_key_of(step), below)
+            self._reach.check_key(key, concurrency_key_place(step), below)
 
     def _check_until(self, condition: str, path: Path) -> None:
         self._spend(path, 1)
@@ -128,7 +128,7 @@ class _Check:
             self._say((*path, "condition") if nested else path, str(error))
 
     def _check_texts(
-        self, value: Any, place: Place, path: Path, *, shell_at: tuple[str] | None = None
+        self, value: Any, place: TemplatePlace, path: Path, *, shell_at: tuple[str] | None = None
     ) -> None:
         shell = None if shell_at is None else (*path, *shell_at)
         for below, text in _texts(value, path):
@@ -136,7 +136,7 @@ class _Check:
             self._reach.check_template(text, place, below, shell=below == shell)
 
     def _say(self, path: Path, message: str) -> None:
-        """Once: what many steps inherit from `defaults` is one mistake."""
+        """Reports a message once: what many steps inherit from `defaults` is one mistake."""
         if (path, message) not in self._said:
             self._said.add((path, message))
             self._findings.add(path, message)
@@ -160,8 +160,9 @@ class _Check:
                 self._say(self._origin(action, path, below), message)
             return None
 
-    def _check_vary(self, action: Step, policy: Policy, place: Place, path: Path) -> None:
-        """Entries of the action itself were read with it; those that it inherits meet its keys only here."""
+    def _check_vary(self, action: Step, policy: Policy, place: TemplatePlace, path: Path) -> None:
+        """Checks inherited entries of `vary`. Entries of the action itself were checked as they were read; inherited
+        ones meet its keys only here."""
         inherited = not (isinstance(action.retry, dict) and "vary" in action.retry)
         for index, text in enumerate(policy.vary):
             origin = self._origin(action, path, ("vary", index))
@@ -177,7 +178,7 @@ class _Check:
             self._say(path, f"above the steps an entry is taken as it stands: write it as {json.dumps(read)}")
 
     def _check_unread_conditions(self, path: Path, patch: Patch | None) -> None:
-        """The conditions of a policy that has other mistakes and was therefore not taken over."""
+        """Checks the conditions of a policy that was rejected for other mistakes."""
         given = self._findings.source.value(path)
         if patch is not None or not isinstance(given, dict):
             return
@@ -203,7 +204,7 @@ class _Check:
             self._say(path, str(error))
 
     def _origin(self, action: Step, path: Path, below: Path) -> Path:
-        """Where a part of the resolved policy was written: in the step, or in the defaults."""
+        """Returns the place where a part of the resolved policy was written: in the step, or in the defaults."""
         for level, place in ((action.retry, (*path, "retry")), (self._workflow.retry, ("defaults", "retry"))):
             if isinstance(level, dict) and below[0] in level:
                 return (*place, *below)
@@ -217,7 +218,7 @@ class _Check:
 
 
 class _Told(Findings):
-    """Findings about what a step inherits: each is told once, with the way out."""
+    """Findings about inherited parts. Each is reported once, with the way to correct it."""
 
     def __init__(self, findings: Findings, say: Say) -> None:
         super().__init__(findings.source)
@@ -230,7 +231,7 @@ class _Told(Findings):
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Every text with a template in it. The nesting is bounded: the file was."""
+    """Yields every text that contains a template. The file was read with bounded nesting."""
     if isinstance(value, str):
         if "{{" in value or "{%" in value or "{#" in value:
             yield path, value

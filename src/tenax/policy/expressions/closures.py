@@ -1,4 +1,4 @@
-"""The closures that expressions are made of. Each takes the scope and gives a value."""
+"""The closures that compiled expressions consist of. Each takes the scope and returns a value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Compute = Callable[[Scope], Any]
 Combine = Callable[[Any, Any], Any]
 
 
-def path(start: Compute, keys: list[str | int], shown: str) -> Compute:
+def access_path(start: Compute, keys: list[str | int], shown: str) -> Compute:
     missing = Missing(shown)
     steps = tuple(keys)
 
@@ -69,7 +69,8 @@ def application(compute: Callable[..., Any], subject: Compute, arguments: list[C
 
 
 def chained(first: Compute, rest: Sequence[tuple[Combine, Compute]]) -> Compute:
-    """`a < b <= c`: every operand is computed once, and none after the first that does not hold."""
+    """Returns a chain such as `a < b <= c`: every operand is computed once, and none after the first comparison that
+    does not hold."""
 
     def hold(scope: Scope) -> bool:
         left = first(scope)

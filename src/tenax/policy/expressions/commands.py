@@ -1,4 +1,4 @@
-"""The command of a process step, where it is a text for `sh -c`: each template in it becomes one quoted word."""
+"""Commands of process steps that are texts for `sh -c`: each template in them becomes one quoted word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenax.policy.expressions.shell_words import MARK, misplaced_words, quote_wo
 from tenax.policy.expressions.values import EvaluationError, as_text
 
 QUOTED = {"quote": "word"}
-"""In the slot of a secret: the worker quotes it as one word."""
+"""Added to the slot of a secret: the worker quotes the secret as one word."""
 _WHY = "its value is quoted already, as one word of the shell"
 _REMEDY = (
     "drop the quotes, pass it by `env`, write the command as a list, or end it in `| raw` for the plain text"
@@ -23,21 +23,22 @@ _SINGLE = (
 
 
 class WordError(ValueError):
-    """A template that cannot stand where it stands, or gives what it cannot give there."""
+    """A template that is not allowed in its place, or whose value is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A template in a text for the shell, and the texts that it stands between."""
+    """A template in a text for the shell, and the texts around it."""
 
     content: Expression | dict[str, str]
-    """A secret is a mapping: the worker knows its value."""
+    """The expression. A secret is a mapping, because only the worker knows its value."""
     before: str = ""
     following: str = ""
     single: bool = False
-    """The command is nothing but this template."""
+    """The command consists of this template alone."""
     fault: str | None = None
-    """Why it cannot stand here. New definitions are refused for it; of a stored one, the attempt fails."""
+    """The reason why it must not stand here. A new definition is refused for it; for a stored one, the attempt fails.
+    """
 
     def rendered(self, value: Any) -> str | list[str]:
         """Returns the value as one quoted word. The value of a single template is the list of arguments."""
@@ -58,11 +59,11 @@ class Word:
 
 
 CommandPiece = str | Expression | dict[str, str] | Word
-"""A plain text, a value or a secret as it is (`| raw`), or a word."""
+"""A plain text, a value or a secret to insert unquoted (`| raw`), or a word."""
 
 
 def literal_braces(content: Expression | dict[str, str]) -> str | None:
-    """Returns the text of a template that only writes braces: `{{ '{{' }}` is how a file writes them."""
+    """Returns the text of a template that only writes braces. `{{ '{{' }}` is how a file writes them."""
     if isinstance(content, dict) or content.reads:
         return None
     try:
@@ -73,7 +74,7 @@ def literal_braces(content: Expression | dict[str, str]) -> str | None:
 
 
 def place_words(pieces: Sequence[CommandPiece]) -> list[CommandPiece]:
-    """Tells each word what it stands between, and whether it can stand there."""
+    """Gives each word the texts around it, and sets `fault` if it must not stand there."""
     solid = [piece for piece in pieces if not (isinstance(piece, str) and not piece.strip())]
     if len(solid) == 1 and isinstance(solid[0], Word):
         secret = isinstance(solid[0].content, dict)
@@ -99,7 +100,7 @@ def _plain(pieces: Sequence[CommandPiece]) -> str:
 
 
 def _shown(piece: CommandPiece) -> str:
-    """As the shell text is read: a mark for a word, and some letter for what is wanted as it is."""
+    """Returns a piece as the shell reader sees it: a mark for a word, and a letter for an unquoted value."""
     if isinstance(piece, str):
         return piece.replace(MARK, " ")
     return MARK if isinstance(piece, Word) else "x"

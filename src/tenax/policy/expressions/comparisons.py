@@ -1,4 +1,5 @@
-"""Comparisons of expressions: as Python's, but a missing value is None, and large data is charged for before it is compared."""
+"""Comparisons of expressions. They are Python's, except that a missing value is None, and large data is charged for
+before it is compared."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any, Final
 from tenax.policy.expressions.meter import VISIT, EvaluationError, charge_walk, spend
 
 _SHORT_TEXT = 1000
-"""Characters: a comparison of such texts costs no more than one of numbers."""
+"""Characters up to which comparing texts costs no more than comparing numbers."""
 
 
 def kind(value: Any) -> str:
@@ -32,7 +33,7 @@ def kind(value: Any) -> str:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Compares as `==` does, and charges for it where both sides are large."""
+    """Compares as `==` does. Charges for it if both sides are large."""
     _charge_comparison(left, right)
     return bool(left == right)
 
@@ -110,4 +111,5 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
 CHEAP_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
     {**COMPARISONS, "eq": operator.eq, "ne": operator.ne}
 )
-"""Where one side is a number or a text that the expression itself spells out: such a comparison is short whatever the other side is."""
+"""Comparisons in which the expression spells out one side as a number or a text. Such a comparison is short whatever
+the other side is."""

@@ -1,8 +1,8 @@
-"""A small, safe language of expressions: a part of Jinja's, parsed by Jinja and evaluated by closures of our own.
+"""A small, safe expression language: a part of Jinja's, parsed by Jinja and evaluated by closures of our own.
 
-Jinja's runtime is not used. What is not on the lists here (node kinds, tests, filters) is refused when the text is
-read, and what is on them has bounded cost: there are no calls, no loops, no multiplication and no formatting, and
-access means a mapping's key or a list's element, never a Python attribute.
+Jinja's runtime is not used. Node kinds, tests and filters that are not listed here are refused when the text is read,
+and the listed ones have bounded cost. There are no calls, no loops, no multiplication and no formatting. An access
+reads a mapping's key or a list's element, never a Python attribute.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tenax.model.parse.findings import suggest_or_list
 from tenax.policy.expressions.closures import (
     Compute,
     Scope,
+    access_path,
     application,
     binary,
     chained,
@@ -26,7 +27,6 @@ from tenax.policy.expressions.closures import (
     concatenation,
     negation,
     or_none,
-    path,
     present,
 )
 from tenax.policy.expressions.comparisons import CHEAP_COMPARISONS, COMPARISONS
@@ -51,7 +51,7 @@ TEXT_LENGTH = 4000
 NESTING = 40
 """Brackets within brackets."""
 DEPTH = 120
-"""Of the parsed tree: a chain of 100 `or` is as deep as it is long."""
+"""Depth of the parsed tree. A chain of 100 `or` is as deep as it is long."""
 NODES = 1000
 
 _ENVIRONMENT = Environment(autoescape=False)  # noqa: S701 - it only parses; nothing is rendered by it
@@ -78,11 +78,11 @@ _REFUSED = {
 
 
 class ExpressionError(ValueError):
-    """An expression that is not accepted: what is wrong with it, for the person who wrote it."""
+    """An expression that is not accepted. The message is for its author."""
 
 
 class Expression:
-    """A compiled expression. `reads` are the paths it looks at, as far as they are written out."""
+    """A compiled expression. `reads` are the paths that it reads, as far as they are spelled out."""
 
     __slots__ = ("_builds", "_charges", "_compute", "_cost", "reads", "text")
 
@@ -95,10 +95,8 @@ class Expression:
         self._cost = VISIT * compiler.nodes
 
     def evaluate(self, scope: Scope, meter: Meter | None = None) -> Any:
-        """The value; an EvaluationError, and nothing else, where these values give none.
-
-        `meter`: the budget it is charged to. By default that of the rendering it is part of, or one of its own.
-        """
+        """Returns the value. Raises only EvaluationError. `meter` is the budget to charge; the default is that of the
+        rendering that it is part of, or one of its own."""
         before = CURRENT.meter
         meter = meter or before or Meter()
         if self._charges:
@@ -124,7 +122,7 @@ class Expression:
 
 
 def compile_expression(text: str, *, variables: frozenset[str], strict: bool = False) -> Expression:
-    """The expression, checked and ready. `strict`: a missing value is an error, not None (templates)."""
+    """Checks and compiles an expression. With `strict`, as in templates, a missing value is an error and not None."""
     tree = _parse(text)
     compiler = _Compiler(variables, strict=strict)
     compute = compiler.value(tree)
@@ -146,7 +144,7 @@ def _parse(text: str) -> nodes.Expr:
         raise ExpressionError("the expression is nested too deeply") from None
     except (
         ValueError
-    ) as error:  # Python's own limits: an integer of thousands of digits, a broken \\N{...} escape
+    ) as error:  # Python's own limits: an integer of thousands of digits, a broken \N{...} escape
         raise ExpressionError(f"not an expression: {error}") from None
     if not parser.stream.eos:
         raise ExpressionError(
@@ -156,7 +154,7 @@ def _parse(text: str) -> nodes.Expr:
 
 
 def _check_nesting(text: str) -> None:
-    """Before parsing: the parser recurses with every bracket."""
+    """Checks the nesting before parsing, because the parser recurses with every bracket."""
     depth = 0
     for char in _QUOTED.sub("", text):
         if char in "([{":
@@ -168,28 +166,28 @@ def _check_nesting(text: str) -> None:
 
 
 class _Compiler:
-    """One pass over the tree: refuses what is not on the lists, and turns the rest into closures."""
+    """Compiles a tree in one pass: refuses unlisted nodes, and turns the others into closures."""
 
     def __init__(self, variables: frozenset[str], *, strict: bool) -> None:
         self.variables = variables
         self.strict = strict
         self.reads: set[tuple[str, ...]] = set()
         self.builds = False
-        """A list or mapping is put together from values, so the result's size is not that of its parts."""
+        """A list or mapping is built from values, so that the result may be larger than its parts."""
         self.charges = False
-        """What it costs depends on the data: its functions charge the meter."""
+        """The cost depends on the data: its functions charge the meter."""
         self.nodes = 0
         self._depth = 0
 
     def value(self, node: nodes.Node) -> Compute:
-        """The closure of a node, in which a missing value is an error (strict) or None."""
+        """Returns the closure of a node. In it a missing value is an error (strict) or None."""
         access = self.access(node)
         if not isinstance(node, nodes.Name | nodes.Getattr | nodes.Getitem):
             return access
         return present(access) if self.strict else or_none(access)
 
     def access(self, node: nodes.Node) -> Compute:
-        """The same, but an access that finds nothing gives `Missing`."""
+        """Returns the closure of a node in which an access that finds nothing gives `Missing`."""
         self.nodes += 1
         self._depth += 1
         if self.nodes > NODES or self._depth > DEPTH:
@@ -254,7 +252,7 @@ class _Compiler:
         return lambda scope: scope.get(name, missing)
 
     def _chain(self, node: nodes.Getattr | nodes.Getitem) -> Compute:
-        """`a.b['c'][0]` as one loop over its keys, where all of them are written out."""
+        """Compiles `a.b['c'][0]` to one loop over its keys, if all of them are spelled out."""
         keys: list[str | int] = []
         inner: nodes.Node = node
         while isinstance(inner, nodes.Getattr | nodes.Getitem) and (key := _static_key(inner)) is not None:
@@ -270,7 +268,7 @@ class _Compiler:
             self._record(inner.name, keys)
         else:
             start = self.access(inner)
-        return path(start, keys, _shown_path(inner, keys))
+        return access_path(start, keys, _shown_path(inner, keys))
 
     def _dynamic_item(self, node: nodes.Getitem) -> Compute:
         container, key = self.access(node.node), self.value(node.arg)
@@ -346,7 +344,7 @@ class _Compiler:
 
 
 def _is_cheap(node: nodes.Compare) -> bool:
-    """Tells whether a comparison is short whatever the data is: one side of it is spelled out."""
+    """Returns whether a comparison is short whatever the data is, because one side is spelled out."""
     if len(node.ops) > 1:
         return False
     [operand] = node.ops
@@ -360,7 +358,7 @@ def _is_spelled_out(node: nodes.List | nodes.Tuple) -> bool:
 
 
 def _static_key(node: nodes.Getattr | nodes.Getitem) -> str | int | None:
-    """The key where it is written out; None where it must be computed."""
+    """Returns the key if it is spelled out, or None if it must be computed."""
     if isinstance(node, nodes.Getattr):
         key: Any = node.attr
     elif isinstance(node.arg, nodes.Const):
@@ -377,7 +375,7 @@ def _static_key(node: nodes.Getattr | nodes.Getitem) -> str | int | None:
 
 
 def _arguments(node: nodes.Test | nodes.Filter, name: str, function: Function) -> list[nodes.Node]:
-    """The arguments in the order of the function's parameters."""
+    """Returns the arguments in the order of the function's parameters."""
     if node.dyn_args is not None or node.dyn_kwargs is not None:
         raise ExpressionError(f"`{name}` takes no * or ** arguments")
     given: list[nodes.Node] = list(node.args)

@@ -1,4 +1,4 @@
-"""Conditions of a retry policy: `retry_when`, `stop_when` and a rule's `when`. Lenient: a missing value is None."""
+"""Conditions of a retry policy: `retry_when`, `stop_when` and a rule's `when`. In them a missing value is None."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tenax.model.attempt.outcome import Failure, Outcome
 from tenax.policy.expressions.compiler import TEXT_LENGTH, Expression, ExpressionError, compile_expression
 from tenax.policy.expressions.meter import Meter
-from tenax.policy.expressions.values import truth
+from tenax.policy.expressions.values import truth_value
 from tenax.policy.retry.named_failures import exception_of
 
 CONDITION_VARIABLES = frozenset(
@@ -31,7 +31,7 @@ CONDITION_VARIABLES = frozenset(
 
 
 class Condition:
-    """A compiled condition. Braces around it are optional; its text is kept as it was written."""
+    """A compiled condition. Braces around it are optional, and its text is kept as written."""
 
     __slots__ = ("_expression", "text")
 
@@ -44,16 +44,17 @@ class Condition:
         return self._expression.reads
 
     def holds(self, scope: Mapping[str, Any], meter: Meter | None = None) -> bool:
-        """True or false; an EvaluationError where these values give no answer, or `meter` has nothing left."""
-        return truth(self._expression.evaluate(scope, meter))
+        """Returns whether the condition holds. Raises EvaluationError if these values give no answer, or the meter is
+        used up."""
+        return truth_value(self._expression.evaluate(scope, meter))
 
     def __repr__(self) -> str:
         return f"Condition({self.text!r})"
 
 
 def compile_condition(text: str) -> Condition:
-    """The condition, checked; an ExpressionError says what is wrong with it."""
-    if len(text) > 2 * TEXT_LENGTH:  # before the cache: it would keep the text
+    """Checks and compiles a condition. Raises ExpressionError if it is wrong."""
+    if len(text) > 2 * TEXT_LENGTH:  # before the cache, which would keep the text
         raise ExpressionError(f"the condition has {len(text):,} characters; {TEXT_LENGTH:,} are allowed")
     return _compile(text)
 
@@ -64,7 +65,7 @@ def _compile(text: str) -> Condition:
 
 
 def strip_braces(text: str) -> str:
-    """`{{ x }}` and `x` say the same where only an expression can stand."""
+    """Removes the braces of `{{ x }}`, which mean nothing where only an expression can stand."""
     stripped = text.strip()
     if stripped.startswith("{{") and stripped.endswith("}}") and len(stripped) >= 4:
         inner = stripped[2:-2]
@@ -83,7 +84,7 @@ def condition_scope(
     elapsed: float,
     cost: float,
 ) -> dict[str, Any]:
-    """The variables of a condition. What does not apply is None. `cost` includes this attempt's."""
+    """Returns the variables of a condition. A variable that does not apply is None. `cost` includes this attempt's."""
     evidence = failure.evidence
     data = evidence.get("data")
     result = outcome.result if outcome.result is not None else data

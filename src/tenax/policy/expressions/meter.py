@@ -1,7 +1,7 @@
-"""The budget of expressions: how much work they may do, and how much they may give out.
+"""The budget of expressions: how much work they may do, and how much output they may give.
 
-Work is counted, never timed: a value that is looked at and a character that is processed cost the same on every machine, so a decision
-that is made again comes to the same end. The charge is made before the work is done.
+Work is counted and not timed: visiting a value or processing a character costs the same on every machine, so that a
+repeated decision has the same result. Work is charged before it is done.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from tenax.model.decision import CONDITION_WORK
 from tenax.model.json_text import encode
 
 WORK_LIMIT = 2 * CONDITION_WORK
-"""Units of work for one rendering: about 30 ms. All conditions of one decision have half of it. A character costs one unit."""
+"""Units of work for one rendering: about 30 ms. All conditions of one decision have half of it. A character costs one
+unit."""
 OUTPUT_LIMIT = 16_000_000
-"""Bytes that the templates of one rendering may give out."""
+"""Bytes of output that the templates of one rendering may give."""
 VISIT = 16
-"""Units of work for a value that is looked at, or a node of an expression that is evaluated."""
+"""Units of work for visiting a value, or for evaluating a node of an expression."""
 
 
 class EvaluationError(ValueError):
@@ -26,14 +27,14 @@ class EvaluationError(ValueError):
 
 
 class Budget(NamedTuple):
-    """What one rendering may spend. The server's settings say how much that is."""
+    """The budget of one rendering. The server's settings define it."""
 
     work: int = WORK_LIMIT
     output: int = OUTPUT_LIMIT
 
 
 class Meter:
-    """What is left for one decision or one rendering."""
+    """The work and output left for one decision or one rendering."""
 
     __slots__ = ("output", "output_limit", "work", "work_limit")
 
@@ -64,7 +65,7 @@ class Meter:
 
 
 class _Current(threading.local):
-    """The meter of the evaluation that runs in this thread. The functions of expressions know nothing else of it."""
+    """The meter of the evaluation that runs in this thread. Functions of expressions find it only here."""
 
     meter: Meter | None = None
 
@@ -73,16 +74,16 @@ CURRENT = _Current()
 
 
 def spend(units: int) -> None:
-    """Charges the evaluation that runs, if one does."""
+    """Charges the running evaluation, if there is one."""
     meter = CURRENT.meter
     if meter is not None:
         meter.spend(units)
 
 
 def charge_walk(value: Any) -> int:
-    """Charges for a walk over all of a value. Returns its length in characters, roughly.
+    """Charges for visiting all of a value. Returns its approximate length in characters.
 
-    The walk ends where the budget does, or a text could not be that long: it is never longer than what it is charged.
+    The visit ends with the budget, or where no text could be that long: it never takes longer than it is charged.
     """
     if isinstance(value, str):
         spend(len(value))

@@ -1,7 +1,7 @@
 """Finds where in a text for `sh -c` a quoted word may stand, and quotes it.
 
-A quoted word is safe only where the shell reads code: inside quotes, comments or arithmetic its quotes mean something else.
-The reading is cautious: where it cannot follow the text, no word may stand.
+A quoted word is safe only where the shell reads code: inside quotes, comments or arithmetic its quotes mean something
+else. The reader is cautious: where it cannot follow the text, no word may stand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tenax.model.shell import always_quoted
 
 MARK = "\0"
-"""Stands for a word in a text. No text that can be stored has this character."""
+"""Replaces a word in a text. No text that can be stored has this character."""
 
 _CODE = frozenset({"text", "substitution", "parentheses"})
 """The frames in which the shell reads code."""
@@ -35,14 +35,14 @@ _CASE = re.compile(r"\bcase\b")
 _SPECIAL = re.compile(r"[\\'\"`$#<()\n}\0]")
 _SIMPLE = re.compile(r"\$\{\w+\}|\$\([\w ./=-]*\)")
 _UNEVEN = re.compile(r"\$[({]|`|\\\n")
-"""In the body of a here-document: what may hide the line that ends it."""
+"""Constructs in the body of a here-document that may hide the line that ends it."""
 _HERE = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^']*'|\"[^\"]*\"|[^\s;&|()<>'\"\\])+)", re.DOTALL)
 
 
 def quote_word(text: str, before: str = "", following: str = "") -> str:
-    """Quotes a text as one word that stands between these two texts.
+    """Quotes a text as one word between these two texts.
 
-    A harmless text is left as it is, unless it would become part of `$NAME`, an assignment, or a file descriptor.
+    A harmless text stays as it is, unless it would become part of `$NAME`, an assignment, or a file descriptor.
     """
     quoted = shlex.quote(text)
     if quoted != text:
@@ -52,7 +52,7 @@ def quote_word(text: str, before: str = "", following: str = "") -> str:
 
 
 def misplaced_words(text: str) -> list[str | None]:
-    """Returns for each MARK in a text where it stands, if no quoted word may stand there, else None."""
+    """Returns for each MARK in a text the construct in which it stands if no quoted word may stand there, else None."""
     return _Reader(text).read()
 
 
@@ -63,14 +63,14 @@ class _Reader:
         self._text = text
         self._at = 0
         self._open: list[tuple[str, int]] = [("text", 0)]
-        """Each with the position at which it begins."""
+        """Open frames, each with the position at which it begins."""
         self._counts: Counter[str] = Counter()
-        """How many of each kind are open."""
+        """Open frames by kind."""
         self._cases = [found.start() for found in _CASE.finditer(text)]
         self._heres: list[_Here] = []
         self._places: list[str | None] = []
         self._lost = False
-        """What follows cannot be told apart with certainty."""
+        """The rest of the text cannot be read with certainty."""
 
     def read(self) -> list[str | None]:
         while self._at < len(self._text):
@@ -145,7 +145,7 @@ class _Reader:
             self._skip_plain()
 
     def _opens(self, frame: str, character: str) -> bool:
-        """Tells whether a quote within these quotes begins others."""
+        """Returns whether a quote within these quotes begins others."""
         if frame in ("single", "back"):
             return False
         if frame == "double":
@@ -181,7 +181,7 @@ class _Reader:
             self._pop(2 if ends else 1)
 
     def _close_parenthesis(self) -> None:
-        """Ends a substitution or a pair of parentheses. With `case` in it, the parenthesis may as well end a pattern."""
+        """Ends a substitution or a pair of parentheses. After a `case` in it, the parenthesis may also end a pattern."""
         frame, start = self._open[-1]
         if frame == "text":
             self._at += 1
@@ -226,7 +226,7 @@ class _Here(NamedTuple):
     """The line that ends it."""
     strips_tabs: bool
     expands: bool
-    """Its body has expansions. Shells disagree on where it ends if they are not simple."""
+    """Its body has expansions. Shells disagree on its end if they are not simple."""
 
     def end(self, text: str, start: int) -> int:
         while start < len(text):

@@ -1,4 +1,4 @@
-"""Large values without templates in a definition. They are not compiled value by value, but copied as a whole."""
+"""Large values without templates in a definition. They are copied as a whole, and not compiled value by value."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 DATA_DEPTH = 3
-"""Levels of a template at which it is looked for such values: in a step, its keys, their values, and those of `args`."""
+"""Levels of a template that may have such values: a step, its keys, their values, and those of `args`."""
 LARGE = 100
-"""Elements."""
+"""Elements from which a list or mapping is large."""
 
 
 def is_large_data(value: Any) -> bool:
-    """Tells whether a value is a long list or mapping in which no text can hold a template."""
+    """Returns whether a value is a long list or mapping in which no text can contain a template."""
     if not isinstance(value, dict | list) or len(value) < LARGE:
         return False
     todo: list[Any] = [value]
@@ -29,6 +29,6 @@ def is_large_data(value: Any) -> bool:
 
 
 def copier(value: Any) -> Callable[[], Any]:
-    """Returns a function that copies the value: user code may get it and change it."""
+    """Returns a function that copies the value, because user code may get it and change it."""
     frozen = pickle.dumps(value)
     return lambda: pickle.loads(frozen)  # noqa: S301 -- it was made a line above

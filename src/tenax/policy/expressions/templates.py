@@ -1,8 +1,8 @@
-"""Templates: any JSON value whose texts may hold `{{ expressions }}`. Strict: a missing value is an error.
+"""Templates: any JSON value whose texts may contain `{{ expressions }}`. A missing value is an error.
 
-What comes out of an expression is data and never rendered again. Secrets are not values here: `{{ secret.NAME }}`
-leaves a slot that the worker fills in, so that no secret is ever seen, logged or stored by the server.
-In a text for the shell each template becomes one quoted word (`tenax.policy.expressions.commands`).
+The value of an expression is data and never rendered again. Secrets are not values here: `{{ secret.NAME }}` leaves a
+slot that the worker fills in, so that the server never sees, logs or stores a secret. In a text for the shell each
+template becomes one quoted word (`tenax.policy.expressions.commands`).
 """
 
 from __future__ import annotations
@@ -23,28 +23,30 @@ from tenax.policy.expressions.values import EvaluationError, as_text, concatenat
 TEMPLATE_VARIABLES = frozenset(
     {"input", "steps", "item", "index", "previous", "result", "execution_id", "attempt", "secret"}
 )
-"""In any place at all. Which of them a place has, the sets below say; `tenax.policy.expressions.check` holds a definition to them."""
+"""All variables. The sets below list those of each place, and `tenax.policy.expressions.check` checks definitions
+against them."""
 WHEN_VARIABLES = TEMPLATE_VARIABLES - {"secret"}
-"""For a step's `when` and other expressions that the server itself evaluates."""
+"""Variables of a step's `when` and of other expressions that the server itself evaluates."""
 
 ONCE_VARIABLES = frozenset({"input", "steps", "execution_id"})
-"""Where a value is found once for a step or an execution: `when`, `for_each`, `on_failure`, `outputs`."""
+"""Variables where a value is computed once for a step or an execution: `when`, `for_each`, `on_failure`, `outputs`.
+"""
 SERVER_SPEC_VARIABLES = ONCE_VARIABLES | {"attempt"}
-"""In the keys of what the server itself carries out: no worker is there who knows a secret."""
+"""Variables of the keys of steps that the server carries out, where no worker could fill in a secret."""
 SPEC_VARIABLES = SERVER_SPEC_VARIABLES | {"secret"}
-"""In the keys of a python, http or process step."""
+"""Variables of the keys of a python, http or process step."""
 FAN_OUT_VARIABLES = frozenset({"item", "index"})
-"""More, in the keys and the compensation of a step with `for_each`."""
+"""Further variables of the keys and the compensation of a step with `for_each`."""
 POLLING_VARIABLES = frozenset({"previous"})
-"""More, in the keys of a step with `until`."""
+"""Further variables of the keys of a step with `until`."""
 COMPENSATE_VARIABLES = SPEC_VARIABLES | {"result"}
 UNTIL_VARIABLES = frozenset(
     {"result", "data", "status_code", "attempt", "polls", "elapsed", "execution_id", "node_id"}
 )
-"""In the condition of `until`, which is no template: a missing value is None there."""
+"""Variables of the condition of `until`. It is no template: in it a missing value is None."""
 TEMPLATE_DEPTH = 100
 SHELL_TEXT: Mapping[str, tuple[str]] = {"process": ("command",)}
-"""Which key of a type of step goes to the shell, if it is a text."""
+"""The keys of each type of step that go to the shell if they are texts."""
 
 _RAW = re.compile(r"\|\s*raw\s*\Z")
 _SECRET = re.compile(r"secret\.([A-Za-z_][A-Za-z0-9_]*)")
@@ -55,7 +57,7 @@ Slots = list[SecretSlot]
 Render = Callable[[Mapping[str, Any], Path, Slots], Any]
 _Piece = str | Expression | dict[str, str]
 Known = dict[str, Expression]
-"""Compiled expressions by their text. Those of one workflow: all of them see the same variables."""
+"""Compiled expressions by their text, for one workflow: all of them have the same variables."""
 
 
 class TemplateError(ExpressionError):
@@ -69,14 +71,14 @@ class TemplateError(ExpressionError):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A rendered value, and where the worker still has to put secrets."""
+    """A rendered value, and the slots in which the worker puts secrets."""
 
     value: Any
     secrets: tuple[SecretSlot, ...] = ()
 
 
 class Template:
-    """A compiled template. `reads` are the paths it looks at; a static one is the same in every scope."""
+    """A compiled template. `reads` are the paths that it reads. A static template is the same in every scope."""
 
     __slots__ = ("_always", "_render", "is_static", "reads")
 
@@ -88,7 +90,7 @@ class Template:
         self._always = _shareable(self.render({})) if is_static else None
 
     def render(self, scope: Mapping[str, Any], meter: Meter | None = None) -> Rendered:
-        """Renders it in a scope. `meter`: the budget of all its expressions together, and of what they give out."""
+        """Renders the template in a scope. `meter` is the budget of all its expressions together, and of their output."""
         if self._always is not None:
             return self._always
         slots: Slots = []
@@ -102,7 +104,7 @@ class Template:
 
 
 def _shareable(rendered: Rendered) -> Rendered | None:
-    """The same for everyone: the keys of a step and what is in them, if there is nothing deeper that user code might get and change."""
+    """Returns the value if all callers can share it, else None. A deeper value might be changed by user code."""
     return rendered if _depth(rendered.value) <= 2 else None
 
 
@@ -114,21 +116,17 @@ def _depth(value: Any) -> int:
 def compile_template(
     value: Any, *, variables: frozenset[str], shell_at: Path | None = None, known: Known | None = None
 ) -> Template:
-    """The template, checked; a TemplateError says what is wrong, and at which path of the value.
-
-    A text at the path `shell_at` goes to the shell. `known`: expressions that are compiled already; new ones are added.
-    """
-    compiler = _Compiler(variables, shell_at, known)
+    """Checks and compiles a template. Raises TemplateError with the path of the value. A text at the path `shell_at`
+    goes to the shell. `known` are compiled expressions; new ones are added to it."""
+    compiler = _TemplateCompiler(variables, shell_at, known)
     render = compiler.compile(value, ())
     return Template(render, frozenset(compiler.reads), is_static=not compiler.dynamic)
 
 
 def compile_expressions(value: Any, *, variables: frozenset[str], known: Known) -> Iterator[None]:
-    """Compiles the expressions of a template one by one, and rests after each: `compile_template` finds them known then.
-
-    What is wrong with one is left for `compile_template` to say, which knows its path.
-    """
-    compiler = _Compiler(variables, None, known)
+    """Compiles the expressions of a template one by one, and yields after each: `compile_template` then finds them in
+    `known`. It leaves errors to `compile_template`, which knows the path."""
+    compiler = _TemplateCompiler(variables, None, known)
     todo = [value]
     while todo:
         part = todo.pop()
@@ -146,19 +144,20 @@ def compile_expressions(value: Any, *, variables: frozenset[str], known: Known) 
 
 
 def keeps_type(text: str) -> bool:
-    """One single `{{ }}` and nothing around it: it may give a list or a mapping, where all else gives text."""
+    """Returns whether a text is one single `{{ }}` with nothing around it. Only such a text may give a list or a
+    mapping."""
     pieces = _split(text)
     return len(pieces) == 1 and isinstance(pieces[0], tuple)
 
 
 def command_faults(text: str, *, variables: frozenset[str]) -> list[str]:
-    """Returns what is wrong with the templates of a text for the shell: a quoted word cannot stand everywhere."""
-    compiler = _Compiler(variables, ())
+    """Returns the faults of the templates in a text for the shell: a quoted word cannot stand everywhere."""
+    compiler = _TemplateCompiler(variables, ())
     pieces = compiler.command_pieces(text, ())
     return list(dict.fromkeys(piece.fault for piece in pieces if isinstance(piece, Word) and piece.fault))
 
 
-class _Compiler:
+class _TemplateCompiler:
     def __init__(self, variables: frozenset[str], shell_at: Path | None, known: Known | None = None) -> None:
         self.shell_at = shell_at
         self.known = {} if known is None else known
@@ -207,7 +206,7 @@ class _Compiler:
         return _shell_text(pieces)
 
     def command_pieces(self, text: str, path: Path) -> list[CommandPiece]:
-        """The text cut into plain pieces, words to quote, and values and secrets that are wanted as they are."""
+        """Cuts a text into plain pieces, words to quote, and values and secrets to insert unquoted."""
         try:
             pieces: list[CommandPiece] = []
             for piece in _split(text):
@@ -252,7 +251,7 @@ class _Compiler:
 
 
 def _split(text: str) -> list[str | tuple[str]]:
-    """The text cut into plain pieces and (expressions,)."""
+    """Cuts a text into plain pieces and (expressions,)."""
     pieces: list[str | tuple[str]] = []
     position = 0
     while (start := text.find("{{", position)) >= 0:
@@ -278,7 +277,8 @@ def _refuse_statements(text: str) -> None:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the `}}` of an expression is: not within quotes, nor the end of a mapping within a mapping."""
+    """Returns the position of the `}}` that ends an expression, which is not within quotes, nor the end of a mapping
+    within a mapping."""
     depth = 0
     position = start
     while (found := _INSIDE.search(text, position, start + TEXT_LENGTH + 2)) is not None:
@@ -288,7 +288,7 @@ def _closing(text: str, start: int) -> int:
         position = found.end()
         if bracket in "([{":
             depth += 1
-        elif bracket == "}}":  # two that close, or one: looked at one by one
+        elif bracket == "}}":  # two brackets that close, or one: they are examined one by one
             depth -= 1
             position = found.start() + 1
         elif bracket in ")]}":
@@ -317,7 +317,7 @@ def _list(items: list[Render]) -> Render:
 
 
 def _single(expression: Expression) -> Render:
-    """One single `{{ }}` keeps its type."""
+    """Returns a renderer of one single `{{ }}`, which keeps the type of its value."""
     return lambda scope, path, _slots: _evaluate(expression, scope, path)
 
 
@@ -339,7 +339,7 @@ def _with_secrets(pieces: list[_Piece]) -> Render:
 
 
 def _shell_text(pieces: list[CommandPiece]) -> Render:
-    """A text for the shell; or the list that a command of one single template gives."""
+    """Returns a renderer of a text for the shell, or of the list that a command of one single template gives."""
 
     def render(scope: Mapping[str, Any], path: Path, slots: Slots) -> Any:
         try:
@@ -369,7 +369,7 @@ def _value(piece: _Piece, scope: Mapping[str, Any], path: Path) -> Any:
 
 
 def _evaluate(expression: Expression, scope: Mapping[str, Any], path: Path) -> Any:
-    """Returns the value of an expression, charged to what the rendering may give out."""
+    """Returns the value of an expression, charged to the output of the rendering."""
     meter = CURRENT.meter
     try:
         value = expression.evaluate(scope)

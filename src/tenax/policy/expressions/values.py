@@ -1,7 +1,7 @@
-"""What expressions can do to values: operators, tests and filters, each of bounded cost.
+"""Operations of expressions on values: operators, tests and filters, each of bounded cost.
 
 They work on JSON data only. A missing value is None: it equals None, is in nothing, and compares false in every
-ordering. Nothing here reaches a Python attribute, so nothing here can escape.
+ordering. Nothing here reads a Python attribute, so no expression can escape.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tenax.policy.expressions.meter import VISIT, EvaluationError, charge_walk, 
 __all__ = ["EvaluationError", "kind"]
 
 TEXT_LIMIT = 1_000_000
-"""Characters of the longest text an expression may build."""
+"""Characters of the longest text that an expression may build."""
 _TRUE_TEXTS = frozenset({"true", "1", "yes"})
 _LONGEST_TRUE = 4
 _CONVERTIBLE = 400
@@ -29,7 +29,7 @@ _CONVERTIBLE = 400
 
 
 class Missing:
-    """What an access finds where there is nothing. Only `default` and `is defined` ever see it."""
+    """The value of an access that finds nothing. Only `default` and `is defined` see it."""
 
     __slots__ = ("path",)
 
@@ -38,7 +38,7 @@ class Missing:
 
 
 class LeftOut(Missing):
-    """Stands for a value that is too large to be had. Whoever needs it fails, and `why` says so."""
+    """Replaces a value that is too large to be loaded. An expression that needs it fails with `why`."""
 
     __slots__ = ("why",)
 
@@ -47,7 +47,7 @@ class LeftOut(Missing):
         self.why = why
 
     def __str__(self) -> str:
-        """Is called where what it is part of is written out."""
+        """Fails: it is called when a value that contains this one is written out."""
         raise EvaluationError(self.why)
 
 
@@ -55,8 +55,8 @@ def is_missing(value: Any) -> bool:
     return value is None or isinstance(value, Missing)
 
 
-def truth(value: Any) -> bool:
-    """Python's truth, but of texts only those that read true, 1 or yes: templates made them, not people."""
+def truth_value(value: Any) -> bool:
+    """Returns Python's truth, except that only the texts true, 1 and yes are true: templates made them, not people."""
     if isinstance(value, str):
         text = value.strip()
         return len(text) <= _LONGEST_TRUE and text.lower() in _TRUE_TEXTS
@@ -64,7 +64,7 @@ def truth(value: Any) -> bool:
 
 
 def lookup(container: Any, key: Any, path: str) -> Any:
-    """A mapping's key or a list's element; `Missing` where there is none."""
+    """Returns a mapping's key or a list's element, or `Missing` if there is none."""
     if isinstance(container, Mapping):
         if isinstance(key, str) and key in container:
             found = container[key]
@@ -89,7 +89,8 @@ def shown_key(key: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """How a value reads within text: None is nothing, true and false as in JSON, lists and mappings as JSON."""
+    """Returns a value as it reads within text: None is empty, true and false are as in JSON, lists and mappings are
+    JSON."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -110,14 +111,14 @@ def to_json(value: Any) -> str:
 
 
 def _refuse(value: Any) -> Any:
-    """Says why a value cannot be written out."""
+    """Raises the reason why a value cannot be written out."""
     if isinstance(value, LeftOut):
         raise EvaluationError(value.why)
     raise TypeError(f"a value of the type {type(value).__name__}")
 
 
 def check_size(value: Any) -> None:
-    """Refuses what would be larger than the limit, before anything is built from it."""
+    """Refuses a value above the limit before it is built."""
     if charge_walk(value) > TEXT_LIMIT:
         raise EvaluationError(f"the value is larger than {TEXT_LIMIT:,} characters")
 
@@ -134,7 +135,7 @@ def concatenate(parts: list[Any]) -> str:
 
 
 def _concatenate(parts: Iterable[Any]) -> str:
-    """The same of parts that are charged for already, each as a value that is looked at."""
+    """Concatenates parts that are charged for already, each as one visited value."""
     texts = []
     left = TEXT_LIMIT
     for part in parts:
@@ -171,7 +172,7 @@ def arithmetic(symbol: str, compute: Callable[[Any, Any], Any]) -> Callable[[Any
 
 
 def _within_64_bits(number: Any, what: str) -> Any:
-    """Refuses an integer that JSON, as it is stored, cannot hold."""
+    """Refuses an integer that stored JSON cannot contain."""
     if isinstance(number, int) and not SMALLEST_INTEGER <= number <= LARGEST_INTEGER:
         raise EvaluationError(f"{what} is beyond 64 bits")
     return number
@@ -185,13 +186,13 @@ def negate(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A filter or a test: what it computes from the value and its parameters."""
+    """A filter or a test: its function and its parameters."""
 
     compute: Callable[..., Any]
     parameters: tuple[str, ...] = ()
     required: int = 0
     sees_missing: bool = False
-    """Gets the bare `Missing` instead of an error or None."""
+    """It gets `Missing` itself and not an error or None."""
 
 
 def _is_number(value: Any) -> bool:
@@ -305,7 +306,7 @@ def _joined(value: Any, separator: Any = "") -> str:
     check_size(value)
     between = as_text(separator)
     count = 2 * len(value) - 1 if value else 0
-    spend(VISIT * count)  # before anything is made of it: each character of a text is a part
+    spend(VISIT * count)  # charged before anything is built: each character of a text is a part
     return _concatenate(between if n % 2 else value[n // 2] for n in range(count))
 
 
@@ -319,7 +320,7 @@ FILTERS: Final[Mapping[str, Function]] = MappingProxyType(
         "string": Function(lambda value: bounded(as_text(value))),
         "int": Function(_as_int, ("default",)),
         "float": Function(_as_float, ("default",)),
-        "bool": Function(truth),
+        "bool": Function(truth_value),
         "abs": Function(_absolute),
         "round": Function(_rounded, ("precision",)),
         "first": Function(_end(0)),
@@ -334,7 +335,7 @@ FILTERS: Final[Mapping[str, Function]] = MappingProxyType(
 CHARGING: Final = frozenset(
     {"lower", "upper", "trim", "string", "join", "tojson", "eq", "ne", "lt", "le", "gt", "ge", "in"}
 )
-"""The filters and tests whose cost depends on the data."""
+"""Filters and tests whose cost depends on the data."""
 
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""What is in reach of a template or condition, by the place where it stands; and the check that it reads nothing else."""
+"""The names that a template or condition may read, by its place in the workflow, and the check that it reads no others."""
 
 from __future__ import annotations
 
@@ -25,54 +25,58 @@ from tenax.policy.expressions.templates import (
 from tenax.policy.graph import Ancestry
 
 STEP_FACTS = ("status", "result", "failure", "failures")
-"""What `steps.NAME` holds; `failures` only where that step has `for_each`."""
+"""The fields of `steps.NAME`. `failures` exists only if that step has `for_each`."""
 
 Say = Callable[[Path, str], None]
 _Reads = Iterable[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a template stands."""
+class TemplatePlace:
+    """The place of a template."""
 
     name: str
     variables: frozenset[str]
     step: Step | None = None
-    """Results of the steps before this one are in reach; of all steps where it is None."""
+    """The template may read results of steps before this one, or of all steps if it is None."""
     own: bool = False
-    """And this step's own."""
+    """The template may also read the results of `step` itself."""
     of_item: bool = False
-    """It is found for each item of a fan-out."""
+    """The template is rendered for each item of a fan-out."""
 
 
-OUTPUTS = Place("`outputs`", ONCE_VARIABLES)
+OUTPUTS = TemplatePlace("`outputs`", ONCE_VARIABLES)
 
 
-def keys_of(step: Step) -> Place:
+def keys_place(step: Step) -> TemplatePlace:
     variables = SERVER_SPEC_VARIABLES if step.type in SERVER_TYPES else SPEC_VARIABLES
     if step.until is not None:
         variables |= POLLING_VARIABLES
-    return Place(f"the keys of this {step.type} step", _with_items(variables, step), step, of_item=True)
+    return TemplatePlace(
+        f"the keys of this {step.type} step", _with_items(variables, step), step, of_item=True
+    )
 
 
-def compensation_of(step: Step) -> Place:
-    return Place("`compensate`", _with_items(COMPENSATE_VARIABLES, step), step, own=True, of_item=True)
+def compensation_place(step: Step) -> TemplatePlace:
+    return TemplatePlace(
+        "`compensate`", _with_items(COMPENSATE_VARIABLES, step), step, own=True, of_item=True
+    )
 
 
-def concurrency_key_of(step: Step) -> Place:
-    return Place("`concurrency`", _with_items(ONCE_VARIABLES, step), step, of_item=True)
+def concurrency_key_place(step: Step) -> TemplatePlace:
+    return TemplatePlace("`concurrency`", _with_items(ONCE_VARIABLES, step), step, of_item=True)
 
 
-def once_in(step: Step, key: str, *, own: bool = False) -> Place:
-    return Place(f"`{key}`", ONCE_VARIABLES, step, own)
+def once_place(step: Step, key: str, *, own: bool = False) -> TemplatePlace:
+    return TemplatePlace(f"`{key}`", ONCE_VARIABLES, step, own)
 
 
 def _with_items(variables: frozenset[str], step: Step) -> frozenset[str]:
     return variables | FAN_OUT_VARIABLES if step.for_each is not None else variables
 
 
-def why_not_in_reach(name: str, place: Place) -> str:
-    """Of a variable that exists, but not in this place."""
+def why_not_in_reach(name: str, place: TemplatePlace) -> str:
+    """Explains why a variable that exists cannot be read in this place."""
     match name:
         case "item" | "index" if place.of_item:
             return f"`{name}` is there only in a step with `for_each`, which this one does not have"
@@ -96,8 +100,8 @@ def why_not_in_reach(name: str, place: Place) -> str:
             )
 
 
-class Reach:
-    """Looks at the expressions of one workflow."""
+class NameCheck:
+    """Checks the expressions of one workflow."""
 
     def __init__(self, workflow: Workflow, inputs: Collection[str], say: Say, *, linked: bool) -> None:
         self._workflow = workflow
@@ -106,8 +110,9 @@ class Reach:
         self._say = say
         self._linked = linked
 
-    def check_template(self, text: str, place: Place, path: Path, *, shell: bool = False) -> bool:
-        """Whether it can be read at all; what it should not read is reported too. `shell`: the text goes to the shell."""
+    def check_template(self, text: str, place: TemplatePlace, path: Path, *, shell: bool = False) -> bool:
+        """Checks that a template can be read, and that it reads only visible names. `shell` means that the text goes to
+        the shell."""
 
         def reads(variables: frozenset[str]) -> _Reads:
             return compile_template(text, variables=variables, shell_at=() if shell else None).reads
@@ -118,13 +123,13 @@ class Reach:
                 self._say(path, fault)
         return readable
 
-    def check_whole(self, text: str, wanted: str, place: Place, path: Path) -> None:
-        """A template that must give more than text."""
+    def check_whole(self, text: str, wanted: str, place: TemplatePlace, path: Path) -> None:
+        """Checks a template that must give more than text."""
         if self.check_template(text, place, path) and not keeps_type(text):
             self._say(path, f"it must give {wanted}, but with something around its {{{{ }}}} it gives text")
 
-    def check_key(self, text: str, place: Place, path: Path) -> None:
-        """A template by which items are told apart."""
+    def check_key(self, text: str, place: TemplatePlace, path: Path) -> None:
+        """Checks a template that gives the key of items."""
         if (
             self.check_template(text, place, path)
             and not compile_template(text, variables=place.variables).reads
@@ -134,14 +139,14 @@ class Reach:
                 "it reads nothing, and so is the same for all: a limit that steps share is named by `action`",
             )
 
-    def check_expression(self, text: str, place: Place, path: Path) -> None:
+    def check_expression(self, text: str, place: TemplatePlace, path: Path) -> None:
         def reads(variables: frozenset[str]) -> _Reads:
             return compile_expression(strip_braces(text), variables=variables).reads
 
         self._check(reads, text, place, path)
 
     def _check(
-        self, reads_with: Callable[[frozenset[str]], _Reads], text: str, place: Place, path: Path
+        self, reads_with: Callable[[frozenset[str]], _Reads], text: str, place: TemplatePlace, path: Path
     ) -> bool:
         try:
             reads = reads_with(place.variables)
@@ -157,7 +162,7 @@ class Reach:
         return True
 
     def _hyphen_hint(self, text: str) -> str:
-        """`steps.fetch-data` is a subtraction."""
+        """Explains that `steps.fetch-data` is a subtraction."""
         if "-" not in text:
             return ""
         names = (("steps", name) for name in self._steps if "-" in name)
@@ -167,7 +172,7 @@ class Reach:
                 return f"; a name with - is read as {group}['{name}']"
         return ""
 
-    def _check_read(self, read: tuple[str, ...], place: Place, path: Path) -> None:
+    def _check_read(self, read: tuple[str, ...], place: TemplatePlace, path: Path) -> None:
         match read:
             case ("input", name, *_) if name not in self._inputs:
                 known = suggest(name, self._inputs) if self._inputs else "; the workflow declares no inputs"
@@ -179,7 +184,7 @@ class Reach:
             case _:
                 pass
 
-    def _check_step_read(self, name: str, facts: list[str], place: Place, path: Path) -> None:
+    def _check_step_read(self, name: str, facts: list[str], place: TemplatePlace, path: Path) -> None:
         if name not in self._steps:
             self._say(path, f"unknown step `{shorten(name)}`{suggest(name, self._steps)}")
             return
@@ -207,8 +212,8 @@ class Reach:
         return Ancestry(self._workflow)
 
 
-def _misplaced(reads_with: Callable[[frozenset[str]], _Reads], place: Place) -> list[str]:
-    """The variables that would be known in some other place, where nothing else is wrong."""
+def _misplaced(reads_with: Callable[[frozenset[str]], _Reads], place: TemplatePlace) -> list[str]:
+    """Returns the variables that would be visible in another place, if nothing else is wrong."""
     try:
         reads = reads_with(TEMPLATE_VARIABLES)
     except ExpressionError:

@@ -4,6 +4,6 @@
 """
 
 from tenax.policy.laws.checks import ExecutionCheck
-from tenax.policy.laws.law import LAWS, Law, Tally, Violation
+from tenax.policy.laws.law import LAWS, Law, LawViolation, VerifyTally
 
-__all__ = ["LAWS", "ExecutionCheck", "Law", "Tally", "Violation"]
+__all__ = ["LAWS", "ExecutionCheck", "Law", "LawViolation", "VerifyTally"]

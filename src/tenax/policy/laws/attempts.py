@@ -1,13 +1,13 @@
 """Laws on the attempts of one work item: numbers, starts, ends, tokens, limits and due times.
 
-Each check is given the work item as it stood before an event, and the event.
+Each check gets the work item as it was before an event, and the event.
 """
 
 from __future__ import annotations
 
 from tenax.policy.laws.facts import CLOCK_SET_BACK, ENDS, LoggedEvent
 from tenax.policy.laws.law import Breach, Law, law
-from tenax.policy.laws.work import LATE, OPEN, RUNNING, Work, said_by
+from tenax.policy.laws.work import LATE, OPEN, RUNNING, WorkFold, reported_text
 
 _DECIDES = frozenset(
     {"step_retry", "retry_held", "step_retry_exhausted", "step_failed_terminal", "item_failed"}
@@ -15,15 +15,15 @@ _DECIDES = frozenset(
 
 
 def ends_without_start(event: LoggedEvent) -> bool:
-    """Whether the event ends an attempt that never began: nobody leased it in time, or nobody has its handler."""
+    """Returns whether the event ends an attempt that never began: no worker leased it in time, or none has its handler."""
     if event.kind == "queue_expired":
         return True
     failure = event.failure or {}
     return event.kind == "action_error" and event.token is None and failure.get("reason") == "unknown_handler"
 
 
-def _is_called_back(work: Work, event: LoggedEvent) -> bool:
-    """Whether the event is the success of an earlier attempt that its callee reports while the item is open."""
+def _is_called_back(work: WorkFold, event: LoggedEvent) -> bool:
+    """Returns whether the event is the success of an earlier attempt that its callee reports while the item is open."""
     return (
         event.data.get("via") == "callback"
         and event.kind in ("action_completed", "action_polled")
@@ -33,7 +33,7 @@ def _is_called_back(work: Work, event: LoggedEvent) -> bool:
 
 
 @law("attempt-number-used-once", "Attempt numbers of a work item rise by one, and none is used twice.")
-def attempt_number_used_once(work: Work, event: LoggedEvent) -> Breach | None:
+def attempt_number_used_once(work: WorkFold, event: LoggedEvent) -> Breach | None:
     if event.kind != "action_started" or event.attempt == work.attempt + 1:
         return None
     ids = (work.start.id, event.id) if work.start is not None else (event.id,)
@@ -41,7 +41,7 @@ def attempt_number_used_once(work: Work, event: LoggedEvent) -> Breach | None:
 
 
 @law("start-of-ready-work", "An attempt starts only while its work item is queued or its retry is planned.")
-def start_of_ready_work(work: Work, event: LoggedEvent) -> Breach | None:
+def start_of_ready_work(work: WorkFold, event: LoggedEvent) -> Breach | None:
     if event.kind != "action_started" or work.status in ("queued", "retrying"):
         return None
     if work.status == "new" and work.item is not None and not work.undoes:
@@ -52,7 +52,7 @@ def start_of_ready_work(work: Work, event: LoggedEvent) -> Breach | None:
 
 
 @law("no-start-before-due", "No attempt starts before the time that its retry is due.")
-def no_start_before_due(work: Work, event: LoggedEvent) -> Breach | None:
+def no_start_before_due(work: WorkFold, event: LoggedEvent) -> Breach | None:
     if event.kind != "action_started" or work.due is None or event.at >= work.due:
         return None
     words = f"attempt {event.attempt} started at {event.at.isoformat()}, due at {work.due.isoformat()}"
@@ -63,7 +63,7 @@ def no_start_before_due(work: Work, event: LoggedEvent) -> Breach | None:
     "attempts-within-limit",
     "No attempt starts once the counted attempts have reached `max_attempts`, or one where `retryable` is false.",
 )
-def attempts_within_limit(work: Work, event: LoggedEvent) -> Breach | None:
+def attempts_within_limit(work: WorkFold, event: LoggedEvent) -> Breach | None:
     policy = work.action.policy.policy
     limit = policy.max_attempts if policy.retryable else 1
     if event.kind != "action_started" or limit is None or work.counted < max(limit, 1):
@@ -76,7 +76,7 @@ def attempts_within_limit(work: Work, event: LoggedEvent) -> Breach | None:
     "end-follows-start",
     "An attempt that ends has started; only an item that expires in the queue, or that nobody has a handler for, uses a number without.",
 )
-def end_follows_start(work: Work, event: LoggedEvent) -> Breach | None:
+def end_follows_start(work: WorkFold, event: LoggedEvent) -> Breach | None:
     number = event.attempt or 0
     if event.kind not in ENDS or number <= work.attempt:
         return None
@@ -92,7 +92,7 @@ def end_follows_start(work: Work, event: LoggedEvent) -> Breach | None:
     "one-end-per-attempt",
     "An attempt ends once. A callee may still report the success of an attempt that was given up, while the item is open.",
 )
-def one_end_per_attempt(work: Work, event: LoggedEvent) -> Breach | None:
+def one_end_per_attempt(work: WorkFold, event: LoggedEvent) -> Breach | None:
     number = event.attempt or 0
     if event.kind not in (*ENDS, "lease_released") or number > work.attempt:
         return None
@@ -107,7 +107,7 @@ def one_end_per_attempt(work: Work, event: LoggedEvent) -> Breach | None:
     "end-not-before-start",
     "The end of an attempt is not earlier than its start, unless the clock of PostgreSQL was set back by more than a minute.",
 )
-def end_not_before_start(work: Work, event: LoggedEvent) -> Breach | None:
+def end_not_before_start(work: WorkFold, event: LoggedEvent) -> Breach | None:
     start = work.start
     if event.kind not in ENDS or start is None or start.attempt != event.attempt or event.at >= start.at:
         return None
@@ -121,13 +121,13 @@ def end_not_before_start(work: Work, event: LoggedEvent) -> Breach | None:
     "report-names-current-token",
     "The token of a lease ends one attempt, its own, and a report that was applied is not recorded as late: only one that says otherwise is.",
 )
-def report_names_current_token(work: Work, event: LoggedEvent) -> Breach | None:
+def report_names_current_token(work: WorkFold, event: LoggedEvent) -> Breach | None:
     if event.token is None:
         return None
     known = work.tokens.get(event.token)
     if event.type == "late_result":
-        # Of one that is not kept whole, or was not compared, nobody can say whether it is the same.
-        if known != said_by(event) or "head" in event.data or "unchecked" in event.data:
+        # A report that is stored in part, or was not compared, cannot be recognised.
+        if known != reported_text(event) or "head" in event.data or "unchecked" in event.data:
             return None
         return Breach("a report that was applied is recorded as late", (event.id,))
     if known is not None:
@@ -143,7 +143,7 @@ def report_names_current_token(work: Work, event: LoggedEvent) -> Breach | None:
     "outcome-decided-at-once",
     "The end of an attempt and the decision on it are written by one transaction, one directly after the other.",
 )
-def outcome_decided_at_once(work: Work, event: LoggedEvent) -> Breach | None:
+def outcome_decided_at_once(work: WorkFold, event: LoggedEvent) -> Breach | None:
     outcome = work.outcome
     if event.type == "late_result":
         return None
@@ -159,7 +159,7 @@ def outcome_decided_at_once(work: Work, event: LoggedEvent) -> Breach | None:
 
 
 @law("work-ends-once", "Nothing of a work item is queued or retried after its end.")
-def work_ends_once(work: Work, event: LoggedEvent) -> Breach | None:
+def work_ends_once(work: WorkFold, event: LoggedEvent) -> Breach | None:
     if work.status not in ("completed", "failed", "cancelled", "stopped"):
         return None
     if event.kind in ("step_enqueued", "step_retry", "retry_held", "retry_released", "retry_rescheduled"):
@@ -167,15 +167,15 @@ def work_ends_once(work: Work, event: LoggedEvent) -> Breach | None:
     return None
 
 
-def undecided(work: Work) -> Breach | None:
-    """The same law as `outcome_decided_at_once`, once there are no more events."""
+def undecided(work: WorkFold) -> Breach | None:
+    """Checks `outcome_decided_at_once` at the end of the events."""
     outcome = work.outcome
     if outcome is None:
         return None
     return Breach(f"there is no decision on the {outcome.type} of attempt {outcome.attempt}", (outcome.id,))
 
 
-def _both(work: Work, event: LoggedEvent) -> tuple[int, ...]:
+def _both(work: WorkFold, event: LoggedEvent) -> tuple[int, ...]:
     return (work.last, event.id) if work.last else (event.id,)
 
 

@@ -1,4 +1,5 @@
-"""Checks one execution against all laws: its events one by one in the order of the log, then its rows, then the items of its fan-outs."""
+"""Checks one execution against all laws: its events one by one in the order of the log, then its rows, then the items
+of its fan-outs."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tenax.policy.laws.decisions import DECISION_LAWS, decisions_go_on, miscount
 from tenax.policy.laws.facts import ItemFacts, ItemResultFacts, LoggedEvent, Rows
 from tenax.policy.laws.fold import Fold
 from tenax.policy.laws.history import HISTORY_LAWS, begins_once
-from tenax.policy.laws.law import Breach, Law, Tally, Violation
+from tenax.policy.laws.law import Breach, Law, LawViolation, VerifyTally
 from tenax.policy.laws.rows import (
     execution_row,
     fan_out_row,
@@ -22,16 +23,16 @@ from tenax.policy.laws.rows import (
     unfinished_execution_goes_on,
     unfinished_item_has_a_wake_up,
 )
-from tenax.policy.laws.work import OPEN, Work
+from tenax.policy.laws.work import OPEN, WorkFold
 from tenax.policy.plan import Plan
 
 WORK_LAWS: tuple[Law, ...] = (*ATTEMPT_LAWS, *DECISION_LAWS)
 
 
 class ExecutionCheck:
-    """The check of one execution. What it finds goes into the tally."""
+    """Checks one execution. Its findings go into the tally."""
 
-    def __init__(self, execution_id: int, plan: Plan, tally: Tally) -> None:
+    def __init__(self, execution_id: int, plan: Plan, tally: VerifyTally) -> None:
         self.fold = Fold(execution_id, plan)
         self._tally = tally
 
@@ -43,10 +44,10 @@ class ExecutionCheck:
         work = self._work_of(event)
         if work is not None:
             self._see(work, event)
-        folding.apply(self.fold, event)
+        folding.fold_event(self.fold, event)
 
     def compare(self, rows: Rows) -> None:
-        """Compares the rows with the fold of the events, once there are no more of them."""
+        """Compares the rows with the fold of the events, after the last event."""
         fold = self.fold
         if fold.first is None:
             self._add(begins_once, "it has no events")
@@ -60,20 +61,20 @@ class ExecutionCheck:
         self._compare_items(rows)
         self._say(unfinished_execution_goes_on, unfinished_execution_goes_on(rows.execution))
 
-    def item_work(self, step: str, item: int, *, undoes: bool) -> Work | None:
-        """A work item of a fan-out, before its first event. Returns None if the plan has no such action."""
+    def item_work(self, step: str, item: int, *, undoes: bool) -> WorkFold | None:
+        """Returns a work item of a fan-out before its first event. Returns None if the plan has no such action."""
         planned = self.fold.plan.steps.get(step)
         if planned is None or (undoes and planned.compensation is None):
             return None
         action = self.fold.plan.action(step, compensates=undoes)
-        return Work(self.fold.execution_id, step, item, undoes, action)
+        return WorkFold(self.fold.execution_id, step, item, undoes, action)
 
-    def see_item(self, work: Work, event: LoggedEvent) -> None:
+    def see_item(self, work: WorkFold, event: LoggedEvent) -> None:
         """Takes in the next event of a work item of a fan-out."""
         self._see(work, event)
 
-    def compare_item(self, work: Work, row: ItemFacts | None, result: ItemResultFacts | None) -> None:
-        """Compares the rows of a work item of a fan-out, once there are no more events of it."""
+    def compare_item(self, work: WorkFold, row: ItemFacts | None, result: ItemResultFacts | None) -> None:
+        """Compares the rows of a work item of a fan-out, after the last event of it."""
         self._note_undecided(work)
         self._compare_row(work, row)
         if not work.undoes and not self.fold.steps[work.step].carried:
@@ -82,15 +83,15 @@ class ExecutionCheck:
 
     # -- how
 
-    def _work_of(self, event: LoggedEvent) -> Work | None:
-        """The work item of an event, where its step is one item."""
+    def _work_of(self, event: LoggedEvent) -> WorkFold | None:
+        """Returns the work item of an event, if its step has one item."""
         if event.step not in self.fold.steps or event.item is not None:
             return None
         if self.fold.is_fan_out(event.step):
             return None
         return self.fold.work(event.step, undoes=event.undoes)
 
-    def _see(self, work: Work, event: LoggedEvent) -> None:
+    def _see(self, work: WorkFold, event: LoggedEvent) -> None:
         record = event.decision
         for one in WORK_LAWS:
             self._note(one, one(work, event), event)
@@ -101,7 +102,7 @@ class ExecutionCheck:
                 self._tally.other_versions[str(version)] += 1
             else:
                 self._tally.decisions += 1
-        working.apply(work, event)
+        working.fold_work_event(work, event)
         self._note(decisions_go_on, miscounted(work, event), event)
 
     def _compare_items(self, rows: Rows) -> None:
@@ -118,7 +119,7 @@ class ExecutionCheck:
             if work_ is not None:
                 self._compare_row(work_, row)
 
-    def _compare_row(self, work: Work, row: ItemFacts | None) -> None:
+    def _compare_row(self, work: WorkFold, row: ItemFacts | None) -> None:
         self._say(
             item_row,
             item_row(work, row, self.fold),
@@ -130,7 +131,7 @@ class ExecutionCheck:
             told = unfinished_item_has_a_wake_up(row)
             self._say(unfinished_item_has_a_wake_up, told, step=work.step, item=work.item)
 
-    def _note_undecided(self, work: Work) -> None:
+    def _note_undecided(self, work: WorkFold) -> None:
         breach = undecided(work)
         if breach is not None:
             self._add(
@@ -160,4 +161,6 @@ class ExecutionCheck:
         self, broken: Law, message: str, *, step: str | None = None, item: int | None = None,
         attempt: int | None = None, events: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
-        self._tally.add(Violation(broken.name, self.fold.execution_id, message, step, item, attempt, events))
+        self._tally.add(
+            LawViolation(broken.name, self.fold.execution_id, message, step, item, attempt, events)
+        )

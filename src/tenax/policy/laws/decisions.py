@@ -1,4 +1,4 @@
-"""Laws on decisions: each is made again from its stored inputs, goes on from the one before, and is obeyed."""
+"""Laws on decisions: each can be repeated from its stored inputs, continues the one before, and is obeyed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from tenax.model.attempt.outcome import Failure, Outcome, OutcomeStatus, Usage
 from tenax.model.decision import DECIDER_VERSION
-from tenax.policy.laws.facts import ENDS, LoggedEvent, moment
+from tenax.policy.laws.facts import ENDS, LoggedEvent, parse_moment
 from tenax.policy.laws.law import Breach, Law, law
-from tenax.policy.laws.work import Work
+from tenax.policy.laws.work import WorkFold
 from tenax.policy.retry.decide import SUCCESS_AT_ONCE, replay
 
 _STATUS: Mapping[str, OutcomeStatus] = {
@@ -19,7 +19,7 @@ _STATUS: Mapping[str, OutcomeStatus] = {
     "action_not_completed": "not_completed",
     "action_snoozed": "snoozed",
 }
-"""What attempts came to, by the event of their end. All others failed."""
+"""The status of an attempt by the event of its end. All others failed."""
 _VERDICTS: Mapping[str, tuple[str, ...]] = {
     "step_retry": ("retry",),
     "retry_held": ("hold",),
@@ -28,14 +28,14 @@ _VERDICTS: Mapping[str, tuple[str, ...]] = {
     "action_completed": ("complete", "stop"),
 }
 _PRECISION = 0.001
-"""Seconds by which two ways to measure the age of an item may differ."""
+"""Seconds by which two measurements of an item's age may differ."""
 
 
 @law(
     "decision-replays",
     "Every decision, made again from its stored inputs by the same version of the decider, is identical.",
 )
-def decision_replays(work: Work, event: LoggedEvent) -> Breach | None:
+def decision_replays(work: WorkFold, event: LoggedEvent) -> Breach | None:
     record = event.decision
     if record is None or record.get("version") != DECIDER_VERSION:
         return None
@@ -56,8 +56,8 @@ def decision_replays(work: Work, event: LoggedEvent) -> Breach | None:
     return Breach(words, _ids(ended, event))
 
 
-def _plain_success(work: Work, event: LoggedEvent, record: Mapping[str, Any]) -> Breach | None:
-    """Checks the short record of a first success: nothing lies behind the item, and nothing judges its success."""
+def _plain_success(work: WorkFold, event: LoggedEvent, record: Mapping[str, Any]) -> Breach | None:
+    """Checks the short record of a first success: the item has no history, and nothing judges its success."""
     plain = event.kind == "action_completed" and work.ledger is None and work.action.until is None
     same = (record.get("verdict"), record.get("rule")) == (SUCCESS_AT_ONCE.verdict, SUCCESS_AT_ONCE.rule)
     if plain and same:
@@ -65,8 +65,8 @@ def _plain_success(work: Work, event: LoggedEvent, record: Mapping[str, Any]) ->
     return Breach("the short record of a decision is only for a plain first success", (event.id,))
 
 
-def _wrong_inputs(work: Work, ended: LoggedEvent, record: Mapping[str, Any]) -> str | None:
-    """Says which input of the record is not that of the attempt."""
+def _wrong_inputs(work: WorkFold, ended: LoggedEvent, record: Mapping[str, Any]) -> str | None:
+    """Returns a message if an input of the record is not that of the attempt."""
     number = work.attempt if ended.attempt is None else ended.attempt
     for name, value in (("execution_id", work.execution_id), ("node_id", work.step), ("attempt", number)):
         if record.get(name) != value:
@@ -75,7 +75,7 @@ def _wrong_inputs(work: Work, ended: LoggedEvent, record: Mapping[str, Any]) -> 
 
 
 def _reported(ended: LoggedEvent, record: Mapping[str, Any]) -> tuple[Outcome, Failure | None]:
-    """The outcome and the failure that the decision was made on."""
+    """Returns the outcome and the failure that the decision was based on."""
     data = ended.data
     judged = any(check["rule"] == "until" for check in record["checks"])
     outcome = Outcome(
@@ -92,7 +92,7 @@ def _reported(ended: LoggedEvent, record: Mapping[str, Any]) -> tuple[Outcome, F
     "decisions-go-on",
     "A decision starts from the ledger that the one before left, counts the attempts as they ended, and knows how old its item is.",
 )
-def decisions_go_on(work: Work, event: LoggedEvent) -> Breach | None:
+def decisions_go_on(work: WorkFold, event: LoggedEvent) -> Breach | None:
     record = event.decision
     if record is None or record.get("version") != DECIDER_VERSION or "before" not in record:
         return None
@@ -105,12 +105,12 @@ def decisions_go_on(work: Work, event: LoggedEvent) -> Breach | None:
     if age is None or abs(elapsed - age) <= _PRECISION:
         return None
     if elapsed < age and record.get("verdict") == "complete":
-        return None  # of a success the age is read first, and the time of the event as it is written
+        return None  # the age of a success is read first, and the time of its event as it is written
     return Breach(f"it took its item for {elapsed:g} s old, and it was {age:g} s old", (event.id,))
 
 
-def _age(work: Work, event: LoggedEvent) -> float | None:
-    """Seconds since the item was queued. Returns None if the log does not say when that was."""
+def _age(work: WorkFold, event: LoggedEvent) -> float | None:
+    """Returns the seconds since the item was queued. Returns None if the log does not tell."""
     if work.enqueued_at is None or work.rebuilt:
         return None
     return max(0.0, (event.at - work.enqueued_at).total_seconds())
@@ -120,7 +120,7 @@ def _age(work: Work, event: LoggedEvent) -> float | None:
     "verdict-obeyed",
     "What follows an attempt's end is what was decided: a retry, a hold, a failure or the end.",
 )
-def verdict_obeyed(_work: Work, event: LoggedEvent) -> Breach | None:
+def verdict_obeyed(_work: WorkFold, event: LoggedEvent) -> Breach | None:
     record = event.decision
     if record is None:
         needs = event.kind in ("step_retry", "retry_held", "action_completed")
@@ -135,7 +135,7 @@ def verdict_obeyed(_work: Work, event: LoggedEvent) -> Breach | None:
     "retry-due-at-decision-time",
     "A retry is due its delay after the decision, and the delay is the decision's.",
 )
-def retry_due_at_decision_time(_work: Work, event: LoggedEvent) -> Breach | None:
+def retry_due_at_decision_time(_work: WorkFold, event: LoggedEvent) -> Breach | None:
     if event.kind not in ("step_retry", "retry_held") or event.decision is None:
         return None
     delay = event.data.get("delay_seconds")
@@ -143,14 +143,14 @@ def retry_due_at_decision_time(_work: Work, event: LoggedEvent) -> Breach | None
     if delay != decided:
         return Breach(f"the delay is {delay!r} s, decided were {decided!r} s", (event.id,))
     due = event.at + timedelta(seconds=delay)
-    if moment(event.data.get("available_at")) == due:
+    if parse_moment(event.data.get("available_at")) == due:
         return None
     words = f"it is due at {event.data.get('available_at')}, decided was {due.isoformat()}"
     return Breach(words, (event.id,))
 
 
-def miscounted(work: Work, event: LoggedEvent) -> Breach | None:
-    """The same law as `decisions_go_on`, on the work item after the event: the ledger counts as the attempts ended."""
+def miscounted(work: WorkFold, event: LoggedEvent) -> Breach | None:
+    """Checks `decisions_go_on` on the work item after the event: the ledger must count the attempts as they ended."""
     record = event.decision
     if (
         record is None
@@ -160,7 +160,7 @@ def miscounted(work: Work, event: LoggedEvent) -> Breach | None:
     ):
         return None
     if "held_for" in record.get("controls", {}):
-        return None  # a hold that ends is no attempt
+        return None  # the end of a hold is no attempt
     after = record["after"]
     if (after.get("counted"), after.get("exempted")) == (work.counted, work.exempted):
         return None

@@ -1,4 +1,4 @@
-"""The facts that laws look at: events and rows as the store reads them."""
+"""The facts that laws check: events and rows as the store reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from tenax.model.events import ATTEMPT_ENDS
 
 ENDS = ATTEMPT_ENDS
-CLOCK_SET_BACK = 60.0  # seconds; no statement takes longer, so a longer way back in time is that of the clock
+CLOCK_SET_BACK = (
+    60.0  # seconds; no statement takes longer, so a longer step back in time is a change of the clock
+)
 _IN_A_STEP = {
     "compensation_enqueued": "step_enqueued",
     "compensation_started": "action_started",
@@ -51,7 +53,7 @@ class LoggedEvent(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The type; of a compensation's event, the type that it would have in a step."""
+        """The type of the event. For a compensation, the type that a step's event would have."""
         if self.type == "compensation_retry":
             return "retry_held" if self.data.get("held") else "step_retry"
         if self.type == "compensation_error":
@@ -91,9 +93,9 @@ class ExecutionFacts:
     parent_attempt: int | None = None
     compensation: str | None = None
     has_work: bool = True
-    """Whether it has any work item."""
+    """Whether it has a work item."""
     result_gathered: bool | None = None
-    """Of an execution with fan-outs: whether its result is that of its steps. None: see `result`."""
+    """Whether the result of an execution with fan-outs matches that of its steps. None if `result` has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,8 @@ class StepFacts:
     result: Any = None
     failure: Mapping[str, Any] | None = None
     gathered: bool | None = None
-    """Of a completed fan-out: whether results and failures are those of its items. None: it is no fan-out."""
+    """Whether results and failures of a completed fan-out match those of its items. None if the step is no fan-out.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +137,12 @@ class ItemFacts:
     child: int | None = None
     stopped_by: str | None = None
     child_will_end: bool = True
-    """Of an item that waits for a child: whether that is open, or its end is in the inbox."""
+    """Whether the child that the item waits for is open, or its end is in the inbox."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FanOutFacts:
-    """A row of the table `fan`, with how many work items it has now."""
+    """A row of the table `fan`, with the number of its live work items."""
 
     step: str
     total: int
@@ -168,7 +171,7 @@ class ItemResultFacts:
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of one execution, but for those of the items of its fan-outs."""
+    """The rows of one execution, without those of the items of its fan-outs."""
 
     execution: ExecutionFacts
     steps: dict[str, StepFacts] = field(default_factory=dict)
@@ -177,7 +180,7 @@ class Rows:
 
 
 def fingerprint(value: Any) -> bytes:
-    """A short text that equal JSON values share. Whole floats are integers, as jsonb has them."""
+    """Returns a short text that is the same for equal JSON values. Whole floats become integers, as in jsonb."""
     text = json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
@@ -194,8 +197,8 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def moment(text: Any) -> datetime | None:
-    """A time of an event's data. Returns None if it is none."""
+def parse_moment(text: Any) -> datetime | None:
+    """Reads a time in an event's data. Returns None if it is no time."""
     try:
         return datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""How far an execution has come, folded from its events in the order of the log. Of the items of fan-outs it keeps counts only."""
+"""Folds the events of an execution, in the order of the log, into its state. Items of fan-outs are only counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from tenax.policy.laws.attempts import ends_without_start
 from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint
-from tenax.policy.laws.work import Work
+from tenax.policy.laws.work import WorkFold
 from tenax.policy.plan import Plan
 
 STEP_ENDS = {
@@ -25,28 +25,28 @@ _NOTHING = fingerprint(None)
 
 @dataclass(slots=True)
 class StepFold:
-    """One step: how it ended, and what its row must say."""
+    """The state of one step: its end, and what its row must contain."""
 
     status: str = "pending"
-    """`pending`, `started`, or how it ended."""
+    """`pending`, `started`, or the state in which it ended."""
     attempts: int = 0
     result: bytes | None = _NOTHING
     told: bool = False
-    """An event has the result whole: it is not put together from those of items."""
+    """An event has the whole result: it is not gathered from those of items."""
     failure: Mapping[str, Any] | None = None
     cause: str | None = None
     carried: bool = False
     has_row: bool = False
-    """It ended while the execution was open, or as an attempt that still ran: its row says so."""
+    """The step ended while the execution was open, or as an attempt that still ran: its row shows it."""
     in_graph: bool = False
-    """It ended while the execution was open: the graph went on from it."""
+    """The step ended while the execution was open, and the graph advanced from it."""
     unforgiven: bool = False
-    """The value of its `on_failure` could not be had."""
+    """The value of its `on_failure` could not be computed."""
 
 
 @dataclass(slots=True)
 class FanOutFold:
-    """The items of a step with `for_each`, counted."""
+    """The counts of the items of a step with `for_each`."""
 
     total: int
     parallelism: int
@@ -57,20 +57,20 @@ class FanOutFold:
     cancelled: int = 0
     closed: bool = False
     retired: bool = False
-    """The execution was over before the step was."""
+    """The execution ended before the step."""
     unborn: bool = False
-    """It was cancelled in the transaction that would have made its items."""
+    """The step was cancelled in the transaction that would have inserted its items."""
 
 
 @dataclass(slots=True)
 class Fold:
-    """One execution, as the events so far have it."""
+    """The state of one execution after the events so far."""
 
     execution_id: int
     plan: Plan
     state: str = "new"
     closed: bool = False
-    """How it ends is settled: nothing of its steps starts any more."""
+    """The end of the execution is decided: no step starts any more."""
     compensation: str | None = None
     failure: Mapping[str, Any] | None = None
     first: LoggedEvent | None = None
@@ -78,15 +78,15 @@ class Fold:
     final: LoggedEvent | None = None
     """The event that ended it."""
     result: bytes | None = None
-    """Of an execution with `outputs`."""
+    """The result, if the execution has `outputs`."""
     steps: dict[str, StepFold] = field(default_factory=dict)
     fan_outs: dict[str, FanOutFold] = field(default_factory=dict)
-    works: dict[tuple[str, bool], Work] = field(default_factory=dict)
-    """The work items of steps that are one item; and what undoes them (true)."""
+    works: dict[tuple[str, bool], WorkFold] = field(default_factory=dict)
+    """The work items of steps with one item, and those of their compensations (True)."""
     undoing: int = 0
     """Compensations that were queued and have not ended."""
     repaired: bool = False
-    """Recovery has made work items of a fan-out anew."""
+    """Recovery has inserted work items of a fan-out again."""
     has_items: bool = False
     """There are events of single items of fan-outs."""
 
@@ -105,24 +105,24 @@ class Fold:
         return self.plan.steps[step].for_each is not None
 
     def is_met(self, step: str) -> bool:
-        """Whether a step that needs this one may start."""
+        """Returns whether a step that needs this one may start."""
         found = self.steps[step]
         forgiven = self.plan.steps[step].forgiven and not found.unforgiven
         return found.status in ("completed", "skipped") or (found.status == "failed" and forgiven)
 
-    def work(self, step: str, *, undoes: bool) -> Work | None:
-        """The work item of a step that is one item. Returns None if the plan has no such action."""
+    def work(self, step: str, *, undoes: bool) -> WorkFold | None:
+        """Returns the work item of a step with one item. Returns None if the plan has no such action."""
         key = (step, undoes)
         if key not in self.works:
             if undoes and self.plan.steps[step].compensation is None:
                 return None
             action = self.plan.action(step, compensates=undoes)
-            self.works[key] = Work(self.execution_id, step, None, undoes, action)
+            self.works[key] = WorkFold(self.execution_id, step, None, undoes, action)
         return self.works[key]
 
 
-def apply(fold: Fold, event: LoggedEvent) -> None:
-    """Takes in the next event of the execution. Work items are folded by themselves, see `work`."""
+def fold_event(fold: Fold, event: LoggedEvent) -> None:
+    """Takes in the next event of the execution. Work items are folded separately, see `work`."""
     fold.first = fold.first or event
     fold.last = event
     if event.step is None:
@@ -224,7 +224,7 @@ def _end_step(fold: Fold, step: StepFold, name: str, event: LoggedEvent) -> None
 
 
 def _lend(fold: Fold, name: str, result: bytes | None) -> None:
-    """The result of a fallback is also that of the step that it stands in for."""
+    """Gives the result of a fallback to the step that it replaces as well."""
     failed = fold.plan.steps[name].fallback_of
     while failed is not None:
         fold.steps[failed].result, fold.steps[failed].told = result, name not in fold.fan_outs

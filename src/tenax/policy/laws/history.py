@@ -1,4 +1,7 @@
-"""Laws on the history of one execution as a whole. Each check is given the execution as it stood before an event, and the event."""
+"""Laws on the history of one execution as a whole.
+
+Each check gets the execution as it was before an event, and the event.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _AFTER_FAILURE = frozenset(
         "step_retry_exhausted",
     }
 )
-"""What still ran when an execution failed may end."""
+"""Ends of attempts that were still running when the execution failed."""
 _ALWAYS = frozenset({"late_result", "operator_action"})
 _BEGINNINGS = frozenset({"action_started", "step_enqueued", "step_retry", "retry_held"})
 OVERLAP = 1.0  # seconds for which two transactions that write events of one execution may overlap

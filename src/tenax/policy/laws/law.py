@@ -1,4 +1,4 @@
-"""What a law is, and what breaking one leaves behind."""
+"""Laws, and the violations that checks find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A rule that every history and every row obeys: its name, and one sentence that says it."""
+    """A rule that every history and every row obeys: its name, its sentence, and its check."""
 
     name: str
     sentence: str
@@ -36,15 +36,15 @@ def law(name: str, sentence: str) -> Callable[[Callable[..., Any]], Law]:
 
 
 class Breach(NamedTuple):
-    """What a check has found: the words, and the ids of the events concerned."""
+    """A finding of a check: its message, and the ids of the events concerned."""
 
     message: str
     events: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """One law that one execution breaks, and where."""
+class LawViolation:
+    """One violation of a law by an execution, and its place."""
 
     law: str
     execution: int
@@ -56,24 +56,24 @@ class Violation:
 
 
 MOST_VIOLATIONS = 1000
-"""Violations that one check keeps. The others are only counted, so that memory stays bounded."""
+"""Violations that one check keeps. Further ones are only counted, so that memory stays bounded."""
 
 
 @dataclass(slots=True)
-class Tally:
-    """What was checked so far, and what was found."""
+class VerifyTally:
+    """The counts of what was checked, and the violations found."""
 
     executions: int = 0
     events: int = 0
     decisions: int = 0
-    """Decisions that were made again."""
+    """Decisions that were repeated."""
     other_versions: Counter[str] = field(default_factory=Counter)
-    """Decisions of other versions of the decider: they are counted and not made again."""
-    violations: list[Violation] = field(default_factory=list)
+    """Decisions of other versions of the decider. They are counted and not repeated."""
+    violations: list[LawViolation] = field(default_factory=list)
     not_shown: int = 0
     """Violations beyond those that are kept."""
 
-    def add(self, violation: Violation) -> None:
+    def add(self, violation: LawViolation) -> None:
         if len(self.violations) < MOST_VIOLATIONS:
             self.violations.append(violation)
         else:

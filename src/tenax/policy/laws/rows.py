@@ -1,6 +1,6 @@
-"""Laws on rows: each table says what the fold of the events says, in every column that the events determine.
+"""Laws on rows: each table matches the fold of the events, in every column that the events determine.
 
-Each check is given the fold and the row, and yields what differs.
+Each check gets the fold and the row, and yields the differences.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tenax.policy.laws.facts import (
     ItemResultFacts,
     StepFacts,
     fingerprint,
-    moment,
+    parse_moment,
 )
 from tenax.policy.laws.fold import Fold, StepFold
 from tenax.policy.laws.law import law
-from tenax.policy.laws.work import OPEN, RUNNING, Work
+from tenax.policy.laws.work import OPEN, RUNNING, WorkFold
 from tenax.policy.retry.vary import varied
 
 _ERROR_KEPT = 500
@@ -84,7 +84,8 @@ def _beginnings_differ(row: ExecutionFacts, data: Mapping[str, Any], fold: Fold)
 
 
 def _results_differ(fold: Fold, row: ExecutionFacts) -> Iterator[str]:
-    """The outputs, or else the results of the goals. A fan-out's result is held against its items, with its step."""
+    """Compares the outputs, or else the results of the goals. A fan-out's result is compared with its items, together
+    with its step."""
     if fold.plan.outputs is not None:
         yield from _result_differs(row.result, fold.result)
         return
@@ -132,7 +133,7 @@ def _ended_differ(fold: Fold, name: str, step: StepFold, row: StepFacts) -> Iter
     yield from _differ("attempts", row.attempts, step.attempts)
     if step.status == "unreachable":
         yield from _failures_differ(row.failure, {"cause": step.cause})
-    elif not step.carried:  # of what is carried over, the events do not have the failure
+    elif not step.carried:  # events do not have the failure of a step that was taken over
         yield from _failures_differ(row.failure, step.failure)
     if row.gathered is not None:
         if not row.gathered:
@@ -170,7 +171,7 @@ def fan_out_row(fold: Fold, name: str, row: FanOutFacts | None) -> Iterator[str]
 
 
 @law("item-result-row", "The row of an item's end says what its events say.")
-def item_result_row(work: Work, row: ItemResultFacts | None) -> Iterator[str]:
+def item_result_row(work: WorkFold, row: ItemResultFacts | None) -> Iterator[str]:
     state = {"completed": "succeeded", "failed": "failed"}.get(work.status)
     if row is None or state is None:
         if row is not None:
@@ -189,7 +190,7 @@ def item_result_row(work: Work, row: ItemResultFacts | None) -> Iterator[str]:
     "item-row",
     "Work that is not over has one row, work that is over has none, and the row is the fold of its events.",
 )
-def item_row(work: Work, row: ItemFacts | None, fold: Fold) -> Iterator[str]:
+def item_row(work: WorkFold, row: ItemFacts | None, fold: Fold) -> Iterator[str]:
     if row is None:
         if work.status in OPEN:
             yield f"the row is missing; the events say that the work item is {work.status}"
@@ -209,8 +210,8 @@ def item_row(work: Work, row: ItemFacts | None, fold: Fold) -> Iterator[str]:
     yield from _inputs_differ(work, row)
 
 
-def _states(work: Work, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
-    """The states that the row may have."""
+def _states(work: WorkFold, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
+    """Returns the states that the row may have."""
     match work.status:
         case "new":
             return _unstarted(work, fold)
@@ -225,19 +226,20 @@ def _states(work: Work, row: ItemFacts, fold: Fold) -> tuple[str, ...]:
     return ()
 
 
-def _unstarted(work: Work, fold: Fold) -> tuple[str, ...]:
-    """Items of fan-outs are queued by one event of their step; compensations are made before the first one is queued."""
+def _unstarted(work: WorkFold, fold: Fold) -> tuple[str, ...]:
+    """Returns the states of a row whose item has no event yet. Items of fan-outs are queued by one event of
+    their step, and compensations are inserted before the first one is queued."""
     if work.undoes:
         return ("waiting",) if fold.compensation == "running" else ()
     found = fold.fan_outs.get(work.step)
     return ("queued", "waiting") if work.item is not None and found is not None and not fold.closed else ()
 
 
-def _is_rebuilt(work: Work, fold: Fold) -> bool:
+def _is_rebuilt(work: WorkFold, fold: Fold) -> bool:
     return work.rebuilt or (fold.repaired and work.item is not None)
 
 
-def _ledgers_differ(work: Work, row: ItemFacts) -> Iterator[str]:
+def _ledgers_differ(work: WorkFold, row: ItemFacts) -> Iterator[str]:
     if fingerprint(row.ledger) != fingerprint(work.ledger):
         yield f"ledger is {_shown(row.ledger)}, the events say {_shown(work.ledger)}"
     told = work.last_error
@@ -251,8 +253,8 @@ def _ledgers_differ(work: Work, row: ItemFacts) -> Iterator[str]:
             yield f"vary is {_shown(row.vary)}, the events say {_shown(told_vary)}"
 
 
-def _times_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
-    """A fan-out's item that was never tried, and one that was rebuilt, have times of their own."""
+def _times_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
+    """Compares times. An item of a fan-out that was never tried, and an item that was rebuilt, have times of their own."""
     told = work.available_at
     if told is not None and work.status == "queued" and _is_pulled_in(row.available_at, told):
         told = None
@@ -263,11 +265,11 @@ def _times_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
 
 
 def _is_pulled_in(stored: datetime | None, told: datetime) -> bool:
-    """Whether a time lay ahead when the clock of PostgreSQL was set back, and was pulled in."""
+    """Returns whether a time was in the future when the clock of PostgreSQL was set back, and was corrected."""
     return stored is not None and (told - stored).total_seconds() > CLOCK_SET_BACK
 
 
-def _leases_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
+def _leases_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
     start = work.start if work.status in RUNNING else None
     waiting = work.waiting if work.status == "accepted" else None
     if start is not None and work.status == "running":
@@ -280,8 +282,8 @@ def _leases_differ(work: Work, row: ItemFacts, fold: Fold) -> Iterator[str]:
     if row.awaiting == "child" and start is not None:
         yield from _differ("child", row.child, start.data.get("child"))
     if waiting is not None:
-        until = moment(waiting.get("until") or waiting.get("deadline_at"))
-        # After a gap in service all that waits has a while longer.
+        until = parse_moment(waiting.get("until") or waiting.get("deadline_at"))
+        # After a gap in service all waits are extended.
         if until is not None and (row.expires_at is None or row.expires_at < until):
             yield from _differ("expires_at", row.expires_at, until)
 
@@ -293,7 +295,7 @@ def _awaited(waiting: Mapping[str, Any] | None) -> str | None:
     return f"signal:{waiting.get('signal')}" if kind == "signal" else kind
 
 
-def _inputs_differ(work: Work, row: ItemFacts) -> Iterator[str]:
+def _inputs_differ(work: WorkFold, row: ItemFacts) -> Iterator[str]:
     if not work.undoes and fingerprint(row.previous) != (work.previous or _NOTHING):
         yield "previous is not the result of the last poll"
 

@@ -1,4 +1,4 @@
-"""How far one work item has come, folded from its events one by one. It keeps what later events are held against, and no more."""
+"""Folds the events of one work item into its state. It keeps only what later events are checked against."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tenax.model.attempt.outcome import INFRASTRUCTURE
-from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint, moment
+from tenax.policy.laws.facts import ENDS, LoggedEvent, fingerprint, parse_moment
 from tenax.policy.plan import PlannedAction
 
 OPEN = frozenset({"queued", "running", "accepted", "retrying", "held"})
@@ -19,8 +19,8 @@ _STATUSES = {"action_completed": "succeeded", "action_polled": "succeeded", "act
 
 
 @dataclass(slots=True)
-class Work:
-    """A step's work item, one item of its fan-out, or what undoes one of them."""
+class WorkFold:
+    """A step's work item, one item of its fan-out, or the compensation of one of them."""
 
     execution_id: int
     step: str
@@ -28,7 +28,8 @@ class Work:
     undoes: bool
     action: PlannedAction
     status: str = "new"
-    """`new`, one of OPEN, `succeeded`, `stopped` (its end was recorded after the execution's), `completed`, `failed`, `cancelled`."""
+    """`new`, one of OPEN, `succeeded`, `stopped` (its end was recorded after the execution's), `completed`, `failed`,
+    `cancelled`."""
     attempt: int = 0
     """The highest attempt number so far."""
     counted: int = 0
@@ -40,7 +41,7 @@ class Work:
     last: int = 0
     """The id of the last event."""
     due: datetime | None = None
-    """Before this time no attempt may start."""
+    """The time before which no attempt may start."""
     available_at: datetime | None = None
     enqueued_at: datetime | None = None
     ledger: Mapping[str, Any] | None = None
@@ -50,18 +51,18 @@ class Work:
     failure: Mapping[str, Any] | None = None
     waiting: Mapping[str, Any] | None = None
     tokens: dict[str, bytes] = field(default_factory=dict)
-    """The tokens of reports: what the report said that was applied, or LATE."""
+    """The tokens of reports, each with the text of the report that was applied, or LATE."""
     rebuilt: bool = False
-    """Recovery has made its row anew: times of the row may be those of the repair."""
+    """Recovery has inserted its row again: times of the row may be those of the repair."""
     old_version: bool = False
-    """The last decision was of another version."""
+    """The last decision was made by another version."""
 
     @property
     def is_open(self) -> bool:
         return self.status in OPEN
 
 
-def apply(work: Work, event: LoggedEvent) -> None:
+def fold_work_event(work: WorkFold, event: LoggedEvent) -> None:
     """Takes in the next event of the work item."""
     kind = event.kind
     if kind == "late_result":
@@ -75,7 +76,7 @@ def apply(work: Work, event: LoggedEvent) -> None:
     work.last = event.id
 
 
-def _move(work: Work, kind: str, event: LoggedEvent) -> None:
+def _move(work: WorkFold, kind: str, event: LoggedEvent) -> None:
     match kind:
         case "step_enqueued" | "item_held":
             _enqueue(work, event)
@@ -87,7 +88,7 @@ def _move(work: Work, kind: str, event: LoggedEvent) -> None:
             _wait(work, event)
         case "retry_released" | "retry_rescheduled":
             work.status = "retrying"
-            work.due = work.available_at = moment(event.data.get("available_at"))
+            work.due = work.available_at = parse_moment(event.data.get("available_at"))
         case "lease_released":
             work.status, work.due, work.available_at = "queued", None, event.at
         case "item_cancelled":
@@ -100,8 +101,8 @@ def _move(work: Work, kind: str, event: LoggedEvent) -> None:
                 work.result = fingerprint(event.data["result"])
 
 
-def _enqueue(work: Work, event: LoggedEvent) -> None:
-    """The first time the item is queued. Any other time its row was lost, and was made anew as it stood."""
+def _enqueue(work: WorkFold, event: LoggedEvent) -> None:
+    """Queues the item. After the first time, its row was lost and inserted again as it was."""
     if work.status == "new":
         work.status = "queued"
         work.enqueued_at = work.available_at = event.at
@@ -109,21 +110,21 @@ def _enqueue(work: Work, event: LoggedEvent) -> None:
         work.rebuilt = True
 
 
-def _start(work: Work, event: LoggedEvent) -> None:
+def _start(work: WorkFold, event: LoggedEvent) -> None:
     work.waiting = event.data.get("waiting")
     work.status = "accepted" if work.waiting else "running"
     work.attempt = event.attempt or work.attempt
     work.start, work.due = event, None
 
 
-def _accept(work: Work, event: LoggedEvent) -> None:
+def _accept(work: WorkFold, event: LoggedEvent) -> None:
     _note_token(work, event)
     if work.status == "running" and event.attempt == work.attempt:
         work.status = "accepted"
         work.waiting = {"for": "callback", "deadline_at": event.data.get("deadline_at")}
 
 
-def _end(work: Work, event: LoggedEvent) -> None:
+def _end(work: WorkFold, event: LoggedEvent) -> None:
     _note_token(work, event)
     work.attempt = max(work.attempt, event.attempt or 0)
     _count(work, event)
@@ -143,8 +144,8 @@ def _end(work: Work, event: LoggedEvent) -> None:
         work.status = "completed" if work.undoes else "succeeded"
 
 
-def _count(work: Work, event: LoggedEvent) -> None:
-    """Counts the attempt as the contract does, whatever the stored ledgers say."""
+def _count(work: WorkFold, event: LoggedEvent) -> None:
+    """Counts the attempt as the contract does, whatever the stored ledgers contain."""
     policy, failure = work.action.policy.policy, event.failure
     name = failure.get("class") if failure is not None else None
     if name in INFRASTRUCTURE and policy.max_attempts is not None and work.exempted < policy.infra_attempts:
@@ -153,29 +154,29 @@ def _count(work: Work, event: LoggedEvent) -> None:
         work.counted += 1
 
 
-def _wait(work: Work, event: LoggedEvent) -> None:
+def _wait(work: WorkFold, event: LoggedEvent) -> None:
     data = event.data
     work.outcome = None
     work.status = "held" if event.kind == "retry_held" else "retrying"
-    work.due = work.available_at = moment(data.get("available_at"))
+    work.due = work.available_at = parse_moment(data.get("available_at"))
     if data.get("last_error") is not None:
         work.last_error = data["last_error"]
     if event.decision is not None:
         note_decision(work, event.decision)
 
 
-def note_decision(work: Work, decision: Mapping[str, Any]) -> None:
+def note_decision(work: WorkFold, decision: Mapping[str, Any]) -> None:
     if "after" in decision:
         work.ledger = decision["after"]
 
 
-def _note_token(work: Work, event: LoggedEvent) -> None:
+def _note_token(work: WorkFold, event: LoggedEvent) -> None:
     if event.token is not None:
-        work.tokens[event.token] = said_by(event)
+        work.tokens[event.token] = reported_text(event)
 
 
-def said_by(event: LoggedEvent) -> bytes:
-    """Returns a short text that two events share if they record the same report."""
+def reported_text(event: LoggedEvent) -> bytes:
+    """Returns a short text that is the same for events of the same report."""
     failure = event.data.get("failure")
     status = event.data.get("status") if event.type == "late_result" else _STATUSES.get(event.kind)
     return fingerprint(

@@ -1,4 +1,4 @@
-"""How many attempts are used and left, in words: the same in decisions, explanations and event lines."""
+"""Words for attempts used and left. Decisions, explanations and event lines share them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def progress(counted: int, max_attempts: int | None) -> str:
 
 
 def uncounted_progress(number: int, counted: int, max_attempts: int | None) -> str:
-    """Returns `attempt 1 of 3, not counted`. Where earlier attempts did not count either, both numbers are said."""
+    """Returns `attempt 1 of 3, not counted`. If earlier attempts did not count either, both numbers are given."""
     if max_attempts is None:
         return f"attempt {number}, not counted (no limit)"
     if number == counted + 1:
@@ -21,6 +21,6 @@ def uncounted_progress(number: int, counted: int, max_attempts: int | None) -> s
 
 
 def used(counted: int, max_attempts: int | None) -> str:
-    """Returns `2 of 3 attempts used`: where no attempt has just ended."""
+    """Returns `2 of 3 attempts used`, for times at which no attempt has just ended."""
     limit = "" if max_attempts is None else f" of {max_attempts}"
     return f"{counted}{limit} attempt{'s' if counted != 1 or max_attempts is not None else ''} used"

@@ -1,4 +1,4 @@
-"""How long to wait: the curve, its jitter within the cap, and what the callee or the handler asked for."""
+"""Computes delays: the curve, its jitter within the cap, and the delay that the callee or the handler asked for."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tenax.model.decision import DelayParts
 from tenax.model.policy import Jitter, Policy
 
 _HINT_WIDTH = 0.5
-"""How far above a `Retry-After` the kinds of jitter without a factor (`full`, `equal`) spread."""
+"""Spread above a `Retry-After`, as a factor, for the kinds of jitter without a factor (`full`, `equal`)."""
 
 
 def _fibonacci() -> tuple[float, ...]:
-    """Every Fibonacci number that a float can hold: 1, 1, 2, 3, 5, ... and then no more."""
+    """Yields every Fibonacci number that a float can hold: 1, 1, 2, 3, 5, ..."""
     numbers = [0.0, 1.0]
     while math.isfinite(following := numbers[-1] + numbers[-2]):
         numbers.append(following)
@@ -23,13 +23,11 @@ _FIBONACCI = _fibonacci()
 
 
 def curve(policy: Policy, n: int) -> float:
-    """The delay after n counted failures, before cap and jitter. Infinite where a float cannot hold it.
-
-    For `decorrelated` this is the least delay: the rest is drawn.
-    """
+    """Returns the delay after n counted failures, before cap and jitter. It is infinite if a float cannot hold it. For
+    `decorrelated` it is the least delay: the rest is drawn."""
     base = float(
         policy.initial_delay
-    )  # a policy read from a database may hold whole numbers: no powers of those
+    )  # a policy read from a database may contain integers, whose powers would be exact and huge
     if policy.backoff == "none" or base <= 0:
         return 0.0
     n = max(n, 1)
@@ -52,10 +50,8 @@ def capped(policy: Policy, n: int) -> float:
 
 
 def bounds(delay: float, jitter: Jitter, cap: float) -> tuple[float, float]:
-    """The least and the most that jitter makes of a delay that is within the cap.
-
-    The range ends at the cap, so that draws are spread below it and never clamped onto it.
-    """
+    """Returns the least and the greatest delay that jitter makes of a delay within the cap. The range ends at the cap,
+    so that draws are spread below it and never clamped to it."""
     if isinstance(jitter, str):
         return (0.0 if jitter == "full" else delay / 2), delay
     least = delay * (1 - jitter)
@@ -63,7 +59,7 @@ def bounds(delay: float, jitter: Jitter, cap: float) -> tuple[float, float]:
 
 
 def decorrelated_bounds(policy: Policy, previous: float | None) -> tuple[float, float]:
-    """From the initial delay to three times the previous delay, within the cap."""
+    """Returns the range from the initial delay to three times the previous delay, within the cap."""
     least = min(policy.initial_delay, policy.max_delay)
     most = 3 * (policy.initial_delay if previous is None else previous)
     return least, max(least, min(most, policy.max_delay))
@@ -82,7 +78,8 @@ def plan_delay(
     hint: float | None = None,
     after: float | None = None,
 ) -> DelayParts:
-    """The delay before the next attempt, with its parts. `hint`: `Retry-After`; `after`: the handler's own word."""
+    """Returns the delay before the next attempt, with its parts. `hint` is the `Retry-After`, and `after` the handler's
+    own request."""
     if after is not None:
         ceiling = policy.max_retry_after
         return DelayParts(min(max(after, 0.0), ceiling), "handler", hint=after, hint_cap=ceiling)

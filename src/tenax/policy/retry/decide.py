@@ -1,7 +1,7 @@
 """The decision: one pure function for every path on which an attempt can end.
 
-Everything it depends on is an argument, and everything it saw is in what it returns: running it again on what was
-stored gives the same decision. No other code compares attempts or chooses between retry, hold and end.
+Everything it depends on is an argument, and everything it used is in its result: repeating it on the stored inputs
+gives the same decision. No other code compares attempts or chooses between retry, hold and end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tenax.model.durations import format_duration
 from tenax.model.policy import NO_POLICY
 from tenax.policy.retry.attempt_words import progress
 from tenax.policy.retry.decision_inputs import Case
-from tenax.policy.retry.ledger import settle
+from tenax.policy.retry.ledger import ledger_after
 from tenax.policy.retry.resolve import CompiledPolicy, compile_policy
 from tenax.policy.retry.rule_chain import OPEN, Judgement
 from tenax.policy.retry.rules import RULES
@@ -53,10 +53,8 @@ def decide(
     failure: Failure | None = None,
     polled: Poll | None = None,
 ) -> Decision:
-    """What happens next. `ledger` is the one before this outcome; `roll` is one random number in [0, 1).
-
-    `polled` is what the step's `until` says of a success.
-    """
+    """Decides what happens next. `ledger` is the one before this outcome, and `roll` one random number in [0, 1).
+    `polled` is the answer of the step's `until` to a success."""
     case = Case(policy, ledger, outcome, attempt, elapsed, controls, roll, execution_id, node_id)
     if outcome.status == "succeeded":
         failure = polled.failure if polled is not None else None
@@ -71,7 +69,7 @@ def decide(
         return Judgement(case, failure, unmet).decide()
     if outcome.status == "snoozed":
         return _snoozed(case)
-    after = settle(policy.policy, ledger, outcome, elapsed=elapsed)
+    after = ledger_after(policy.policy, ledger, outcome, elapsed=elapsed)
     return case.decision("complete", "succeeded", "the attempt succeeded", after, _SUCCEEDED)
 
 
@@ -82,7 +80,7 @@ class Decided(NamedTuple):
     failure: Failure | None
     """None for a success, and for a snooze within its limit."""
     polled: Poll | None
-    """What the step's `until` says of a success."""
+    """The answer of the step's `until` to a success."""
 
 
 def decide_outcome(
@@ -97,7 +95,7 @@ def decide_outcome(
     execution_id: int,
     node_id: str,
 ) -> Decided:
-    """Reads an outcome and decides on it. The engine and `tenax decide` both call this. `ledger` knows the elapsed time."""
+    """Reads an outcome and decides on it. The engine and `tenax decide` both call this. `ledger` has the elapsed time."""
     elapsed, polled = ledger.elapsed, None
     if until is not None and outcome.status == "succeeded":
         polled = poll(
@@ -113,7 +111,7 @@ def decide_outcome(
 
 
 def _stopped(case: Case, failure: Failure | None) -> Decision:
-    after = settle(
+    after = ledger_after(
         case.policy.policy,
         case.ledger,
         case.outcome,
@@ -128,8 +126,8 @@ def _stopped(case: Case, failure: Failure | None) -> Decision:
 
 
 def _polled(case: Case, polled: Poll) -> Decision:
-    """It succeeded, but is not done: it runs again, and no attempt is spent."""
-    after = settle(case.policy.policy, case.ledger, case.outcome, elapsed=case.elapsed, polled=True)
+    """Decides on a success that is not done yet: it runs again, and no attempt is spent."""
+    after = ledger_after(case.policy.policy, case.ledger, case.outcome, elapsed=case.elapsed, polled=True)
     checks = (OPEN, Check("until", hit=True, saw=dict(polled.saw or {})))
     reason = (
         f"not done yet (`until`): it runs again in {format_duration(polled.delay)}; not counted as an attempt"
@@ -139,7 +137,7 @@ def _polled(case: Case, polled: Poll) -> Decision:
 
 def _snoozed(case: Case) -> Decision:
     policy, asked = case.policy.policy, case.outcome.after
-    after = settle(policy, case.ledger, case.outcome, elapsed=case.elapsed, snoozed=True)
+    after = ledger_after(policy, case.ledger, case.outcome, elapsed=case.elapsed, snoozed=True)
     delay = policy.initial_delay if asked is None else max(asked, 0.0)
     saw = {"snoozes": after.snoozes, "max_snoozes": policy.max_snoozes}
     times = f"{after.snoozes} of {policy.max_snoozes} times"
@@ -151,7 +149,7 @@ def _snoozed(case: Case) -> Decision:
 
 
 def read_failure(policy: CompiledPolicy, ledger: Ledger, outcome: Outcome) -> Failure | None:
-    """The failure that an outcome is: None for success, and for a snooze within its limit."""
+    """Returns the failure of an outcome. Returns None for a success, and for a snooze within its limit."""
     match outcome.status:
         case "succeeded":
             return None
@@ -171,7 +169,7 @@ def replay(
     record: Mapping[str, Any],
     until: CompiledUntil | None = None,
 ) -> Decision:
-    """The decision of a stored record (`Decision.as_dict()`), made again from its inputs."""
+    """Repeats the decision of a stored record (`Decision.as_dict()`) from its inputs."""
     before, controls = Ledger.from_dict(record["before"]), Controls(**record.get("controls", {}))
     polled = None
     if until is not None and outcome.status == "succeeded":
@@ -201,4 +199,5 @@ SUCCESS_AT_ONCE = decide(
     controls=NO_CONTROLS,
     roll=0.0,
 )
-"""The success of an item with nothing behind it, in an open execution: no policy changes it, so it is decided once."""
+"""The decision on a success of an item without history in an open execution. No policy changes it, so it is made once.
+"""

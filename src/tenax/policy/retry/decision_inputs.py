@@ -1,4 +1,4 @@
-"""The inputs of one decision, and the decision made of them."""
+"""The inputs of one decision, and the decision made from them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Case:
             self.execution_id,
             self.node_id,
             self.elapsed,
-            # The very same object: what is at its default is left out of the record.
+            # The same object each time: controls with default values are left out of the record.
             NO_CONTROLS if self.controls == NO_CONTROLS else self.controls,
             delay,
             None if matched is None else matched.index,

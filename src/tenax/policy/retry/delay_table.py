@@ -1,4 +1,4 @@
-"""What a policy means in time: the delay before each attempt, at least, nominally and at most."""
+"""The table of a policy's delays: the least, nominal and greatest delay before each attempt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenax.policy.retry.backoff import bounds, capped, decorrelated_bounds
 
 @dataclass(frozen=True, slots=True)
 class DelayRow:
-    """One attempt. Delays are seconds before it; the sums leave out how long the attempts themselves run."""
+    """One attempt. Delays are seconds before it. The sums do not include the run time of attempts."""
 
     attempt: int
     least: float
@@ -20,11 +20,12 @@ class DelayRow:
     cumulative_nominal: float
     cumulative_most: float
     more: bool = False
-    """In the last row: further attempts follow that are not shown."""
+    """Set in the last row if further attempts follow that are not shown."""
 
 
 def delay_table(policy: Policy, *, limit: int = 20) -> list[DelayRow]:
-    """The attempts of a policy if all fail the same way, `limit` at most; none that `give_up_after` rules out."""
+    """Returns the attempts of a policy if all fail the same way, at most `limit`, and none that `give_up_after` rules
+    out."""
     total = policy.max_attempts if policy.retryable else 1
     shown = limit if total is None else min(total, limit)
     rows = [DelayRow(1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)]
@@ -45,7 +46,7 @@ def delay_table(policy: Policy, *, limit: int = 20) -> list[DelayRow]:
 def _delays(
     policy: Policy, n: int, previous: tuple[float, float, float] | None
 ) -> tuple[float, float, float]:
-    """Least, nominal and most after n failures. A decorrelated delay grows from the one before it."""
+    """Returns the least, nominal and greatest delay after n failures. A decorrelated delay grows from the one before."""
     if policy.backoff != "decorrelated":
         middle = capped(policy, n)
         least, most = bounds(middle, policy.jitter, policy.max_delay)

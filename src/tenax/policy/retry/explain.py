@@ -1,4 +1,4 @@
-"""A stored decision in plain English. It only reads what was recorded: nothing is decided or computed again."""
+"""Explains a stored decision in plain English. It only reads the record: nothing is decided or computed again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG_EVIDENCE = frozenset({"data", "traceback", "stderr_tail", "exception_bases
 def explain_decision(
     decision: Mapping[str, Any], failure: Mapping[str, Any] | None, *, step: str, attempt: int
 ) -> str:
-    """What happened, what was decided by which rule, what that rule and those before it saw, and the delay."""
+    """Returns what happened, what was decided by which rule, what that rule and those before it checked, and the delay."""
     lines = [
         f"Step {step}, attempt {attempt}: {decision['verdict']}. {_VERDICTS.get(decision['verdict'], '')}".rstrip(),
         *_what_happened(failure),
@@ -37,7 +37,7 @@ def explain_decision(
 
 
 def rule_meaning(rule: str) -> str:
-    """The published line about a rule; `rules[0]` and its like share one."""
+    """Returns the published line about a rule. `rules[0]`, `rules[1]` and so on share one."""
     return RULES.get("rules[i]" if rule.startswith("rules[") else rule, "a rule this version does not know")
 
 

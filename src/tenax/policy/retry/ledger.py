@@ -1,4 +1,4 @@
-"""What an ended attempt adds to its item's ledger."""
+"""Computes the ledger of an item after an attempt has ended."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from tenax.model.decision import Ledger
 from tenax.model.policy import Policy
 
 _NEVER_RAN: frozenset[FailureClass] = frozenset({"worker_unavailable", "queue_timeout"})
-"""No worker started it, so it cannot have cost anything."""
+"""No worker started the attempt, so it cannot have cost anything."""
 _LOST: frozenset[FailureClass] = frozenset({"worker_lost"})
 
 
 def is_exempted(policy: Policy, ledger: Ledger, failure_class: FailureClass) -> bool:
     """Returns whether `infra_attempts` forgives this attempt.
 
-    Nothing is forgiven with unlimited attempts, which have no limit to count against, nor with `retryable: false`.
+    Nothing is forgiven with unlimited attempts, which have no limit to count against, or with `retryable: false`.
     """
     return (
         ledger.exempted < policy.infra_attempts
@@ -32,9 +32,10 @@ def forgiven_classes(policy: Policy) -> frozenset[FailureClass]:
 def charge(
     policy: Policy, ledger: Ledger, outcome: Outcome, failure_class: FailureClass | None
 ) -> tuple[float, float | None]:
-    """The cost so far with this attempt's, and the highest of any attempt.
+    """Returns the cost so far including this attempt's, and the highest cost of any attempt.
 
-    An attempt that reports nothing is charged only where a budget watches: `attempt_cost`, else the highest seen.
+    An attempt that reports no cost is charged only if there is a budget: with `attempt_cost`, else with the highest
+    cost so far.
     """
     reported = outcome.usage.cost_usd if outcome.usage is not None else None
     if reported is not None:
@@ -46,7 +47,7 @@ def charge(
     return ledger.cost + (assumed or 0.0), ledger.highest_cost
 
 
-def settle(
+def ledger_after(
     policy: Policy,
     ledger: Ledger,
     outcome: Outcome,
@@ -58,7 +59,7 @@ def settle(
     polled: bool = False,
     lost_worker: str | None = None,
 ) -> Ledger:
-    """The ledger after an attempt that ended so. `rule` is the key of the policy's own rule that it ended in."""
+    """Returns the ledger after an attempt with this end. `rule` is the key of the policy's own rule that decided."""
     lost_by = ledger.lost_by
     if lost_worker is not None and lost_worker not in lost_by:
         lost_by = (*lost_by, lost_worker)
@@ -86,7 +87,7 @@ def settle(
 
 
 def with_delay(ledger: Ledger, delay: float) -> Ledger:
-    """The ledger once a retry is planned. (By hand: `dataclasses.replace` costs three times as much.)"""
+    """Returns the ledger after a retry is planned. (`dataclasses.replace` would cost three times as much.)"""
     return Ledger(
         ledger.counted,
         ledger.exempted,

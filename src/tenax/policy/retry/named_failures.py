@@ -11,7 +11,7 @@ _EXCEPTION = "exception_"
 
 
 class ExceptionName(str):
-    """The qualified name of an exception as conditions see it. It equals each name that the exception is matched by."""
+    """The qualified name of an exception as conditions see it. It equals each name that matches the exception."""
 
     __slots__ = ("_names",)
     _names: frozenset[str]
@@ -31,7 +31,7 @@ class ExceptionName(str):
 
 
 def exception_of(failure: Failure) -> ExceptionName | None:
-    """Returns the exception of a failure. Returns None if the failure was none."""
+    """Returns the exception of a failure, or None if it has none."""
     exception = failure.evidence.get("exception")
     if exception is None:
         return None

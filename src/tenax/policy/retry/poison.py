@@ -1,4 +1,4 @@
-"""Which items kill their workers, and which are next to be found out."""
+"""Recognises items that kill their workers, and suspects, which may be such items."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from tenax.model.decision import Controls, Ledger
 
 
 def is_poison(ledger: Ledger, controls: Controls) -> bool:
-    """Whether it has cost so many different workers their lease; or as many leases, and every worker there is for it."""
+    """Returns whether the item has cost so many different workers their lease, or has lost so many leases and every
+    worker that could run it."""
     limit, lost_by = controls.poison_after, len(ledger.lost_by)
     if not limit or controls.lost_worker is None:
         return False
@@ -16,7 +17,7 @@ def is_poison(ledger: Ledger, controls: Controls) -> bool:
 
 
 def is_suspect(ledger: Ledger, poison_after: int) -> bool:
-    """Whether one more lease lost over it may be one too many; 0: none ever is."""
+    """Returns whether one more lost lease may quarantine the item. With 0 no item is a suspect."""
     lost = max(len(ledger.lost_by), losses(ledger) if ledger.lost_by else 0)
     return bool(lost) and lost + 1 >= poison_after > 0
 

@@ -1,4 +1,4 @@
-"""Where a policy comes from: levels merged field by field, checked as a whole, compiled once."""
+"""Resolves a policy: levels are merged field by field, checked as a whole, and compiled once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REAL = (
 
 
 class PolicyError(ValueError):
-    """A policy that cannot be accepted as a whole: every finding, with its key path within `retry`."""
+    """A policy that cannot be accepted as a whole. It has every finding with its key path within `retry`."""
 
     def __init__(self, findings: Sequence[tuple[Path, str]]) -> None:
         self.findings = tuple(findings)
@@ -38,13 +38,13 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """One of the policy's own rules, with the delays it gives."""
+    """One of the policy's own rules, with its delays."""
 
     rule: Rule
     index: int
     name: str
     key: str
-    """Its index as text: the key of the ledger's `by_rule`."""
+    """Its index as text, which is the key in the ledger's `by_rule`."""
     on: frozenset[str]
     when: Condition | None
     delays: Policy
@@ -52,7 +52,7 @@ class CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class CompiledPolicy:
-    """A policy ready to decide with."""
+    """A policy that is ready to decide with."""
 
     policy: Policy
     retry_when: Condition | None
@@ -65,8 +65,8 @@ class CompiledPolicy:
 def resolve_policy(levels: Sequence[Patch | None]) -> Policy:
     """Merges the levels (step, action, tier, workflow, server): each field comes from the nearest level that sets it.
 
-    `true` sets no field, but counts as a policy. `false` sets `max_attempts: 1` and `infra_attempts: 0`, and levels
-    further away are not looked at.
+    `true` sets no field, but counts as a policy. `false` sets `max_attempts: 1` and `infra_attempts: 0`, and hides the
+    levels further away.
     """
     merged: dict[str, Any] = {}
     given = False
@@ -96,7 +96,7 @@ def _build(merged: Mapping[str, Any]) -> Policy:
 
 
 def _delay_findings(policy: Policy, merged: Mapping[str, Any]) -> list[tuple[Path, str]]:
-    """A cap below the first delay contradicts itself, in the policy and in each of its rules."""
+    """Returns a finding if a cap is below the first delay, in the policy and in each of its rules."""
     findings: list[tuple[Path, str]] = []
     if policy.max_delay < policy.initial_delay:
         findings.append((("max_delay",), _too_low(policy.max_delay, policy.initial_delay)))
@@ -134,7 +134,7 @@ def _condition_findings(policy: Policy) -> list[tuple[Path, str]]:
 
 @lru_cache(maxsize=1024)
 def compile_policy(policy: Policy) -> CompiledPolicy:
-    """The policy with its conditions compiled. An ExpressionError where one is wrong (`resolve_policy` looked)."""
+    """Compiles the conditions of a policy. Raises ExpressionError for a wrong one; `resolve_policy` has checked them."""
     return CompiledPolicy(
         policy=policy,
         retry_when=_compiled(policy.retry_when),
@@ -155,14 +155,14 @@ def _compiled_rule(policy: Policy, rule: Rule, index: int) -> CompiledRule:
     if rule.max_delay is None and delays.initial_delay > delays.max_delay:
         delays = replace(
             delays, max_delay=delays.initial_delay
-        )  # the default's rule: never below the first delay
+        )  # the rule for the default: never below the first delay
     return CompiledRule(
         rule, index, f"rules[{index}]", str(index), frozenset(rule.on), _compiled(rule.when), delays
     )
 
 
 def policy_hash(policy: Policy) -> str:
-    """The identity of a resolved policy: equal content, equal hash, whatever file it came from."""
+    """Returns the identity of a resolved policy: equal content has an equal hash, whatever file it came from."""
     content = policy.as_dict()
     for part in (content, *content["rules"]):
         part.update({name: float(value) for name in _REAL if type(value := part.get(name)) is int})

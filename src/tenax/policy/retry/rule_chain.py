@@ -1,4 +1,4 @@
-"""A failed attempt on its way through the rules, in the order of the contract: the first that hits decides."""
+"""Passes a failed attempt through the rules, in the order of the contract: the first rule that applies decides."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tenax.policy.expressions.values import EvaluationError
 from tenax.policy.retry.attempt_words import progress, uncounted_progress, used
 from tenax.policy.retry.backoff import plan_delay
 from tenax.policy.retry.decision_inputs import Case
-from tenax.policy.retry.ledger import charge, settle, with_delay
+from tenax.policy.retry.ledger import charge, ledger_after, with_delay
 from tenax.policy.retry.named_failures import names_failure, names_reason
 from tenax.policy.retry.poison import is_poison, losses
 from tenax.policy.retry.resolve import CompiledRule
 
-# What nearly every decision looks at and passes, made once: these checks never change.
+# The check that nearly every decision passes. It never changes, so it is made once.
 OPEN = Check("execution_ended", hit=False, saw={"execution_open": True})
 _RETRYABLE = Check("not_retryable", hit=False, saw={"retryable": True})
 _ENABLED = Check("retries_disabled", hit=False, saw={"retries_enabled": True})
@@ -35,7 +35,7 @@ _BY_CLASS = {
 
 
 class Judgement:
-    """One failure on its way through the rules. Each stage gives the decision, or None to go on."""
+    """One failure on its way through the rules. Each stage returns the decision, or None to continue."""
 
     __slots__ = ("after", "case", "checks", "failure", "matched", "meter", "parts", "policy", "scope", "why")
 
@@ -49,7 +49,7 @@ class Judgement:
         self.meter: Meter | None = None
         """The budget of all its conditions together."""
         self.why = ""
-        """What says that this failure is to be retried."""
+        """The reason for which this failure is to be retried."""
         self.after: Ledger
         self.parts: DelayParts
 
@@ -80,7 +80,7 @@ class Judgement:
         )
 
     def _match_rule(self) -> tuple[str, str] | None:
-        """Finds the first rule that matches; gives its name and the error where a condition breaks."""
+        """Finds the first rule that matches. Returns the name and the error if a condition fails."""
         failure = self.failure
         for rule in self.case.policy.rules:
             if rule.when is None:
@@ -155,7 +155,7 @@ class Judgement:
         return None if value else self._fail("retry_when", f"retry_when is false: {condition.text}")
 
     def _wanted_by_kind(self) -> Decision | None:
-        """The rule's `retry`, else `retry_on`, else the class's default."""
+        """Decides by the rule's `retry`, else by `retry_on`, else by the class's default."""
         if self.matched is not None and self.matched.rule.retry is not None:
             retry, name = self.matched.rule.retry, self.matched.name
             self.checks.append(Check("rule_retry", hit=not retry, saw={"rule": name, "retry": retry}))
@@ -232,7 +232,7 @@ class Judgement:
         return self._fail("budget", why) if hit else None
 
     def _held_too_long(self, seconds: float) -> Decision:
-        """No attempt has ended: the failure is that of the last one."""
+        """Decides on an item that was held too long. No attempt has ended: the failure is that of the last one."""
         self.after = self.case.ledger
         self.checks.append(Check("hold_expired", hit=True, saw={"held_for": seconds}))
         return self._fail("hold_expired", f"it was held for {format_duration(seconds)}, the limit (max_hold)")
@@ -240,7 +240,7 @@ class Judgement:
     def _released(self, due_in: float) -> Decision:
         """Decides again on an item that the server releases from its hold. No attempt has ended, so none is counted.
 
-        What can have changed since it was held is looked at again: the server's switch, the time, the budget, other holds.
+        It checks again what can have changed since the hold: the server's switch, the time, the budget, other holds.
         """
         self.after, self.parts = self.case.ledger, DelayParts(due_in, "release")
         self.checks.append(Check("released", hit=False, saw={"due_in": due_in}))
@@ -283,7 +283,7 @@ class Judgement:
 
     def _settle(self) -> None:
         rule = self.matched.key if self.matched is not None else None
-        self.after = settle(
+        self.after = ledger_after(
             self.policy,
             self.case.ledger,
             self.case.outcome,
@@ -315,7 +315,7 @@ class Judgement:
         return self._fail("condition_error", f"{name} cannot be evaluated ({error}), which means no retry")
 
     def _holds(self, name: str, condition: Condition, *, decides: bool) -> bool | Decision:
-        """The condition's value, recorded; `decides` is the value that ends the matter."""
+        """Evaluates a condition and records its value. `decides` is the value that ends the evaluation of rules."""
         try:
             value = condition.holds(self._scope(), self.meter)
         except EvaluationError as error:
@@ -327,7 +327,7 @@ class Judgement:
         return value
 
     def _scope(self) -> dict[str, Any]:
-        """Built only where a condition asks for it."""
+        """Builds the scope, only if a condition needs it."""
         if self.scope is None:
             case, failure = self.case, self.failure
             self.meter = Meter(case.controls.condition_work)

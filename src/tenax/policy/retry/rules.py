@@ -1,4 +1,4 @@
-"""The published names of the rules that a decision can rest on, in the order they are looked at."""
+"""The published names of the rules that a decision can be based on, in the order of their checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`until`: whether a success is done yet. If not it runs again, uncounted, within a limit of its own."""
+"""`until` tells whether a success is done. If not, the item runs again, uncounted, within a limit of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenax.policy.expressions.compiler import Expression, compile_expression
 from tenax.policy.expressions.conditions import strip_braces
 from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.templates import UNTIL_VARIABLES
-from tenax.policy.expressions.values import EvaluationError, truth
+from tenax.policy.expressions.values import EvaluationError, truth_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class CompiledUntil:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """What `until` says of a success: done, not yet done, or (with a failure) never going to be."""
+    """The answer of `until` to a success: done, not yet done, or (with a failure) never."""
 
     done: bool
     delay: float = 0.0
@@ -48,7 +48,7 @@ def poll(
     node_id: str,
     work: int = CONDITION_WORK,
 ) -> Poll:
-    """`polls`: how often it was found not yet done before. `work`: the budget of its condition."""
+    """Evaluates `until`. `polls` counts its earlier answers "not yet done". `work` is the budget of its condition."""
     until, result = compiled.until, outcome.result
     scope = {
         "result": result,
@@ -61,7 +61,7 @@ def poll(
         "node_id": node_id,
     }
     try:
-        done = truth(compiled.condition.evaluate(scope, Meter(work)))
+        done = truth_value(compiled.condition.evaluate(scope, Meter(work)))
     except EvaluationError as error:
         broken = {"condition": until.condition, "error": str(error)}
         message = f"`until` cannot be evaluated: {error}"

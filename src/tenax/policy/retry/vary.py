@@ -1,4 +1,4 @@
-"""`vary`: other inputs for later attempts. Entry k is for the k-th counted attempt, and on until the next entry."""
+"""`vary` gives other inputs to later attempts. Entry k applies from the k-th counted attempt until the next entry."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def overrides_of(policy: Policy) -> tuple[dict[str, Any], ...]:
 
 
 def entry_for(policy: Policy, ledger: Ledger) -> int:
-    """The entry (from 1) that the next attempt gets; 0 where there is none. A lost worker does not move it on."""
+    """Returns the entry (from 1) of the next attempt, or 0 if it has none. A lost worker does not advance the entry."""
     lost = sum(count for name, count in ledger.by_class.items() if name in INFRASTRUCTURE)
     return min(1 + ledger.counted + ledger.exempted - lost, len(policy.vary))
 
 
 def varied(policy: Policy, ledger: Ledger) -> dict[str, Any] | None:
-    """What the record of the next attempt says: its entry and what that changes. None where there is no `vary`."""
+    """Returns the record of the next attempt's variation: its entry and what that changes. Returns None without `vary`."""
     entry = entry_for(policy, ledger)
     return {"entry": entry, "override": json.loads(policy.vary[entry - 1])} if entry else None

@@ -49,13 +49,13 @@ async def call_back(
 ) -> Response:
     """The outcome of an async step's attempt. One that comes too late is recorded and changes nothing."""
     # Before anything of the body is read.
-    check_receipt(engine(request).core, execution_id, item_id, receipt)
+    check_receipt(engine(request).context, execution_id, item_id, receipt)
     headers = request.headers
     # A callee that sends back what it was sent must not put the key of its own callback into the result.
     body = await request.body()
     await give_way_after(len(body))
     body = body.replace(receipt.encode(), b"[receipt]")
-    await engine(request).core.reading.check_values(body)
+    await engine(request).context.reading.check_values(body)
     outcome = read_callback(headers.get("content-type"), body, headers.get("retry-after"), datetime.now(UTC))
     await give_way_after(len(body))
     said = await engine(request).callback(

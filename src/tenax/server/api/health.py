@@ -42,7 +42,7 @@ async def readyz(request: Request) -> Response:
     if parts.long_polls.closing:
         raise Stopping
     try:
-        async with asyncio.timeout(PATIENCE), parts.engine.core.transaction() as tx:
+        async with asyncio.timeout(PATIENCE), parts.engine.context.transaction() as tx:
             await require_current(tx)
     except TimeoutError:
         raise Unreachable(f"the database has not answered within {PATIENCE:g} s") from None

@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 @router.get("", **described(answers.TOKENS))
 async def list_tokens(request: Request) -> Response:
     """All tokens, the revoked ones too; never their secrets."""
-    async with engine(request).core.transaction() as tx:
+    async with engine(request).context.transaction() as tx:
         return answer([_info(token) for token in await tokens.list_tokens(tx)])
 
 
@@ -31,7 +31,7 @@ async def list_tokens(request: Request) -> Response:
 async def create_token(request: Request) -> Response:
     """A new token. Its secret is in the answer, and nowhere else."""
     wanted = await read_body(request, bodies.TOKEN)
-    async with engine(request).core.transaction() as tx:
+    async with engine(request).context.transaction() as tx:
         token_id, secret = await tokens.create_token(tx, wanted.name, wanted.role)
     services(request).authenticator.forget()
     return answer(NewToken(token_id, wanted.name, wanted.role, secret), 201)
@@ -42,7 +42,7 @@ async def revoke_token(
     request: Request, token_id: Annotated[int, Path(ge=1, le=tokens.LARGEST_ID)]
 ) -> Response:
     """A revoked token is refused by this server at once, and by others within seconds."""
-    async with engine(request).core.transaction() as tx:
+    async with engine(request).context.transaction() as tx:
         revoked = await tokens.revoke_token(tx, token_id)
     services(request).authenticator.forget()
     return answer([_info(token) for token in revoked])

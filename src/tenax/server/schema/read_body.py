@@ -24,7 +24,7 @@ async def read_body(request: Request, adapter: TypeAdapter[T], *, empty: bytes |
             f"the body is {media_type or 'of no type'}, not application/json",
             remedy="send Content-Type: application/json",
         )
-    await engine(request).core.reading.check_values(body)
+    await engine(request).context.reading.check_values(body)
     try:
         return adapter.validate_json(body, strict=True)
     except ValidationError as error:

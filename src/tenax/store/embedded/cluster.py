@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tenax.errors import Unreachable
 from tenax.store.embedded.binaries import OTHER_DATABASE, Installation
-from tenax.store.embedded.location import Place
+from tenax.store.embedded.location import ClusterPlace
 from tenax.store.embedded.postmaster import (
     LOG_FOLDER,
     PORT,
@@ -33,7 +33,7 @@ ROLE = DATABASE = "tenax"
 
 _UNFINISHED = "unfinished-"
 _SLOW_START_SECONDS = 120.0
-"""After this a start is said to be slow. It is not given up: a recovery that is stopped begins again from its start."""
+"""Seconds after which a start is reported as slow. It is not stopped: a recovery that is stopped begins again."""
 _START_POLL_SECONDS = 0.01
 _PROGRAM_SECONDS = 300.0
 _OWN_CONFIGURATION = """\
@@ -65,8 +65,8 @@ _ENVIRONMENT = {
 }
 
 
-def create_data(place: Place, installation: Installation, options: Mapping[str, str]) -> Path:
-    """A new data directory with the role and the database in it. It gets its name only when it is whole."""
+def create_data(place: ClusterPlace, installation: Installation, options: Mapping[str, str]) -> Path:
+    """Makes a data directory with the role and the database. It gets its name only when it is complete."""
     for leftover in place.folder.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     unfinished = place.own_folder(f"{_UNFINISHED}{uuid.uuid4().hex}")
@@ -93,10 +93,10 @@ def create_data(place: Place, installation: Installation, options: Mapping[str, 
     return data
 
 
-def start(place: Place, installation: Installation, data: Path, options: Mapping[str, str]) -> None:
-    """Start the server and wait until it takes queries. Whatever is left of an earlier one is cleared away first."""
+def start(place: ClusterPlace, installation: Installation, data: Path, options: Mapping[str, str]) -> None:
+    """Starts the server and waits until it accepts queries. Remains of an earlier server are removed first."""
     stop(data)
-    end_orphans(data, patience=5)
+    end_orphans(data, seconds=5)
     if (server := read_lock_file(data)) and answers(server.socket_folder):
         raise Unreachable(
             f"PostgreSQL runs in {data}, but not for this process to see or to stop (in another container?)",
@@ -109,15 +109,15 @@ def start(place: Place, installation: Installation, data: Path, options: Mapping
     log = place.folder / "start.log"
     _write(place, log, "")
     pid = _launch(place, _command(place, installation, data), log)
-    patience = _Patience(data)
+    notice = _SlowStartNotice(data)
     while not is_ready(data):
         if wait_for_end(pid, _START_POLL_SECONDS):
             raise _failure(place, "start PostgreSQL", _last_words(place, log))
-        patience.say_if_slow()
+        notice.say_if_slow()
 
 
-class _Patience:
-    """Says once that a start takes long."""
+class _SlowStartNotice:
+    """Reports once that a start takes long."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -134,27 +134,28 @@ class _Patience:
             )
 
 
-def _remove_stale_locks(place: Place, data: Path) -> None:
-    """Only when no server runs. PostgreSQL believes a lock file whose process id is in use again, or not yet reaped."""
+def _remove_stale_locks(place: ClusterPlace, data: Path) -> None:
+    """Removes lock files. Call it only if no server runs. PostgreSQL believes a lock file whose process id is in use
+    again, or not yet reaped."""
     for file in (data / "postmaster.pid", *place.socket_folder().glob(f".s.PGSQL.{PORT}*")):
         file.unlink(missing_ok=True)
 
 
 def wait_until_ready(data: Path) -> bool:
-    """Wait for a server that somebody else started, as long as it lives. False if it ends first."""
-    patience = _Patience(data)
+    """Waits for a server that another process started, as long as it lives. Returns False if it ends first."""
+    notice = _SlowStartNotice(data)
     while True:
         server = read_lock_file(data)
         if server is None or server.status == "stopping" or not answers(server.socket_folder):
             return False
         if is_ready(data):
             return True
-        patience.say_if_slow()
+        notice.say_if_slow()
         time.sleep(_START_POLL_SECONDS)
 
 
-def _command(place: Place, installation: Installation, data: Path) -> list[str]:
-    # On the command line, where no file can undo it, is what keeps others out.
+def _command(place: ClusterPlace, installation: Installation, data: Path) -> list[str]:
+    # These settings keep others out. On the command line no file can override them.
     guards = {
         "listen_addresses": "",
         "port": str(PORT),
@@ -165,8 +166,8 @@ def _command(place: Place, installation: Installation, data: Path) -> list[str]:
     return [str(installation.program("postgres")), "-D", str(data), *flags]
 
 
-def _launch(place: Place, command: Sequence[str], log: Path) -> int:
-    """Run in the background as nobody's child: it outlives this process, and leaves no zombie in it when it ends."""
+def _launch(place: ClusterPlace, command: Sequence[str], log: Path) -> int:
+    """Starts a command in the background without a parent: it outlives this process, and leaves no zombie when it ends."""
     with log.open("ab") as output:
         shell = subprocess.run(
             ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *command],
@@ -183,7 +184,7 @@ def _launch(place: Place, command: Sequence[str], log: Path) -> int:
     return int(shell.stdout)
 
 
-def _run(place: Place, command: Sequence[str], what: str, text: str = "") -> None:
+def _run(place: ClusterPlace, command: Sequence[str], what: str, text: str = "") -> None:
     try:
         ended = subprocess.run(
             command,
@@ -207,7 +208,7 @@ def _run(place: Place, command: Sequence[str], what: str, text: str = "") -> Non
         raise _failure(place, what, "\n".join(ended.stdout.strip().splitlines()[-5:]))
 
 
-def _failure(place: Place, what: str, said: str) -> Unreachable:
+def _failure(place: ClusterPlace, what: str, said: str) -> Unreachable:
     if "No space left on device" in said:
         return disk_full(place.folder)
     message = f"cannot {what} in {place.folder}:\n{said}"
@@ -221,24 +222,24 @@ def disk_full(folder: Path) -> Unreachable:
     )
 
 
-def _last_words(place: Place, log: Path) -> str:
-    """The end of the output of the start, and of the server's own log, where the reason is."""
+def _last_words(place: ClusterPlace, log: Path) -> str:
+    """Returns the end of the output of the start, and of the server's own log, which contain the reason."""
     files = [log, *sorted((place.folder / LOG_FOLDER).glob("postgresql-*.log"))[-1:]]
     lines = [line for file in files for line in file.read_text("utf-8", "replace").splitlines()[-5:]]
     return "\n".join(line for line in lines if " HINT: " not in line and "redirecting log output" not in line)
 
 
-def _configuration(place: Place, options: Mapping[str, str]) -> str:
+def _configuration(place: ClusterPlace, options: Mapping[str, str]) -> str:
     values = {**_CONFIGURATION, "log_directory": str(place.folder / LOG_FOLDER), **options}
     quoted = {name: value.replace("'", "''") for name, value in values.items()}
     return "".join(f"{name} = '{value}'\n" for name, value in quoted.items())
 
 
-def _write(place: Place, file: Path, text: str) -> None:
-    """Replace a file as a whole, so that a crash never leaves half of one.
+def _write(place: ClusterPlace, file: Path, text: str) -> None:
+    """Replaces a file as a whole, so that a crash never leaves half of one.
 
-    As root, the folder may belong to PostgreSQL's account, which could put a link in the way: so the draft must be new, has a
-    name that nobody can guess, and is given away by its descriptor.
+    Under root, the folder may belong to PostgreSQL's account, which could place a link there. So the draft must be new,
+    has a name that cannot be guessed, and is given away by its descriptor.
     """
     draft = file.with_name(f".{file.name}.{secrets.token_hex(16)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -38,7 +38,7 @@ _LONGEST_SOCKET_PATH = 107
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """As whom PostgreSQL runs. `switch` says whether that is another user than this process."""
+    """The account that PostgreSQL runs as. `switch` tells whether that is another user than this process."""
 
     uid: int
     gid: int
@@ -46,11 +46,11 @@ class Account:
     switch: bool
 
     def for_process(self) -> dict[str, Any]:
-        """The arguments of `subprocess` that make a child run so."""
+        """Returns the arguments of `subprocess` that run a child under this account."""
         return {"user": self.uid, "group": self.gid, "extra_groups": []} if self.switch else {}
 
     def give(self, what: Path | int) -> None:
-        """A path or a descriptor. A link is given itself, never what it leads to."""
+        """Gives a path or a descriptor to this account. For a link, the link itself is changed and never its target."""
         if isinstance(what, int) and self.switch:
             os.fchown(what, self.uid, self.gid)
         elif self.switch:
@@ -58,7 +58,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterPlace:
     folder: Path
     account: Account
 
@@ -68,15 +68,16 @@ class Place:
         return next(reversed(data_folders(self.folder)), None)
 
     def own_folder(self, name: str) -> Path:
-        """A folder in the place that only PostgreSQL's account can enter."""
+        """Makes a folder in the place that only PostgreSQL's account can enter."""
         folder = self.folder / name
         _make_private(folder, self.account)
         return folder
 
     def socket_folder(self) -> Path:
-        """Where to put the socket: in the place, or, if that path is too long for one, in a short one that is as private."""
+        """Returns the folder of the socket: in the place, or in a short and equally private one if that path is too
+        long for a socket."""
         inside = self.folder / "socket"
-        # PostgreSQL takes a list of folders, with commas between them.
+        # PostgreSQL takes a list of folders, separated by commas.
         if _fits(inside) and not set(str(inside)) & set(",\"'"):
             return self.own_folder("socket")
         digest = hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]
@@ -88,10 +89,8 @@ class Place:
 
 
 def existing_place(home: Path) -> Path:
-    """Where the place of this home is, or would be, without making anything.
-
-    The real path, since that is how the kernel names the working folder of a process.
-    """
+    """Returns the place that this home has or would have, without making anything. The path is the real one, because
+    the kernel names a process's working folder by it."""
     try:
         place = Path((home / POINTER).read_text("utf-8").strip())
     except (FileNotFoundError, NotADirectoryError):
@@ -99,25 +98,26 @@ def existing_place(home: Path) -> Path:
     return Path(os.path.realpath(place))
 
 
-def find_place(home: Path, system_home: Path = SYSTEM_HOME) -> Place:
-    """The place of this home, made if it is not there."""
+def find_place(home: Path, system_home: Path = SYSTEM_HOME) -> ClusterPlace:
+    """Returns the place of this home, and makes it if it is missing."""
     if os.geteuid() != 0:
         return _place_of_user(home)
     _require_of_root(home / POINTER, home / "postgres")
     place = existing_place(home)
     if place.is_dir():
         _require_of_root(place)
-        return Place(place, _account_for(place))
+        return ClusterPlace(place, _account_for(place))
     account = _account_for(None)
     _make_open(home)
     if not _reaches(account, home):
         place = _place_elsewhere(home, account, system_home)
     _make_open(place)
-    return Place(place, account)
+    return ClusterPlace(place, account)
 
 
 def _require_of_root(*paths: Path) -> None:
-    """As root, work only where nobody else can move things about: what root writes and removes there could be led astray."""
+    """Checks, under root, that nobody else can move these paths: files that root writes and removes there could be
+    redirected."""
     for path in paths:
         try:
             found = path.lstat()
@@ -132,7 +132,7 @@ def _require_of_root(*paths: Path) -> None:
             )
 
 
-def _place_of_user(home: Path) -> Place:
+def _place_of_user(home: Path) -> ClusterPlace:
     uid = os.geteuid()
     account = Account(uid, os.getegid(), str(uid), switch=False)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -144,11 +144,12 @@ def _place_of_user(home: Path) -> Place:
             f"the database in {place} belongs to another user (uid {owner})",
             remedy="run as that user, or set TENAX_HOME to a folder of your own",
         )
-    return Place(place, account)
+    return ClusterPlace(place, account)
 
 
 def _account_for(place: Path | None) -> Account:
-    """As root: the owner of the data that is there, else the first unprivileged account this machine has."""
+    """Returns the account under root: the owner of the existing data, or else the first unprivileged account of this
+    machine."""
     if place and (data := data_folders(place)):
         uid = data[-1].stat().st_uid
         try:
@@ -178,7 +179,8 @@ def _place_elsewhere(home: Path, account: Account, system_home: Path) -> Path:
             f"PostgreSQL runs as {account.name} here, who can enter neither {home} nor {system_home}",
             remedy=f"chmod a+x {system_home}, or set TENAX_HOME to a folder that others can enter",
         )
-    # Not made from the path of home alone: a home that was removed and made anew must not find its old data.
+    # The name does not depend on the path of home alone: a home that was removed and made again must not find its old
+    # data.
     place = Path(os.path.realpath(system_home)) / "homes" / f"{home.name}-{uuid.uuid4().hex[:12]}"
     draft = home / f".{POINTER}-{uuid.uuid4().hex}"
     draft.write_text(f"{place}\n", "utf-8")
@@ -195,7 +197,7 @@ def _place_elsewhere(home: Path, account: Account, system_home: Path) -> Path:
 
 
 def _make_open(folder: Path) -> None:
-    """Make a folder, and those above it, that others may enter. One that is there already stays as it is."""
+    """Makes a folder and its missing parents so that others may enter. An existing folder stays as it is."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         try:
             missing.mkdir(mode=0o755)
@@ -221,7 +223,7 @@ def _make_private(folder: Path, account: Account) -> None:
 
 
 def _reaches(account: Account, folder: Path) -> bool:
-    """Asked of the kernel, as that account: mode bits alone do not tell (access lists, mounts)."""
+    """Asks the kernel whether the account reaches the folder. Mode bits alone do not tell (access lists, mounts)."""
     asked = subprocess.run(
         ["/bin/sh", "-c", 'test -x "$1"', "sh", folder],
         cwd="/",

@@ -1,7 +1,9 @@
-"""The running server of a data directory: find it, stop it, and watch for the moment when nobody needs it any more.
+"""The running server of a data directory: finds it, stops it, and watches for the moment when no process needs it any
+more.
 
-The watcher is this file run as a script, detached from whoever started it, and it lives as long as PostgreSQL does. So the
-file imports nothing of Tenax and little of the standard library: it has to be small and must not break while code is replaced.
+The watcher is this file run as a script. It is detached from the process that started it, and lives as long as
+PostgreSQL does. So the file imports nothing of Tenax and little of the standard library: it has to be small and must
+not break while code is replaced.
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ USERS_LOCK = "users.lock"
 LOG_FOLDER = "log"
 LOG_FILES_KEPT = 5
 PORT = 5432
-"""Only a part of the socket's name: nothing listens on a network."""
+"""Used only in the socket's name: the server does not listen on a network."""
+
+_SSL_REQUEST = bytes.fromhex("0000000804d2162f")
+"""The first message of the protocol that a server answers before any login: by one byte, even while it starts."""
+_ANSWER_SECONDS = 2.0  # seconds; a server that is silent for longer is busy
 
 _FAST_SHUTDOWN_SECONDS = 60.0
 _IMMEDIATE_SHUTDOWN_SECONDS = 10.0
@@ -32,7 +38,7 @@ _LOG_CHECK_SECONDS = 60.0
 
 
 class LockFile(NamedTuple):
-    """What a server says of itself in postmaster.pid."""
+    """The content of postmaster.pid."""
 
     pid: int
     socket_folder: Path
@@ -51,26 +57,32 @@ def read_lock_file(data: Path) -> LockFile | None:
 
 
 def answers(socket_folder: Path) -> bool:
-    """Does anything listen there? True does not mean that it is ready for queries."""
+    """Returns whether a server answers there. It may not be ready for queries yet.
+
+    A connection alone proves nothing: a child of a killed server may hold the socket for a moment, and serve nobody.
+    """
     with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(2)
+        probe.settimeout(_ANSWER_SECONDS)
         try:
             probe.connect(str(socket_folder / f".s.PGSQL.{PORT}"))
+            probe.sendall(_SSL_REQUEST)
+            return probe.recv(1) != b""
         except (BlockingIOError, TimeoutError):
             return True
         except OSError:
             return False
-    return True
 
 
 def is_ready(data: Path) -> LockFile | None:
-    """The server's lock file, if it takes queries now. Cheap: one small file and one connection that says nothing."""
+    """Returns the server's lock file if it accepts queries now. This is cheap: it reads one small file, and asks one
+    question that any server answers at once."""
     server = read_lock_file(data)
     return server if server and server.status == "ready" and answers(server.socket_folder) else None
 
 
 def processes_of(data: Path) -> list[int]:
-    """Every process of this data directory's server. Process ids are used again, so the working folder is what tells."""
+    """Returns every process of this data directory's server. They are recognised by their working folder, because
+    process ids are used again."""
     pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]  # noqa: PTH208 pathlib would be one more import
     return [pid for pid in pids if _belongs_to(pid, data) or _is_about_to_serve(pid, data)]
 
@@ -86,7 +98,7 @@ def _belongs_to(pid: int, data: Path) -> bool:
 
 
 def _is_about_to_serve(pid: int, data: Path) -> bool:
-    """A server, or the shell that starts it, that was launched and has not yet entered its data directory."""
+    """Returns whether a server, or the shell that starts it, was launched and has not yet entered its data directory."""
     try:
         if not _name(pid).startswith(("postgres", "sh\n")):
             return False
@@ -104,13 +116,13 @@ def _name(pid: int) -> str:
 
 
 def postmaster_of(data: Path) -> int | None:
-    """The process id of the live server, or None, whatever a stale lock file says."""
+    """Returns the process id of the live server, or None. Stale lock files do not matter."""
     server = read_lock_file(data)
     return server.pid if server and _belongs_to(server.pid, data) else None
 
 
 def wait_for_end(pid: int, seconds: float) -> bool:
-    """True once the process has ended; it need not be a child of this one."""
+    """Waits for the end of a process, which need not be a child of this one. Returns True once it has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -124,11 +136,11 @@ def wait_for_end(pid: int, seconds: float) -> bool:
 
 
 def stop(data: Path) -> None:
-    """End the server of this data directory: cleanly if it can, but end it, with all its processes."""
+    """Stops the server of this data directory: cleanly if possible, and otherwise by force, with all its processes."""
     _wait_for_launch(data)
     server = read_lock_file(data)
     if pid := postmaster_of(data):
-        for how, patience in (
+        for how, seconds in (
             (signal.SIGINT, _FAST_SHUTDOWN_SECONDS),
             (signal.SIGQUIT, _IMMEDIATE_SHUTDOWN_SECONDS),
         ):
@@ -136,17 +148,18 @@ def stop(data: Path) -> None:
                 break
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, how)
-            if wait_for_end(pid, patience):
+            if wait_for_end(pid, seconds):
                 break
-    end_orphans(data, patience=0.5)
+    end_orphans(data, seconds=0.5)
     if server and not server.socket_folder.is_relative_to(data.parent):
-        # A folder in /tmp that a long path made necessary. Not empty after a crash: then it is used again.
+        # A folder in /tmp that a long path made necessary. After a crash it is not empty, and is used again.
         with contextlib.suppress(OSError):
             server.socket_folder.rmdir()
 
 
 def _wait_for_launch(data: Path) -> None:
-    """Whoever launched a server may be killed before it has a lock file; without one it cannot be told to stop."""
+    """Waits until a launched server has a lock file, without which it cannot be told to stop. The process that launched
+    it may have been killed before that."""
     deadline = time.monotonic() + _LAUNCH_SECONDS
     while not postmaster_of(data) and processes_of(data) and time.monotonic() < deadline:
         if not any(_is_about_to_serve(pid, data) for pid in processes_of(data)):
@@ -154,12 +167,10 @@ def _wait_for_launch(data: Path) -> None:
         time.sleep(_LAUNCH_POLL_SECONDS)
 
 
-def end_orphans(data: Path, *, patience: float) -> None:
-    """After the postmaster's death its children leave by themselves, but one in a long computation only at its end.
-
-    No new server can start while one of them holds the shared memory, and none of them can do anything useful.
-    """
-    deadline = time.monotonic() + patience
+def end_orphans(data: Path, *, seconds: float) -> None:
+    """Kills the children of a dead postmaster. They leave by themselves, but one in a long computation only at its end.
+    While one of them holds the shared memory no new server can start, and none of them can do anything useful."""
+    deadline = time.monotonic() + seconds
     for pid in processes_of(data):
         if not wait_for_end(pid, deadline - time.monotonic()) and _belongs_to(pid, data):
             with contextlib.suppress(ProcessLookupError):
@@ -168,7 +179,7 @@ def end_orphans(data: Path, *, patience: float) -> None:
 
 
 def data_folders(place: Path) -> list[Path]:
-    """The data directories of a place, the newest major version last. Each is named by its major version."""
+    """Returns the data directories of a place, the newest major version last. Each is named by its major version."""
     try:
         found = [
             folder
@@ -181,7 +192,7 @@ def data_folders(place: Path) -> list[Path]:
 
 
 def prune_logs(place: Path) -> None:
-    """PostgreSQL starts a new log file when one is full, and never removes one."""
+    """Removes old log files. PostgreSQL starts a new one when one is full, and never removes any."""
     with contextlib.suppress(OSError):
         files = sorted((place / LOG_FOLDER).glob("postgresql-*.log"))
         for file in files[:-LOG_FILES_KEPT]:
@@ -189,11 +200,12 @@ def prune_logs(place: Path) -> None:
 
 
 def watch(place: Path, watch_lock: int) -> None:
-    """Wait until no process uses the server, then stop it.
+    """Waits until no process uses the server, and then stops it.
 
-    Every user holds a shared lock on one file, and the kernel drops it at any death, kill -9 included. Who comes during the
-    shutdown waits for that same lock, and then finds no server and starts one. `watch_lock` is inherited, so there is no moment
-    at which two watchers run; it is given back before the users' lock, so that whoever waits for that sees this watcher gone.
+    Every user holds a shared lock on one file, which the kernel drops at any death, kill -9 included. A process that
+    comes during the shutdown waits for the same lock, then finds no server and starts one. `watch_lock` is inherited,
+    so that two watchers never run at the same time. It is released before the users' lock, so that a process that waits
+    for that lock sees this watcher gone.
     """
     signal.signal(signal.SIGALRM, lambda *_: prune_logs(place))
     signal.setitimer(signal.ITIMER_REAL, _LOG_CHECK_SECONDS, _LOG_CHECK_SECONDS)
@@ -208,7 +220,7 @@ def watch(place: Path, watch_lock: int) -> None:
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
-    """False if the folder was removed and made anew: what runs there now belongs to another watcher."""
+    """Returns False if the folder was removed and made again. A server there then belongs to another watcher."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:

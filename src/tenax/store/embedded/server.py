@@ -1,8 +1,10 @@
-"""A real PostgreSQL of our own, started by the first process that needs it, shared, and stopped when the last one is gone.
+"""A private PostgreSQL. The first process that needs it starts it, processes share it, and it stops with the last of
+them.
 
-Three file locks, which the kernel drops at any death, hold this together; nothing is ever left for a person to clean up.
-`start.lock` is for one starter at a time. `users.lock` is shared by all users. `watch.lock` belongs to the watcher, a small
-process that waits for the users' lock to be free, and then stops the server. The order is always start, users, watch.
+Three file locks hold this together. The kernel drops them at any death, so that nothing is ever left to clean up by
+hand. `start.lock` lets one process start the server at a time. `users.lock` is shared by all users. `watch.lock`
+belongs to the watcher, a small process that waits until the users' lock is free, and then stops the server. Locks are
+always taken in this order: start, users, watch.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from tenax.errors import Unreachable
 from tenax.store.embedded import postmaster
 from tenax.store.embedded.binaries import OTHER_DATABASE, Installation, choose, copied, wheel_installations
 from tenax.store.embedded.cluster import DATABASE, ROLE, create_data, disk_full, start, wait_until_ready
-from tenax.store.embedded.location import SYSTEM_HOME, Place, existing_place, find_place
+from tenax.store.embedded.location import SYSTEM_HOME, ClusterPlace, existing_place, find_place
 
 _START_LOCK = "start.lock"
 _WATCH_LOCK = "watch.lock"
@@ -37,7 +39,7 @@ _WATCHER_END_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedStatus:
-    """What is there, found without changing anything."""
+    """The state of the server, found without changing anything."""
 
     place: Path
     data: Path | None
@@ -58,19 +60,20 @@ class EmbeddedPostgres:
         options: Mapping[str, str] | None = None,
         system_home: Path = SYSTEM_HOME,
     ) -> None:
-        """`installations`: other programs than the wheel's. `options`: settings of PostgreSQL, applied when it starts."""
+        """`installations` replaces the wheel's programs. `options` are settings of PostgreSQL, applied when it starts."""
         self.home = home
         self._installations = installations
         self._options = dict(options or {})
         self._system_home = system_home
-        self._place: Place | None = None
+        self._place: ClusterPlace | None = None
         self._users: int | None = None
         self._one_at_a_time = (
             threading.RLock()
-        )  # a pool's revival and a look after the watcher run in threads
+        )  # the revival of a pool and a check of the watcher run in threads
 
     def acquire(self) -> str:
-        """Hold the server, starting it if need be, and return its URL. Blocks; the first time ever it takes some seconds."""
+        """Holds the server, starts it if necessary, and returns its URL. This blocks, the very first time for some
+        seconds."""
         with self._one_at_a_time, self._in_plain_words():
             already_held = self._still_held()
             if not already_held:
@@ -86,7 +89,8 @@ class EmbeddedPostgres:
                     raise
 
     def ensure_running(self) -> str:
-        """The URL of a server that runs: for whoever holds it and has lost the connection. Cheap if all is well."""
+        """Returns the URL of a running server, for a holder that has lost the connection. This is cheap if the server
+        runs."""
         with self._one_at_a_time:
             place = self._place
             if (
@@ -100,16 +104,14 @@ class EmbeddedPostgres:
             return self.acquire()
 
     def look_after(self) -> None:
-        """Replace a watcher that was killed, for a holder to call now and then. Cheap: it tries one lock.
-
-        Without a watcher the server would outlive its last holder, should that one be killed too.
-        """
+        """Replaces a watcher that was killed. A holder calls it from time to time. It is cheap: it tries one lock.
+        Without a watcher the server would outlive its last holder if that one was killed too."""
         with self._one_at_a_time:
             if self._place is not None and self._still_held() and not _is_watched(self._place):
                 self.acquire()
 
     def release(self) -> None:
-        """Let go. The last one to do so stops the server, and returns when it has ended."""
+        """Releases the hold. The last process to do so stops the server, and returns when it has ended."""
         with self._one_at_a_time:
             if self._users is None or self._place is None:
                 return
@@ -140,15 +142,16 @@ class EmbeddedPostgres:
     ) -> None:
         self.release()
 
-    def _hold(self, place: Place) -> str:
+    def _hold(self, place: ClusterPlace) -> str:
         if self._users is None:
             self._users = _lock(place, postmaster.USERS_LOCK, fcntl.LOCK_SH)
-        # First the watcher: this process may be killed while the server starts.
+        # The watcher comes first: this process may be killed while the server starts.
         _ensure_watcher(place)
         return _url_of(self._bring_up(place))
 
     def _still_held(self) -> bool:
-        """False also if the home was removed: a lock on a file that is gone keeps nobody from stopping the next server."""
+        """Returns whether the hold is still valid. It is not if the home was removed: a lock on a deleted file does not
+        protect the next server."""
         return (
             self._users is not None
             and self._place is not None
@@ -160,10 +163,12 @@ class EmbeddedPostgres:
         if users is not None:
             os.close(users)
 
-    def _bring_up(self, place: Place) -> Path:
-        """The data directory of a running server. Only under the start lock."""
+    def _bring_up(self, place: ClusterPlace) -> Path:
+        """Returns the data directory of a running server, and starts it if necessary. Call it only under the start
+        lock."""
         data = place.data
-        # The socket is asked before the process id: a server in another container has none that can be seen from here.
+        # The socket is asked before the process id: the process of a server in another container is not visible from
+        # here.
         if data and wait_until_ready(data):
             return data
         installation = choose(self._installations or wheel_installations(), data)
@@ -194,8 +199,9 @@ def _url_of(data: Path) -> str:
     return f"postgresql://{ROLE}@/{DATABASE}?host={quote(str(server.socket_folder))}"
 
 
-def _lock(place: Place, name: str, how: int) -> int:
-    """A lock on a file of the place; dropped when the descriptor is closed, and by the kernel when this process dies."""
+def _lock(place: ClusterPlace, name: str, how: int) -> int:
+    """Locks a file of the place. The lock is dropped when the descriptor is closed, and by the kernel when this process
+    dies."""
     path = place.folder / name
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
@@ -211,8 +217,8 @@ def _lock(place: Place, name: str, how: int) -> int:
         time.sleep(_LOCK_POLL_SECONDS)
 
 
-def _open(place: Place, path: Path) -> int:
-    """The lock file, which belongs to the owner of the place, also when root made it."""
+def _open(place: ClusterPlace, path: Path) -> int:
+    """Opens a lock file. It belongs to the owner of the place, even if root made it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     owner = place.folder.stat()
     if os.geteuid() == 0 and os.fstat(descriptor).st_uid != owner.st_uid:
@@ -236,7 +242,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(place: Place, name: str, how: int) -> Iterator[None]:
+def _locked(place: ClusterPlace, name: str, how: int) -> Iterator[None]:
     descriptor = _lock(place, name, how)
     try:
         yield
@@ -244,8 +250,9 @@ def _locked(place: Place, name: str, how: int) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_watched(place: Place) -> bool:
-    """Asked with a shared lock, so that two who ask at once do not take each other for the watcher."""
+def _is_watched(place: ClusterPlace) -> bool:
+    """Returns whether a watcher runs. It asks with a shared lock, so that two processes that ask at once do not take
+    each other for the watcher."""
     try:
         descriptor = os.open(place.folder / _WATCH_LOCK, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -256,8 +263,9 @@ def _is_watched(place: Place) -> bool:
         os.close(descriptor)
 
 
-def _ensure_watcher(place: Place) -> None:
-    """Start a watcher unless there is one. It inherits its lock, so nobody can see the place unwatched in between."""
+def _ensure_watcher(place: ClusterPlace) -> None:
+    """Starts a watcher unless one runs. It inherits its lock, so that the place is never seen without a watcher in
+    between."""
     descriptor = _open(place, place.folder / _WATCH_LOCK)
     try:
         if not _try_lock(descriptor, fcntl.LOCK_EX):
@@ -282,7 +290,7 @@ def _ensure_watcher(place: Place) -> None:
         os.close(descriptor)
 
 
-def _stop_if_last(place: Place) -> None:
+def _stop_if_last(place: ClusterPlace) -> None:
     if not _alone(place):
         return
     with contextlib.suppress(ValueError, FileNotFoundError):
@@ -290,11 +298,9 @@ def _stop_if_last(place: Place) -> None:
         postmaster.wait_for_end(watcher, _WATCHER_END_SECONDS)
 
 
-def _alone(place: Place) -> bool:
-    """Whether nobody uses the server any more; then it has ended.
-
-    The watcher may have been faster, and is waited for. What it began is looked at again: it may be dying itself.
-    """
+def _alone(place: ClusterPlace) -> bool:
+    """Returns whether no process uses the server any more; the server has ended then. If the watcher was faster, waits
+    for it, and checks again: the watcher may be dying itself."""
     deadline = time.monotonic() + _LOCK_SECONDS
     descriptor = os.open(place.folder / postmaster.USERS_LOCK, os.O_RDWR | os.O_CLOEXEC)
     try:

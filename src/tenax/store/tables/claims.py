@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from tenax.model.json_text import decode
-from tenax.policy.dispatch.assignment import Candidate, Limit
+from tenax.policy.dispatch.assignment import Candidate, ItemLimit
 from tenax.policy.dispatch.claim_plan import Level, LevelSnapshot, Share
 from tenax.store.array_params import column, lines
 from tenax.store.connect import Connection
@@ -19,8 +19,9 @@ from tenax.store.statements import sql
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The seconds that a lease lasts, and those that the server waits beyond an attempt's timeout before it ends the attempt."""
+class LeaseTerms:
+    """Seconds that a lease lasts, and seconds that the server waits beyond an attempt's timeout before it ends the
+    attempt."""
 
     lease: float
     grace: float
@@ -36,7 +37,7 @@ class WorkerGroup:
     workers: tuple[str, ...]
     slots: int
     execution_id: int | None = None
-    """The workers serve this execution and its children only."""
+    """The only execution that the workers serve, with its children."""
 
 
 @cache
@@ -50,7 +51,7 @@ async def lease_ready(
     group: WorkerGroup,
     shares: Sequence[Share],
     slots: Sequence[tuple[str, str]],
-    terms: Terms,
+    terms: LeaseTerms,
 ) -> list[LeasedItem]:
     """Leases the items of these shares. The n-th item goes to the n-th slot, which is a worker and its grant."""
     columns = zip(*shares, strict=True)
@@ -58,14 +59,14 @@ async def lease_ready(
 
 
 async def lease_chosen(
-    tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: Terms
+    tx: Connection, items: Sequence[int], slots: Sequence[tuple[str, str]], terms: LeaseTerms
 ) -> list[LeasedItem]:
-    """Leases these items, one to each slot, but for those that another server has leased meanwhile."""
+    """Leases these items, one to each slot. Items that another server has leased meanwhile are left out."""
     return await _lease(tx, "pick_chosen_items", slots, terms, items)
 
 
 async def _lease(
-    tx: Connection, pick: str, slots: Sequence[tuple[str, str]], terms: Terms, *which: Any
+    tx: Connection, pick: str, slots: Sequence[tuple[str, str]], terms: LeaseTerms, *which: Any
 ) -> list[LeasedItem]:
     tokens = new_tokens(len(slots))
     requests: dict[tuple[str, str], int] = {}
@@ -84,7 +85,7 @@ async def _lease(
 
 
 def new_tokens(count: int) -> list[str]:
-    """Makes lease tokens, written as UUIDs. PostgreSQL would open its source of randomness anew for each of them."""
+    """Makes lease tokens, written as UUIDs. PostgreSQL would open its source of randomness again for each of them."""
     digits = os.urandom(16 * count).hex()
     return [
         f"{digits[n : n + 8]}-{digits[n + 8 : n + 12]}-{digits[n + 12 : n + 16]}-{digits[n + 16 : n + 20]}-{digits[n + 20 : n + 32]}"
@@ -95,7 +96,7 @@ def new_tokens(count: int) -> list[str]:
 async def find_unrestricted(
     tx: Connection, group: WorkerGroup, levels: Mapping[Level, int], limit: int
 ) -> list[Candidate]:
-    """Finds unrestricted items, of each level up to its number of new ones and as many retries."""
+    """Finds unrestricted items: up to each level's number of new items, and as many retries."""
     columns = _level_columns(levels)
     rows = await tx.fetch(sql("find_unrestricted_items"), *columns, group.runtimes, group.labels, limit)
     return [_candidate(row) for row in rows]
@@ -113,10 +114,11 @@ async def find_restricted(
     max_lanes: int,
     divided: bool,
 ) -> list[Candidate]:
-    """Finds items of fan-outs, and limited, refused and suspect ones; the fan-out behind `after_lane` first.
+    """Finds restricted items: those of fan-outs, and limited, refused and suspect ones. The fan-out behind `after_lane`
+    comes first.
 
-    Up to `max_lanes` fan-outs of a level share the level's number (`divided`), or have all of it each. Of the items that belong
-    to no fan-out there are up to `extra` more.
+    If `divided`, up to `max_lanes` fan-outs of a level share the level's number. Otherwise each of them may have all of
+    it. Up to `extra` more items belong to no fan-out.
     """
     rows = await tx.fetch(
         sql("find_restricted_items"),
@@ -150,31 +152,32 @@ def _candidate(row: Any) -> Candidate:
     named = ((action, action_most), (key, key_most))
     return Candidate(
         id_, queue, runtime, decode(labels), tuple(refused_by or ()), suspect, priority, waited, is_retry, lane,
-        tuple(Limit(name, most) for name, most in named if name is not None),
+        tuple(ItemLimit(name, most) for name, most in named if name is not None),
     )  # fmt: skip
 
 
 async def look_at_queues(tx: Connection, queues: Sequence[str]) -> tuple[LevelSnapshot, ...]:
-    """Reads what is ready at each priority of these queues. Levels without any items are left out."""
+    """Reads the ready items at each priority of these queues. Levels without any are left out."""
     rows = await tx.fetch(sql("look_at_queues"), queues)
     return tuple(LevelSnapshot(*row) for row in rows if tuple(row)[2:5] != (None, None, None))
 
 
 async def count_running(tx: Connection, limits: Sequence[str]) -> dict[str, int]:
-    """Counts the items that run under each limit. Nobody else adds to any limit until the transaction ends."""
+    """Counts the items that run under each limit. No other transaction adds to a limit until this one ends."""
     await tx.execute(sql("lock_limits"))
     return {row["name"]: row["running"] for row in await tx.fetch(sql("count_running_items"), limits)}
 
 
 async def unblock_items(tx: Connection, limits: Sequence[str]) -> None:
-    """Makes the next blocked item of each of these limits ready again, as many of a limit as it is named times."""
+    """Makes blocked items of these limits ready again: as many of a limit as it is named times."""
     await tx.execute(sql("unblock_items"), limits)
 
 
 async def block_items(
     tx: Connection, items: Sequence[Candidate], running: Mapping[str, int], most: int
 ) -> None:
-    """Takes items at a reached limit out of the queue; and, of the next `most` in their lanes, those that are at one too."""
+    """Takes items at a reached limit out of the queue. Does the same for those of the next `most` items in their lanes
+    that are at a reached limit."""
     lanes = sorted({(item.queue, item.priority, item.lane) for item in items})
     await tx.execute(
         sql("block_items"),
@@ -193,7 +196,7 @@ async def find_suspecting_workers(tx: Connection, workers: Sequence[str]) -> set
 
 
 async def lock_probes(tx: Connection, workers: Sequence[str]) -> set[str]:
-    """Locks the workers that may be probed, and returns their names. Only this transaction gives them an item."""
+    """Locks the workers that may be probed, and returns their names. Only this transaction may give them an item."""
     return {row["name"] for row in await tx.fetch(sql("lock_probes"), workers)}
 
 
@@ -203,7 +206,7 @@ async def take_probes(tx: Connection, workers: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QueueLimit:
-    """The limit of a queue, locked."""
+    """The locked limit of a queue."""
 
     queue: str
     concurrency: int | None
@@ -216,21 +219,22 @@ class QueueLimit:
 
     @property
     def quota(self) -> int:
-        """Items that may start now."""
+        """Number of items that may start now."""
         by_rate = int(self.tokens + 1e-9) if self.rate is not None else None
         by_count = max(0, self.concurrency - self.running) if self.concurrency is not None else None
         return min(n for n in (by_rate, by_count, 1_000_000) if n is not None)
 
     @property
     def next_token(self) -> float | None:
-        """Seconds until the rate allows another start. Returns None if it allows one now."""
+        """Seconds until the rate allows another start. None if it allows one now."""
         if self.rate is None or self.tokens + 1e-9 >= 1:
             return None
         return (1 - self.tokens) / self.rate
 
 
 async def lock_queue_limits(tx: Connection, queues: Sequence[str]) -> dict[str, QueueLimit]:
-    """Locks the limits of queues until the transaction ends: nobody else leases from these queues. Counts what runs then."""
+    """Locks the limits of queues until the transaction ends, so that no other claim leases from these queues. Counts
+    their running items."""
     rows = await tx.fetch(sql("lock_queue_limits"), queues)
     counted = [row["queue"] for row in rows if row["concurrency"] is not None]
     counts = await tx.fetch(sql("count_leased_items"), counted) if counted else []

@@ -1,4 +1,4 @@
-"""Compensations: made from the log, started one by one."""
+"""Compensations: inserted from the log, started one by one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tenax.store.statements import named, sql
 
 @dataclass(frozen=True, slots=True)
 class OpenItems:
-    """What of an execution is open."""
+    """The open items of an execution."""
 
     actions: bool
     compensating: bool
     waiting: bool
-    """Compensations that have not been started."""
+    """There are compensations that have not been started."""
 
 
 async def count_open_items(tx: Connection, execution_id: int) -> OpenItems:
@@ -27,7 +27,7 @@ async def count_open_items(tx: Connection, execution_id: int) -> OpenItems:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedCompensation:
     """A compensation that had begun before its item was lost."""
 
     id: int
@@ -39,8 +39,10 @@ class Begun:
     ledger: str | None
 
 
-async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_hold: float) -> list[Begun]:
-    """One item for each success of these steps that is not undone yet, in the reverse order of the log."""
+async def insert_compensations(
+    tx: Connection, actions: Sequence[NewItem], now: datetime, max_hold: float
+) -> list[StartedCompensation]:
+    """Inserts an item for each success of these steps that is not undone yet, in the reverse order of the log."""
     one = actions[0]
     await tx.execute(sql("plan_freely"))
     values = {
@@ -54,13 +56,13 @@ async def insert(tx: Connection, actions: Sequence[NewItem], now: datetime, max_
     text, arguments = named("insert_compensations").fill(values)
     made = await tx.fetch(text, *arguments)
     await tx.execute(sql("plan_as_usual"))
-    return [Begun(*row) for row in made]
+    return [StartedCompensation(*row) for row in made]
 
 
 async def start_next(
     tx: Connection, execution_id: int, now: datetime, actions: Sequence[QueuedAction]
 ) -> tuple[str, int | None] | None:
-    """Queues the next compensation. Returns its step and its place in the list, or None if there is none left."""
+    """Queues the next compensation. Returns its step and its item number, or None if none is left."""
     timed = [action for action in actions if action.queue_ttl is not None]
     steps, queue_ttls = [action.step for action in timed], [action.queue_ttl for action in timed]
     row = await tx.fetchrow(sql("start_compensation"), execution_id, now, steps, queue_ttls)
@@ -68,6 +70,6 @@ async def start_next(
 
 
 async def count_ended(tx: Connection, execution_id: int) -> tuple[int, int]:
-    """How many were completed, and how many failed."""
+    """Returns how many compensations were completed, and how many failed."""
     row = await tx.fetchrow(sql("count_compensations"), execution_id)
     return row["completed"], row["failed"]

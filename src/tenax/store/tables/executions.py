@@ -1,4 +1,4 @@
-"""Executions: their beginnings, and what is read of them."""
+"""Executions: prepares their insertion, and reads them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _JSON = ("input", "result", "failure")
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What a batch of submissions starts from."""
+class PreparedSubmit:
+    """The time and the ids for a batch of submissions."""
 
     now: datetime
     ids: list[int]
@@ -26,15 +26,15 @@ class Prepared:
     """The executions that have one of the keys already."""
 
 
-async def prepare_submit(tx: Connection, count: int, keys: Sequence[str | None]) -> Prepared:
+async def prepare_submit(tx: Connection, count: int, keys: Sequence[str | None]) -> PreparedSubmit:
     row = await tx.fetchrow(sql("prepare_submit"), count, keys)
     known = dict(zip(row["known_keys"], row["known_ids"], strict=True))
-    return Prepared(row["now"], row["ids"], known)
+    return PreparedSubmit(row["now"], row["ids"], known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relative:
-    """An execution, and the attempt of its parent that started it, where it is a child."""
+class RelatedExecution:
+    """An execution, and the attempt of its parent that started it, if it is a child."""
 
     id: int
     workflow: str
@@ -47,12 +47,12 @@ class Relative:
     parent_item_no: int | None
     parent_attempt: int | None
     n: int = 0
-    """How many children its parent has, in a family."""
+    """Number of children of its parent, in a family."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredExecution(Relative):
-    """An execution in full."""
+class StoredExecution(RelatedExecution):
+    """An execution with all its columns."""
 
     plan_id: int
     version: str | None
@@ -73,7 +73,7 @@ class StoredExecution(Relative):
 
 
 async def get_execution(tx: Connection, execution_id: int, most: int = 0) -> StoredExecution | None:
-    """Returns an execution, without its result where that has more than `most` bytes."""
+    """Returns an execution. A result of more than `most` bytes is left out."""
     row = await tx.fetchrow(sql("get_execution"), execution_id, most)
     return None if row is None else StoredExecution(**_plain(row))
 
@@ -89,9 +89,10 @@ async def list_executions(
     top: bool,
     compensation: str | None,
 ) -> list[tuple[ExecutionSummary, int | None]]:
-    """The newest first, each with the id of the work item that it is `waiting` for. What that item waits at is not looked up.
+    """Lists executions, the newest first, each with the id of the work item that it waits for (`waiting`). The reason
+    of that wait is not looked up.
 
-    `top`: without children; `compensation`: only those whose compensations stand so.
+    `top` leaves out children. `compensation` keeps only executions in that state of compensation.
     """
     rows = await tx.fetch(sql("list_executions"), states, workflow, since, before, limit, top, compensation)
     return [_summary(row, decode(row["waiting"])) for row in rows]
@@ -133,12 +134,12 @@ def _waiting_item(item: dict[str, Any]) -> WaitingItem:
 
 
 def compensation_shown(stored: str | None) -> Compensation | None:
-    """While what still runs is waited for, it is under way as well."""
+    """Returns the state of compensation to show. While running items are awaited it is shown as under way."""
     return cast("Compensation | None", "running" if stored == "waiting" else stored)
 
 
 def awaited(awaiting: str | None, child: int | None, until: str | None) -> Awaited | None:
-    """Returns what an item waits for that nobody works on. None, if it waits for nothing or for a worker."""
+    """Returns what an item waits for without a worker. Returns None if it waits for nothing, or for a worker."""
     if awaiting is None:
         return None
     kind, _, name = awaiting.partition(":")
@@ -155,7 +156,7 @@ def awaited(awaiting: str | None, child: int | None, until: str | None) -> Await
 
 @dataclass(frozen=True, slots=True)
 class OpenExecution:
-    """An execution that goes on, by the names of its steps."""
+    """An open execution, with the names of its steps by state."""
 
     id: int
     plan_id: int
@@ -178,13 +179,13 @@ async def find_open_executions(tx: Connection, after: int, limit: int) -> list[O
 
 
 async def find_descendants(tx: Connection, execution_id: int) -> list[int]:
-    """The execution itself, its children and theirs, by their ids."""
+    """Returns an execution and all its descendants, ordered by id."""
     return [row["id"] for row in await tx.fetch(sql("find_descendants"), execution_id)]
 
 
-async def get_family(tx: Connection, parents: Sequence[int], limit: int) -> list[Relative]:
-    """Children of these executions, at most so many of each."""
-    return [Relative(**_plain(row)) for row in await tx.fetch(sql("get_family"), parents, limit)]
+async def get_family(tx: Connection, parents: Sequence[int], limit: int) -> list[RelatedExecution]:
+    """Returns the children of these executions, at most `limit` of each."""
+    return [RelatedExecution(**_plain(row)) for row in await tx.fetch(sql("get_family"), parents, limit)]
 
 
 def _plain(row: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Fan-outs: how far they are, how they end, and what of them may start."""
+"""Fan-outs: their counters, their ends, and the items that may get a slot."""
 
 from __future__ import annotations
 
@@ -16,68 +16,71 @@ from tenax.model.json_text import decode, encode
 from tenax.model.views import ItemInfo
 from tenax.store.connect import Connection
 from tenax.store.journal import encoded, new_item_values
-from tenax.store.rows import FanRow, NewItem
+from tenax.store.rows import FanOutRow, NewItem
 from tenax.store.statements import named, sql
 from tenax.store.tables.executions import awaited
 from tenax.store.tables.steps import StepKey
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 
-async def load_fans(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanRow]:
+async def load_fan_outs(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanOutRow]:
     rows = await tx.fetch(sql("load_fans"), [key[0] for key in keys], [key[1] for key in keys])
-    return {(row["execution_id"], row["step"]): FanRow(*row) for row in rows}
+    return {(row["execution_id"], row["step"]): FanOutRow(*row) for row in rows}
 
 
-async def load_open_fans(tx: Connection, executions: Sequence[int]) -> list[FanRow]:
-    return [FanRow(*row) for row in await tx.fetch(sql("load_open_fans"), executions)]
+async def load_open_fan_outs(tx: Connection, executions: Sequence[int]) -> list[FanOutRow]:
+    return [FanOutRow(*row) for row in await tx.fetch(sql("load_open_fans"), executions)]
 
 
-async def close_fan(tx: Connection, fan: FanRow, state: str, failure: dict[str, Any] | None) -> None:
-    """The step ends. Its result is put together in the database: it may be large, and most often nobody reads it here."""
+async def close_fan_out(
+    tx: Connection, fan_out: FanOutRow, state: str, failure: dict[str, Any] | None
+) -> None:
+    """Ends a fan-out's step. The database gathers its result, which may be large and is rarely read here."""
     text = None if failure is None else encode(failure)
-    arguments = (fan.execution_id, fan.step, state, fan.attempts, text)
+    arguments = (fan_out.execution_id, fan_out.step, state, fan_out.attempts, text)
     try:
         async with tx.transaction():
-            await tx.execute(sql("close_fan"), *arguments, fan.total)
+            await tx.execute(sql("close_fan"), *arguments, fan_out.total)
     except asyncpg.ProgramLimitExceededError as error:
         raise TooLarge(
-            f"the results of its {fan.total:,} items are too large to be one list: {error}"
+            f"the results of its {fan_out.total:,} items are too large to be one list: {error}"
         ) from error
 
 
-async def close_fan_without_result(tx: Connection, fan: FanRow, failure: dict[str, Any]) -> None:
-    """Where its results cannot be put together. Each of them is still there."""
-    arguments = (fan.execution_id, fan.step, "failed", fan.attempts, encode(failure))
+async def close_fan_out_without_result(tx: Connection, fan_out: FanOutRow, failure: dict[str, Any]) -> None:
+    """Ends a fan-out's step whose results cannot be gathered. Each item keeps its own result."""
+    arguments = (fan_out.execution_id, fan_out.step, "failed", fan_out.attempts, encode(failure))
     await tx.execute(sql("close_fan"), *arguments, 0)
 
 
-async def load_last_failure(tx: Connection, fan: FanRow) -> dict[str, Any]:
-    """What the last item of the list that failed has failed with."""
-    failure: dict[str, Any] = decode(await tx.fetchval(sql("load_last_failure"), fan.execution_id, fan.step))
+async def load_last_failure(tx: Connection, fan_out: FanOutRow) -> dict[str, Any]:
+    """Returns the failure of the last failed item of the list."""
+    failure: dict[str, Any] = decode(
+        await tx.fetchval(sql("load_last_failure"), fan_out.execution_id, fan_out.step)
+    )
     return failure
 
 
 async def copy_item_results(tx: Connection, execution_id: int, source: int, steps: Sequence[str]) -> None:
-    """To an execution, from the one that it retries."""
+    """Copies results of items to an execution from the one that it retries."""
     await tx.execute(sql("copy_item_results"), execution_id, source, steps)
 
 
 async def end_unstarted_items(
     tx: Connection, executions: Sequence[int], steps: Sequence[str] | None = None
 ) -> list[tuple[int, str, bool, int | None, int | None]]:
-    """Ends what waits for a place. Gives the execution and the step, whether it is a compensation, and the first and last of each run of
-    items that follow each other; None for what is no item of a fan-out.
-    """
+    """Ends the items that wait for a slot. Returns the execution, the step, whether it is a compensation, and the first
+    and last number of each run of consecutive items. Both are None for an item outside a fan-out."""
     return [tuple(row) for row in await tx.fetch(sql("end_unstarted_items"), executions, steps)]
 
 
-async def find_placeable(tx: Connection, limit: int) -> list[int]:
-    """Executions in which a retry is due and has a place to go to."""
+async def find_free_slots(tx: Connection, limit: int) -> list[int]:
+    """Finds executions in which a retry is due and a slot is free."""
     return [row["execution_id"] for row in await tx.fetch(sql("find_placeable"), limit)]
 
 
-class ItemsOfFan(NamedTuple):
-    """How many items a fan-out has, how many of them have ended, and the others by their state."""
+class FanOutItems(NamedTuple):
+    """The numbers of a fan-out's items: all, ended, and the live ones by state."""
 
     total: int
     ended: int
@@ -86,10 +89,12 @@ class ItemsOfFan(NamedTuple):
     live: dict[str, int]
 
 
-async def count_items(tx: Connection, execution_id: int) -> dict[str, ItemsOfFan]:
+async def count_items(tx: Connection, execution_id: int) -> dict[str, FanOutItems]:
     rows = await tx.fetch(sql("count_items"), execution_id)
     return {
-        row["step"]: ItemsOfFan(row["total"], row["ended"], row["failed"], row["closed"], decode(row["live"]))
+        row["step"]: FanOutItems(
+            row["total"], row["ended"], row["failed"], row["closed"], decode(row["live"])
+        )
         for row in rows
     }
 
@@ -105,17 +110,18 @@ async def list_items(
     max_attempts: int | None,
     most: int,
 ) -> list[ItemInfo]:
-    """Returns the items of a fan-out, live and ended. `max_attempts` is the limit of the step, for items that have none yet.
+    """Returns the items of a fan-out, live and ended. `max_attempts` is the limit of the step, for items that have no
+    limit yet.
 
-    Once their results have `most` bytes together, `left_out` is in the places of further large ones, but never of the first.
+    Once the results have `most` bytes together, `left_out` replaces further large ones, but never the first.
     """
     stored = None if states is None else ["leased" if name == "running" else name for name in states]
     rows = await tx.fetch(sql("list_items"), execution_id, step, after, stored, limit, most)
     found: list[ItemInfo] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(_item(row, max_attempts))
     return found
 
@@ -139,8 +145,8 @@ def _item(row: Any, max_attempts: int | None) -> ItemInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FanNumbers:
-    """A fan-out as its rows have it, whatever its counters say."""
+class FanOutCounts:
+    """The numbers of a fan-out counted from its rows, whatever its counters say."""
 
     live: frozenset[int]
     ended: frozenset[int]
@@ -151,7 +157,7 @@ class FanNumbers:
 
 @dataclass(frozen=True, slots=True)
 class LostItem:
-    """An item whose row is gone, as the log knows it."""
+    """An item whose row is gone, as the log records it."""
 
     number: int | None
     element: Any
@@ -163,30 +169,30 @@ class LostItem:
     previous: Any = None
     vary: str | None = None
     awaited: tuple[str, datetime | None] | None = None
-    """What it waited for without a worker, and until when at most."""
+    """The thing that it waited for without a worker, and until when at most."""
     held_until: datetime | None = None
     suspect: bool = False
     key: str | None = None
-    """What it is limited by, together with others of the same key."""
+    """Its concurrency key, which it shares with other items."""
     id: int | None = None
-    """The id that it had, where the log has it."""
+    """Its former id, if the log has it."""
     last_error: str | None = None
 
 
-async def find_broken_fans(tx: Connection) -> list[StepKey]:
+async def find_broken_fan_outs(tx: Connection) -> list[StepKey]:
     return [(row["execution_id"], row["step"]) for row in await tx.fetch(sql("find_broken_fans"))]
 
 
-async def load_fan_numbers(tx: Connection, key: StepKey) -> FanNumbers:
+async def count_fan_out_rows(tx: Connection, key: StepKey) -> FanOutCounts:
     row = await tx.fetchrow(sql("load_fan_numbers"), *key)
-    return FanNumbers(
+    return FanOutCounts(
         frozenset(row["live"]), frozenset(row["ended"]), row["failed"], row["attempts"], row["placed"]
     )
 
 
 @dataclass(frozen=True, slots=True)
 class LostResult:
-    """How an item ended whose result is gone, as the log knows it."""
+    """The end of an item whose result is gone, as the log records it."""
 
     number: int
     state: str
@@ -194,13 +200,15 @@ class LostResult:
     result: Any
     failure: dict[str, Any] | None
     element: Any = None
-    """Kept where a compensation may need it."""
+    """Kept if a compensation may need it."""
 
 
-async def restore_fan(tx: Connection, fan: FanRow, queue_ttl: float | None) -> None:
-    """Inserts the row of a fan-out, if that is gone."""
-    key = (fan.execution_id, fan.step)
-    await tx.execute(sql("restore_fan"), *key, fan.total, fan.tolerated, fan.parallelism, queue_ttl)
+async def restore_fan_out(tx: Connection, fan_out: FanOutRow, queue_ttl: float | None) -> None:
+    """Inserts the row of a fan-out if it is missing."""
+    key = (fan_out.execution_id, fan_out.step)
+    await tx.execute(
+        sql("restore_fan"), *key, fan_out.total, fan_out.tolerated, fan_out.parallelism, queue_ttl
+    )
 
 
 async def restore_item_results(tx: Connection, key: StepKey, lost: Sequence[LostResult]) -> None:
@@ -219,7 +227,7 @@ async def restore_item_results(tx: Connection, key: StepKey, lost: Sequence[Lost
 async def restore_items(
     tx: Connection, item: NewItem, lost: Sequence[LostItem], *, all_have_slots: bool = True
 ) -> None:
-    """Inserts items that were lost, like `item` but for what each had used up."""
+    """Inserts lost items. They are like `item`, except for the attempts that each has used."""
     values = new_item_values(item) | {
         "all_have_slots": all_have_slots,
         "item_no": [one.number for one in lost],

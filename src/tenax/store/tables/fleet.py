@@ -1,4 +1,4 @@
-"""Queues and their limits; and work that nobody takes, or that nothing would wake."""
+"""Queues and their limits, and work that is stuck: not taken by any worker, or blocked with nothing to wake it."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ async def find_releasable_items(
 async def find_unserved_items(
     tx: Connection, worker_wait: float, alive_within: float, but_for: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Items and their executions."""
+    """Returns items that no worker is able to run, with their executions."""
     rows = await tx.fetch(sql("find_unserved_items"), worker_wait, alive_within, SERVER_QUEUE, but_for)
     return [(row["id"], row["execution_id"]) for row in rows]
 
 
 async def unblock_forgotten_items(tx: Connection, after: str, most: int) -> tuple[int, str | None]:
-    """Lets items go on that are blocked though there is room, under the limits of actions and the `most` keys after this one. Returns
-    how many items that were, and the last key, if there may be more."""
+    """Unblocks items that are blocked although their limit has room. It looks at the limits of actions and at the
+    `most` keys after this one. Returns the number of items, and the last key if there may be more."""
     row = await tx.fetchrow(sql("unblock_forgotten_items"), after, most)
     return row["unblocked"], row["last"]
 
 
 async def find_line(tx: Connection, execution_id: int) -> set[int]:
-    """An execution, its parent, and so on."""
+    """Returns an execution, its parent, and so on up to the root."""
     return {row["id"] for row in await tx.fetch(sql("find_line"), execution_id)}

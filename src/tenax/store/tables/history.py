@@ -30,7 +30,7 @@ _JSON = frozenset({"input", "result", "failure", "ledger", "previous", "vary"})
 
 
 class Stream(Generic[T]):
-    """Rows in the order of a key, taken key by key."""
+    """A stream of rows in the order of a key, taken key by key."""
 
     def __init__(self, rows: AsyncIterator[Row], key: Callable[[Row], Key], read: Callable[[Row], T]) -> None:
         self._rows = rows
@@ -40,14 +40,14 @@ class Stream(Generic[T]):
         self._begun = False
 
     async def next_key(self) -> Key | None:
-        """The key of the next row. Returns None if there is none."""
+        """Returns the key of the next row, or None if there is none."""
         if not self._begun:
             self._begun = True
             self._head = await anext(self._rows, None)
         return None if self._head is None else self._key(self._head)
 
     async def take(self, key: Key) -> AsyncIterator[T]:
-        """The rows of this key, one after the other. Rows of smaller keys are passed over."""
+        """Yields the rows of this key. Rows of smaller keys are skipped."""
         while (found := await self.next_key()) is not None and found <= key:
             head = self._head
             self._head = await anext(self._rows, None)
@@ -66,7 +66,7 @@ async def load_executions(
 
 
 def stream_log(tx: Connection, executions: list[int]) -> Stream[Iterator[LoggedEvent]]:
-    """The events of these executions, in the order of the log."""
+    """Streams the events of these executions, in the order of the log."""
     return Stream(_cursor(tx, sql("verify_log"), executions), _execution, _events_of)
 
 
@@ -75,7 +75,7 @@ def stream_steps(tx: Connection, executions: list[int]) -> Stream[StepFacts]:
 
 
 def stream_items(tx: Connection, executions: list[int]) -> Stream[ItemFacts]:
-    """The work items of steps that are one item."""
+    """Streams the work items of steps without `for_each`."""
     rows = _cursor(tx, sql("verify_items"), executions, False)
     return Stream(rows, _execution, lambda row: _read(ItemFacts, row))
 
@@ -87,7 +87,7 @@ def stream_fan_outs(tx: Connection, executions: list[int]) -> Stream[FanOutFacts
 
 
 def stream_fan_out_events(tx: Connection, execution_id: int) -> Stream[LoggedEvent]:
-    """The events of single items of fan-outs, item by item."""
+    """Streams the events of single items of fan-outs, item by item."""
     rows = _cursor(tx, sql("verify_item_events"), execution_id)
     return Stream(rows, _item, lambda row: _event(row["id"], row, decode(row["event"])))
 
@@ -103,7 +103,7 @@ def stream_item_results(tx: Connection, execution_id: int) -> Stream[ItemResultF
 
 
 async def find_orphans(tx: Connection, after: int, last: int) -> list[tuple[str, int]]:
-    """Tables and executions: events and rows of an execution that there is not."""
+    """Returns the tables and ids of executions that do not exist but have events or rows."""
     return [(row["name"], row["execution_id"]) for row in await tx.fetch(sql("verify_orphans"), after, last)]
 
 

@@ -1,4 +1,4 @@
-"""Messages to executions: what has happened elsewhere, and is to be applied under their own lock."""
+"""Messages to executions: each is applied under the lock of its receiver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,30 +33,30 @@ class EndedChild:
     """Bytes of a result that is too large to be read."""
 
 
-async def take(tx: Connection, limit: int, but: Sequence[int]) -> list[Message]:
-    """Locked, until this transaction ends."""
+async def take_messages(tx: Connection, limit: int, but: Sequence[int]) -> list[Message]:
+    """Takes messages, which stay locked until this transaction ends."""
     rows = await tx.fetch(sql("take_inbox"), limit, but)
     return [Message(row["id"], row["execution_id"], row["kind"], decode(row["body"])) for row in rows]
 
 
-async def drop(tx: Connection, messages: Sequence[int]) -> None:
+async def drop_messages(tx: Connection, messages: Sequence[int]) -> None:
     await tx.execute(sql("drop_inbox"), messages)
 
 
 async def ended_children(tx: Connection, ids: Sequence[int], most: int) -> dict[int, EndedChild]:
-    """Returns those of these children that have ended. A result of more than `most` bytes is left out."""
+    """Returns the ended ones of these children. A result of more than `most` bytes is left out."""
     rows = await tx.fetch(sql("load_ended_children"), ids, most)
     children: dict[int, EndedChild] = {}
-    turns = Turns()
+    time_slice = TimeSlice()
     for id_, state, result, failure, step, item_no, size in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         children[id_] = EndedChild(id_, state, decode(result), decode(failure), step, item_no, size)
     return children
 
 
 async def find_unheard_children(tx: Connection) -> list[int]:
-    """Children that have ended without their waiting parents being told."""
+    """Finds children that have ended while their waiting parents were not told."""
     return [row["id"] for row in await tx.fetch(sql("find_unheard_children"))]
 
 

@@ -1,4 +1,4 @@
-"""Reading the log."""
+"""Reads the log."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tenax.model.execution_views import Event, News, left_out
 from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 
-class Told(NamedTuple):
-    """An event, and all events of its transaction."""
+class RecordedOutcome(NamedTuple):
+    """An event that records an outcome, and all events of its transaction."""
 
     event: dict[str, Any]
     together: list[dict[str, Any]]
@@ -30,18 +30,18 @@ LOOK_BYTES = 16_000_000
 """Bytes of these rows. A batch that names many tokens looks at fewer."""
 PAGE_ROWS = 1_000
 PAGE_BYTES = 4_000_000
-"""Of a page of the log, unless a single row is larger."""
+"""Bytes of a page of the log, unless a single row is larger."""
 
 
 async def find_outcomes(
     tx: Connection, executions: Sequence[int], tokens: Sequence[str]
-) -> dict[str, list[Told]]:
-    """Returns, by token, what was written about it, in that order. A token that nothing was written about is left out.
+) -> dict[str, list[RecordedOutcome]]:
+    """Returns the recorded outcomes of each token, in the order of the log. Tokens without any are left out.
 
-    The first is about the end of the attempt, or a late report; the others are about late reports. Of a long log only the newest rows
-    are looked at (`is_log_longer`).
+    The first outcome is the end of the attempt, or a late report. The others are late reports. Of a long log only the
+    newest rows are searched (`is_log_longer`).
     """
-    found: dict[str, list[Told]] = {}
+    found: dict[str, list[RecordedOutcome]] = {}
     wanted = set(tokens)
     places = sorted(set(executions))
     arguments = (places, sorted(wanted), *_look(len(places), len(wanted)))
@@ -49,18 +49,19 @@ async def find_outcomes(
         events = decode(row["events"])
         for e in events:
             if e.get("token") in wanted:
-                found.setdefault(e["token"], []).append(Told(e, events))
+                found.setdefault(e["token"], []).append(RecordedOutcome(e, events))
     return found
 
 
 async def is_log_longer(tx: Connection, execution_id: int, executions: int = 1, tokens: int = 1) -> bool:
-    """Returns whether the log of an execution has more rows than `find_outcomes` looks at for so many executions and tokens."""
+    """Returns whether the log of an execution has more rows than `find_outcomes` searches for so many executions and
+    tokens."""
     return bool(await tx.fetchval(sql("is_log_longer"), execution_id, *_look(executions, tokens)))
 
 
 def _look(executions: int, tokens: int) -> tuple[int, int]:
-    """Returns the rows and bytes to look at in each execution, so that a batch costs about as much as one report."""
-    # Up to eight tokens are searched for in the text, one after the other. For more of them the text is parsed.
+    """Returns the rows and bytes to search in each execution, so that a batch costs about as much as one report."""
+    # Up to eight tokens are searched for in the text, one after the other. For more tokens the text is parsed.
     size = LOOK_BYTES // tokens if tokens <= 8 else LOOK_BYTES // 8
     return max(LOOK_ROWS // executions, 100), max(size // executions, 100_000)
 
@@ -75,14 +76,13 @@ async def find_attempt_events(
 
 
 async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[Event]:
-    """The events of an execution as section 13 of the contract has them, after this sequence number."""
+    """Returns the events of an execution after a sequence number, as section 13 of the contract defines them."""
     return await _events(await tx.fetch(sql("get_events"), execution_id, after))
 
 
 class LogPlace(NamedTuple):
-    """How far an execution's log has been read: the last row, the sequence number and the time of its last event, and the snapshot
-    that is read.
-    """
+    """How far an execution's log has been read: the last row, the sequence number and time of its last event, and the
+    snapshot used."""
 
     row: int
     seq: int
@@ -93,23 +93,22 @@ class LogPlace(NamedTuple):
 
 
 async def find_log_place(tx: Connection, execution_id: int, after: int = 0) -> LogPlace:
-    """Returns where to begin reading for the events after a sequence number. The first page may have some of those before it."""
+    """Returns the place to read from for the events after a sequence number. The first page may have some earlier
+    events."""
     return LogPlace(*await tx.fetchrow(sql("find_log_place"), execution_id, after))
 
 
 async def get_events_page(tx: Connection, execution_id: int, place: LogPlace) -> tuple[list[Event], LogPlace]:
-    """Returns the next events of an execution, a bounded number of bytes of them, and how far it has been read then.
-
-    An empty page is the end of the log.
-    """
+    """Returns the next events of an execution, up to a number of bytes, and the place after them. An empty page is the
+    end of the log."""
     found: list[Event] = []
     last, seq, at, snapshot, size = place
     arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS, at)
     rows = await tx.fetch(sql("get_log_page"), *arguments)
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         at, last, size = row["at"], row["id"], size + len(row["events"])
         shown = timestamp(at)
         for number, e in enumerate(decode(row["events"])):
@@ -132,7 +131,8 @@ def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
 
 
 async def get_step_level_events(tx: Connection, execution_id: int, most: int) -> list[Event]:
-    """All but those of single items of fan-outs. Beyond `most` bytes, large results are left out, and `left_out` is put in their places."""
+    """Returns all events except those of single items of fan-outs. After `most` bytes, `left_out` replaces large
+    results."""
     rows = await tx.fetch(sql("get_step_level_events"), execution_id, most)
     found = await _events(rows)
     for event, row in zip(found, rows, strict=True):
@@ -142,10 +142,10 @@ async def get_step_level_events(tx: Connection, execution_id: int, most: int) ->
 
 
 async def get_new_events(tx: Connection, execution_id: int, cursor: str | None) -> News:
-    """What has come since the cursor (all, without one), and the cursor to come back with.
+    """Returns the events since the cursor, and the next cursor. Without a cursor it returns all events.
 
-    A cursor is a snapshot of PostgreSQL. Where one page could not hold all, it is three parts: the snapshot before, the one up to which
-    is read, and the last row of the page.
+    A cursor is a snapshot of PostgreSQL. If one page could not hold all events, it has three parts: the snapshot
+    before, the snapshot up to which events are read, and the last row of the page.
     """
     since, _, rest = (cursor or "").partition(";")
     until, _, last = rest.partition(";")
@@ -160,10 +160,10 @@ async def get_new_events(tx: Connection, execution_id: int, cursor: str | None) 
 
 async def _events(rows: Sequence[Any]) -> list[Event]:
     found: list[Event] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(_event(row))
     return found
 

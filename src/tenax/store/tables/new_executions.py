@@ -1,4 +1,4 @@
-"""New executions, with their first items, steps and events: one statement for a batch."""
+"""Inserts new executions with their first items, steps and events: one statement for a batch."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from tenax.store.journal import (
 )
 from tenax.store.rows import LeasedItem, NewExecution, NewItem
 from tenax.store.statements import named
-from tenax.store.tables.claims import Terms
-from tenax.store.turns import Turns
+from tenax.store.tables.claims import LeaseTerms
+from tenax.store.time_slices import TimeSlice
 
 
-class Inserted(NamedTuple):
-    """A new execution that went in."""
+class InsertedExecution(NamedTuple):
+    """A new execution that was inserted."""
 
     id: int
     input: str | None
-    """As the database has it, where it is small."""
+    """The inputs as the database has them, if they are small."""
     leased: LeasedItem | None
-    """Its first item, where that was leased at once."""
+    """Its first item, if that was leased at once."""
 
 
-def _inserted(row: Any, item: NewItem | None) -> Inserted:
+def _inserted(row: Any, item: NewItem | None) -> InsertedExecution:
     if item is None or item.lease is None:
-        return Inserted(row["id"], row["input"], None)
+        return InsertedExecution(row["id"], row["input"], None)
     leased = LeasedItem(
         slot=1,
         id=row["item_id"],
@@ -58,7 +58,7 @@ def _inserted(row: Any, item: NewItem | None) -> Inserted:
         grant=item.lease.grant,
         lease_token=item.lease.token,
     )
-    return Inserted(row["id"], row["input"], leased)
+    return InsertedExecution(row["id"], row["input"], leased)
 
 
 async def insert_executions(
@@ -66,32 +66,33 @@ async def insert_executions(
     journal: Journal,
     executions: Sequence[NewExecution],
     inputs: Sequence[str | None],
-    terms: Terms,
-) -> dict[int, Inserted]:
-    """Writes new executions with all that belongs to them. Each has its input, as JSON. Returns those that went in by their numbers: a key may be taken."""
+    terms: LeaseTerms,
+) -> dict[int, InsertedExecution]:
+    """Writes new executions with everything that belongs to them. `inputs` has their inputs as JSON. Returns the
+    inserted ones by number: the key of another one may be taken."""
     text, arguments = named("insert_executions").fill(await _values(journal, executions, inputs, terms))
     rows = await tx.fetch(text, *arguments)
     leases = {item.execution_id: item for item in journal.new_items if item.lease is not None}
     there = {row["number"]: _inserted(row, leases.get(row["number"])) for row in rows}
-    journal.explosions = [e for e in journal.explosions if e.item.execution_id in there]
+    journal.new_fan_outs = [e for e in journal.new_fan_outs if e.item.execution_id in there]
     ended = [e.number for e in executions if e.parent is not None and e.number in journal.executions]
     await journal.write_the_rest(tx, ended)
     return there
 
 
 async def _values(
-    journal: Journal, executions: Sequence[NewExecution], inputs: Sequence[str | None], terms: Terms
+    journal: Journal, executions: Sequence[NewExecution], inputs: Sequence[str | None], terms: LeaseTerms
 ) -> dict[str, Any]:
-    """The parameters of `insert_executions`. Of a large graph they take several turns."""
-    turns = Turns()
-    log_execution, log_events = await journal.rows(turns)
+    """Returns the parameters of `insert_executions`. For a large graph this takes several time slices."""
+    time_slice = TimeSlice()
+    log_execution, log_events = await journal.rows(time_slice)
     items = encode(journal.new_items) if journal.new_items else None
-    if turns.over:
-        await turns.give_way()
+    if time_slice.is_over:
+        await time_slice.give_way()
     steps = list(journal.steps.values())
     step_values = step_parameters(steps)
-    if turns.over:
-        await turns.give_way()
+    if time_slice.is_over:
+        await time_slice.give_way()
     ends = [journal.executions.get(e.number) or (None, None, None) for e in executions]
     return {
         "now": None if journal.now is NO_TIME else journal.now,

@@ -1,4 +1,4 @@
-"""Workflows, policies and plans: each content once."""
+"""Workflows, policies and plans. Each content is stored once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tenax.model.definition.workflow import Workflow
 from tenax.model.json_text import decode, encode
 from tenax.model.policy import Policy
-from tenax.policy.plan import Child, Plan, restore_plan
+from tenax.policy.plan import Plan, PlannedChild, restore_plan
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
@@ -19,7 +19,7 @@ class Texts(NamedTuple):
 
     workflow: str
     policies: Mapping[str, str]
-    """By hash."""
+    """The policies by hash."""
 
     @classmethod
     def of(cls, plan: Plan) -> Texts:
@@ -28,7 +28,7 @@ class Texts(NamedTuple):
 
 
 async def ensure_plan(tx: Connection, plan: Plan, texts: Texts | None = None) -> int:
-    """Stores a plan and all that it refers to. `texts`: where they are at hand already."""
+    """Stores a plan and everything that it refers to. `texts` are the encoded contents, if the caller has them."""
     workflow, texts = plan.workflow, texts or Texts.of(plan)
     workflow_id = await tx.fetchval(
         sql("ensure_workflow"), plan.workflow_hash, workflow.name, workflow.version, texts.workflow
@@ -42,7 +42,7 @@ async def ensure_plan(tx: Connection, plan: Plan, texts: Texts | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """A plan as it is stored. To read it is another matter: it may have been written by another version."""
+    """A plan as it is stored. Another version may have written it, so that it may be unreadable."""
 
     workflow: str
     policies: str
@@ -63,7 +63,8 @@ async def load_plan(tx: Connection, plan_id: int) -> StoredPlan:
 
 
 class WorkflowStamp(NamedTuple):
-    """What a name means at a moment: its definition, and the newest plan of that, whose children it is planned with."""
+    """The meaning of a name at one moment: its definition, and the newest plan of that definition, whose children are
+    used."""
 
     workflow_id: int
     plan_id: int | None
@@ -72,13 +73,14 @@ class WorkflowStamp(NamedTuple):
 class NamedWorkflow(NamedTuple):
     body: str
     hash: str
-    children: dict[str, Child]
-    """Those of its newest plan."""
+    children: dict[str, PlannedChild]
+    """The children of its newest plan."""
     stamp: WorkflowStamp
 
 
 async def find_workflow(tx: Connection, name: str) -> NamedWorkflow | None:
-    """Returns what was last stored under this name (else submitted). `name@version` names the version too."""
+    """Returns the definition that was last stored, or else last submitted, under this name. `name@version` names a
+    version too."""
     row = await tx.fetchrow(sql("find_named_workflow"), *split_name(name))
     if row is None:
         return None
@@ -87,7 +89,7 @@ async def find_workflow(tx: Connection, name: str) -> NamedWorkflow | None:
 
 
 async def find_current_workflows(tx: Connection, names: Sequence[str]) -> list[WorkflowStamp | None]:
-    """Returns what each of these names means now; None where it means nothing."""
+    """Returns the meaning of each of these names now, or None for an unknown name."""
     labels = [split_name(name) for name in names]
     rows = await tx.fetch(
         sql("find_current_workflows"), [label for label, _ in labels], [version for _, version in labels]
@@ -97,17 +99,17 @@ async def find_current_workflows(tx: Connection, names: Sequence[str]) -> list[W
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """Splits `name@version`. The version is None where none is named."""
+    """Splits `name@version`. The version is None if none is given."""
     label, _, version = name.partition("@")
     return label, version or None
 
 
-def stored_children(text: str | None) -> dict[str, Child]:
-    return {step: Child(**child) for step, child in (decode(text) or {}).items()}
+def stored_children(text: str | None) -> dict[str, PlannedChild]:
+    return {step: PlannedChild(**child) for step, child in (decode(text) or {}).items()}
 
 
 async def store_workflow(tx: Connection, content: str) -> bool:
-    """What its name means from now on, by the hash of its content. False: it had been stored before."""
+    """Makes the content with this hash the meaning of its name. Returns False if it had been stored before."""
     return bool(await tx.fetchval(sql("store_workflow"), content))
 
 

@@ -1,4 +1,4 @@
-"""The live work items: leased, locked, extended, found when they expire."""
+"""Live work items: locks them, extends their leases, and finds expired ones."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tenax.store.rows import (
     ServerItem,
 )
 from tenax.store.statements import named, sql
-from tenax.store.tables.claims import Terms
-from tenax.store.turns import Turns
+from tenax.store.tables.claims import LeaseTerms
+from tenax.store.time_slices import TimeSlice
 
 _log = structlog.get_logger("tenax.service")
 
@@ -30,14 +30,14 @@ _log = structlog.get_logger("tenax.service")
 async def lock_executions(
     tx: Connection, ids: Sequence[int]
 ) -> tuple[dict[int, ExecutionRow], datetime | None]:
-    """The executions, locked in the order of their ids, and the time at which all of them were."""
+    """Locks the executions in the order of their ids, and returns them with the time at which all were locked."""
     rows = await tx.fetch(sql("lock_executions"), sorted(set(ids)))
     executions = {row["id"]: ExecutionRow(*tuple(row)[:-1]) for row in rows}
     return executions, rows[-1]["now"] if rows else None
 
 
 async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
-    """The inputs of executions; those that have none are not there."""
+    """Loads the inputs of executions. Executions without inputs are left out."""
     return {row["id"]: row["input"] for row in await tx.fetch(sql("load_inputs"), ids)}
 
 
@@ -49,20 +49,21 @@ async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequen
 async def lock_expired_items(
     tx: Connection, items: Sequence[int], *, life: str | None = None
 ) -> list[ExpiredItem]:
-    """Locks and returns those of these items whose state has run out, or that this life of a worker holds."""
+    """Locks and returns those of these items that have expired, or that this life of a worker holds."""
     return [ExpiredItem(*row) for row in await tx.fetch(sql("lock_expired_items"), items, life)]
 
 
 async def lock_open_items(
     tx: Connection, executions: Sequence[int], *, running_too: bool, steps: Sequence[str] | None = None
 ) -> list[OpenItem]:
-    """Started items: those that only wait, or also those that run. Of some steps, where they are named."""
+    """Locks started items that only wait, or with `running_too` also those that run. `steps` restricts them to some
+    steps."""
     rows = await tx.fetch(sql("lock_open_items"), executions, running_too, steps)
     found: list[OpenItem] = []
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(OpenItem(*row))
     return found
 
@@ -74,7 +75,7 @@ async def lock_items(tx: Connection, items: Sequence[int]) -> list[ItemRow]:
 async def lock_accepted_items(
     tx: Connection, execution_id: int, awaiting: str, *, step: str | None = None, item: int | None = None
 ) -> list[ItemRow]:
-    """What waits for this, the longest first."""
+    """Locks the items that wait for this, the longest waiting first."""
     rows = await tx.fetch(sql("lock_accepted_items"), execution_id, awaiting, step, item)
     return [ItemRow(*row) for row in rows]
 
@@ -84,7 +85,7 @@ async def find_awaited_children(tx: Connection, execution_id: int) -> list[int]:
 
 
 async def find_server_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
-    """Ready items that the server itself carries out, and their executions."""
+    """Finds ready items that the server itself carries out, with their executions."""
     rows = await tx.fetch(sql("find_server_items"), limit, SERVER_QUEUE, but)
     return [(row["id"], row["execution_id"]) for row in rows]
 
@@ -96,7 +97,7 @@ async def lock_server_items(tx: Connection, items: Sequence[int]) -> list[Server
 async def pause_items(
     tx: Connection, executions: Sequence[int], plans: Mapping[int, Plan], *, paused: bool
 ) -> None:
-    """Stops the items of executions, or lets them go on. `plans`: those of the executions, by their ids."""
+    """Pauses the items of executions, or resumes them. `plans` has the plans of the executions by id."""
     timed = [
         (plan_id, name, compensates, action.step.queue_ttl)
         for plan_id, plan in plans.items()
@@ -117,7 +118,7 @@ async def pause_items(
 
 
 async def find_expired_items(tx: Connection, limit: int, but: Sequence[int]) -> list[tuple[int, int]]:
-    """Items and their executions, less those named in `but`."""
+    """Finds expired items with their executions. Items in `but` are left out."""
     return [(row["id"], row["execution_id"]) for row in await tx.fetch(sql("find_expired_items"), limit, but)]
 
 
@@ -133,17 +134,17 @@ async def find_granted_items(
 
 
 async def extend_leases(
-    tx: Connection, items: Sequence[int], tokens: Sequence[str], terms: Terms
+    tx: Connection, items: Sequence[int], tokens: Sequence[str], terms: LeaseTerms
 ) -> set[tuple[int, str]]:
-    """Extends the leases that are still the worker's. Returns their items and tokens."""
+    """Extends the leases that the worker still holds. Returns their items and tokens."""
     rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
     places = [row["place"] - 1 for row in rows]
     return {(items[place], tokens[place]) for place in places}
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
-    """When something next falls due, of each kind, where that is soon."""
+class NextWake:
+    """The times at which something of each kind is next due, if that is soon."""
 
     now: datetime
     retry: datetime | None
@@ -154,19 +155,20 @@ class Wake:
     deadline: datetime | None
     reap_after: datetime | None
     server_steps: bool
-    """The server has steps of its own to start."""
+    """Steps of the server's own are ready."""
     messages: bool
     places: bool
-    """A retry of a fan-out is due, and there is a place for it."""
+    """A retry of a fan-out is due, and a slot is free."""
 
 
-async def next_wake(tx: Connection, but: Sequence[int], within: float) -> Wake:
-    """`but`: items that cannot be decided on for now. What falls due in more than `within` seconds is not looked for."""
-    return Wake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
+async def next_wake(tx: Connection, but: Sequence[int], within: float) -> NextWake:
+    """Returns what is next due within `within` seconds. `but` are items that are isolated now."""
+    return NextWake(*await tx.fetchrow(sql("next_wake"), but, SERVER_QUEUE, within))
 
 
 async def beat_service(tx: Connection, lease: float, probe_after: float) -> None:
-    """Says that a server is alive. Half a lease without one is a gap. A clock that was set back leaves nothing too far ahead."""
+    """Records that a server is alive. Half a lease without a record is a gap in service. If the clock was set back,
+    times that are now too far ahead are corrected."""
     set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
     if set_back is not None:
         _log.warning("the clock of PostgreSQL was set back; what lay ahead is pulled in", seconds=set_back)
@@ -174,7 +176,7 @@ async def beat_service(tx: Connection, lease: float, probe_after: float) -> None
 
 
 async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:
-    """Ready items that every live worker able to run them has refused."""
+    """Finds ready items that every live worker able to run them has refused."""
     return [RefusedItem(*row) for row in await tx.fetch(sql("find_unwanted_items"), alive_within)]
 
 

@@ -1,4 +1,4 @@
-"""What is ready and may not run yet: what it asks for, and the limits it is under."""
+"""Ready work that may not run yet, with what it asks for and its limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenax.store.statements import sql
 
 @dataclass(frozen=True, slots=True)
 class ReadyWork:
-    """Ready items of a step that ask for the same. Where there is no limit, what it allows and what runs is None."""
+    """Ready items of a step that ask for the same. Without a limit, its value and its number of running items are None."""
 
     execution_id: int
     step: str
@@ -35,12 +35,12 @@ class ReadyWork:
 
 
 async def ready_work_of(tx: Connection, execution_id: int) -> list[ReadyWork]:
-    """Of an execution, who waits longest first."""
+    """Returns the ready work of an execution, the longest waiting first."""
     return await _find(tx, execution_id, ())
 
 
 async def ready_work_among(tx: Connection, items: Sequence[int]) -> list[ReadyWork]:
-    """Of these work items."""
+    """Returns the ready work of these work items."""
     return await _find(tx, None, items)
 
 

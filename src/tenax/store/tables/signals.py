@@ -1,4 +1,4 @@
-"""Signals: kept until a step waits for them."""
+"""Signals are kept until a step waits for them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Signal:
     created_at: datetime
 
 
-async def take(tx: Connection, execution_id: int, name: str, item_id: int) -> Signal | None:
-    """The oldest one of this name that nobody has taken, for this item."""
+async def take_signal(tx: Connection, execution_id: int, name: str, item_id: int) -> Signal | None:
+    """Takes the oldest free signal of this name for this item."""
     row = await tx.fetchrow(sql("take_signal"), execution_id, name, item_id)
     return None if row is None else Signal(decode(row["data"]), row["actor"], row["created_at"])
 
 
-async def insert(
+async def insert_signal(
     tx: Connection,
     execution_id: int,
     name: str,
@@ -35,13 +35,13 @@ async def insert(
     now: datetime,
     taken_by: int | None,
 ) -> bool:
-    """False: there was one with this key."""
+    """Inserts a signal. Returns False if there was one with this key."""
     text = None if data is None else encode(data)
     arguments = (execution_id, name, text, actor, key, now, taken_by)
     return await tx.fetchval(sql("insert_signal"), *arguments) is not None
 
 
-async def find(tx: Connection, execution_id: int, key: str) -> tuple[str, int | None] | None:
-    """The name of the signal with this key, and the item that took it."""
+async def find_signal(tx: Connection, execution_id: int, key: str) -> tuple[str, int | None] | None:
+    """Returns the name of the signal with this key, and the item that took it."""
     row = await tx.fetchrow(sql("find_signal"), execution_id, key)
     return None if row is None else (row["name"], row["taken_by"])

@@ -1,4 +1,4 @@
-"""How the steps of a graph stand."""
+"""The states and results of the steps of a graph."""
 
 from __future__ import annotations
 
@@ -9,40 +9,41 @@ from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
-from tenax.store.turns import Turns
+from tenax.store.time_slices import TimeSlice
 
 StepKey = tuple[int, str]
 READ_TOGETHER = 16
-"""Steps whose results are read at once where all of them together are limited."""
+"""Steps whose results are read together if their total size is limited."""
 
 
 async def load_steps(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, StepRow]:
-    """States and counters, without results."""
+    """Loads states and counters, without results."""
     rows = await tx.fetch(sql("load_steps"), [key[0] for key in keys], [key[1] for key in keys])
     return {(row["execution_id"], row["step"]): StepRow(*row) for row in rows}
 
 
 async def load_step_results(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, StepRow]:
-    """Returns the steps with their results. A result of more than `most` bytes is left out, which the row says."""
+    """Returns the steps with their results. A result of more than `most` bytes is left out, and the row says so."""
     return {key: row for key, (row, _) in (await _load(tx, keys, most)).items()}
 
 
 async def _load(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, tuple[StepRow, int]]:
-    """With the length of each result's text."""
+    """Loads steps, with the length of each result's text."""
     arguments = [key[0] for key in keys], [key[1] for key in keys], most
     found: dict[StepKey, tuple[StepRow, int]] = {}
     rows = await tx.fetch(sql("load_step_results"), *arguments)
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         size = row["result_size"] or len(row["result"] or "")
         found[row["execution_id"], row["step"]] = _ended(*row), size
     return found
 
 
 async def load_within(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, StepRow]:
-    """Returns the steps with their results, as many as have `most` bytes together. The others are left out, which their rows say."""
+    """Returns the steps with their results, up to `most` bytes together. Further results are left out, and their rows
+    say so."""
     found: dict[StepKey, StepRow] = {}
     for start in range(0, len(keys), READ_TOGETHER):
         for key, (row, size) in (await _load(tx, keys[start : start + READ_TOGETHER], most)).items():
@@ -55,7 +56,7 @@ async def load_within(tx: Connection, keys: Sequence[StepKey], most: int) -> dic
 
 
 class ResultCache:
-    """The few large results that were read last: a fan-out may read the same one with each of its items."""
+    """Keeps the few large results that were read last: a fan-out may read the same one for each of its items."""
 
     LARGE = 100_000
     MOST = 4
@@ -64,7 +65,8 @@ class ResultCache:
         self._kept: OrderedDict[StepKey, StepRow] = OrderedDict()
 
     async def load(self, tx: Connection, keys: Mapping[StepKey, bool], most: int) -> dict[StepKey, StepRow]:
-        """True with a key: its step has ended for good, and what is read now will be the same later. `most`: see `load_step_results`."""
+        """Loads results. True with a key means that its step has ended for good, so that its result can be cached.
+        `most` is explained in `load_step_results`."""
         found = {key: self._kept[key] for key in keys if key in self._kept}
         missing = sorted(key for key in keys if key not in found)
         for key, (row, size) in (await _load(tx, missing, most) if missing else {}).items():
@@ -77,19 +79,20 @@ class ResultCache:
 
 
 async def count_attempts(tx: Connection, execution_id: int, step: str, item: int | None) -> int | None:
-    """Returns the number of the last attempt of a step, or of an item of its fan-out, that has ended. Returns None if no row says so."""
+    """Returns the number of the last ended attempt of a step, or of an item of its fan-out. Returns None if no row has
+    it."""
     number: int | None = await tx.fetchval(sql("count_attempts"), execution_id, step, item)
     return number
 
 
 async def ended_steps(tx: Connection, execution_id: int, most: int) -> list[StepRow]:
-    """Returns the ended steps of an execution. `most`: see `load_step_results`."""
+    """Returns the ended steps of an execution. `most` is explained in `load_step_results`."""
     found: list[StepRow] = []
     rows = await tx.fetch(sql("get_step_results"), execution_id, most)
-    turns = Turns()
+    time_slice = TimeSlice()
     for row in rows:
-        if turns.over:
-            await turns.give_way()
+        if time_slice.is_over:
+            await time_slice.give_way()
         found.append(_ended(execution_id, *row))
     return found
 

@@ -1,4 +1,4 @@
-"""Who may speak to the server. A secret is shown once, when it is made; only its hash is stored."""
+"""Tokens authorize callers. A secret is shown once, when it is made, and only its hash is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Role = Literal["admin", "operator", "worker", "viewer"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 PREFIX = "tenax_"
-"""So that scanners for leaked secrets, and people, can tell what it is."""
+"""Prefix by which scanners for leaked secrets, and people, recognise a token."""
 SECRET_BYTES = 32
 OWN_NAMES = "tenax:"
 LONGEST_NAME = 100
@@ -27,7 +27,7 @@ LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it may be shown: all but its secret."""
+    """A token without its secret."""
 
     id: int
     name: str
@@ -37,7 +37,8 @@ class Token:
 
 
 def hash_secret(secret: str) -> bytes:
-    """A plain SHA-256 will do: 256 random bits cannot be guessed, however fast the hash is."""
+    """Returns the hash of a secret. Plain SHA-256 is enough: 256 random bits cannot be guessed, however fast the hash
+    is."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
@@ -46,12 +47,12 @@ def new_secret() -> str:
 
 
 async def lock_tokens(tx: Connection) -> None:
-    """Keeps the tokens as they are until the transaction ends."""
+    """Locks the tokens against changes until the transaction ends."""
     await tx.execute(sql("lock_tokens"))
 
 
 async def adopt_token(tx: Connection, name: str, role: Role, secret: str) -> None:
-    """Makes a token of a secret that is there already. A name that is in use gets a number."""
+    """Stores a token for an existing secret. If the name is in use it gets a number."""
     for attempt in count(1):
         numbered = name[:LONGEST_NAME] if attempt == 1 else f"{name[: LONGEST_NAME - 10]}-{attempt}"
         if await tx.fetchval(sql("insert_token"), numbered, role, hash_secret(secret)) is not None:
@@ -59,7 +60,7 @@ async def adopt_token(tx: Connection, name: str, role: Role, secret: str) -> Non
 
 
 async def create_token(tx: Connection, name: str, role: str) -> tuple[int, str]:
-    """A new token: its id and its secret, which cannot be had again."""
+    """Creates a token. Returns its id and its secret, which cannot be read again."""
     _check_name(name)
     if role not in ROLES:
         raise UsageError(f"there is no role {role!r}", remedy=f"the roles are {', '.join(ROLES)}")
@@ -74,12 +75,12 @@ async def create_token(tx: Connection, name: str, role: str) -> tuple[int, str]:
 
 
 async def list_tokens(tx: Connection) -> list[Token]:
-    """All of them, the revoked ones too."""
+    """Lists all tokens, including revoked ones."""
     return [Token(**row) for row in await tx.fetch(sql("list_tokens"))]
 
 
 async def revoke_token(tx: Connection, which: int | str) -> list[Token]:
-    """Revokes the token with this id, or those with this name. One that is revoked already stays so."""
+    """Revokes the token with this id, or all tokens with this name. A token that is revoked already stays so."""
     token_id = int(which) if isinstance(which, int) or _reads_as_id(which) else None
     name = which if isinstance(which, str) and token_id is None else None
     if (token_id or 0) > LARGEST_ID or "\0" in (name or ""):

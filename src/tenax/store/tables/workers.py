@@ -1,4 +1,4 @@
-"""Workers, as they register, send heartbeats, are judged, paused and drained."""
+"""Workers: registration, heartbeats, health, and the states that operators set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LOG_ROWS_SEARCHED = 5000
 
 
 async def register_worker(tx: Connection, who: Registration, token_id: int | None) -> bool:
-    """`token_id` is that of the worker's own token. False: the name belongs to another one, and nothing was changed."""
+    """Registers a worker. `token_id` is that of its own token. Returns False, and changes nothing, if the name belongs
+    to another token."""
     registered = await tx.fetchval(
         sql("register_worker"),
         who.worker,
@@ -40,19 +41,19 @@ async def register_worker(tx: Connection, who: Registration, token_id: int | Non
 
 
 async def owner_of_worker(tx: Connection, name: str) -> str | None:
-    """Returns the name of the token that the worker's name belongs to. None: it is anyone's."""
+    """Returns the name of the token that a worker's name belongs to, or None if the name is free."""
     owner: str | None = await tx.fetchval(sql("owner_of_worker"), name)
     return owner
 
 
 async def release_worker_name(tx: Connection, name: str) -> bool:
-    """Lets whoever comes next have the name. False: it was anyone's already."""
+    """Frees a worker's name. Returns False if it was free already."""
     return await tx.fetchval(sql("release_worker_name"), name) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What a worker hears at its heartbeat."""
+class BeatAnswer:
+    """The server's answer to a heartbeat."""
 
     state: WorkerState
     health: Health
@@ -61,21 +62,22 @@ class Heard:
     protocol: int
 
 
-async def beat_worker(tx: Connection, beat: Heartbeat) -> Heard | None:
-    """None: nobody knows it."""
+async def beat_worker(tx: Connection, beat: Heartbeat) -> BeatAnswer | None:
+    """Records a heartbeat. Returns None if the worker is unknown."""
     row = await tx.fetchrow(sql("beat_worker"), beat.worker, beat.life, _reported(beat))
-    return Heard(*row) if row is not None else None
+    return BeatAnswer(*row) if row is not None else None
 
 
-async def beat_workers(tx: Connection, beats: Sequence[Heartbeat]) -> dict[str, Heard]:
-    """One of each worker. Who is missing is not known, or is held by another transaction just now."""
+async def beat_workers(tx: Connection, beats: Sequence[Heartbeat]) -> dict[str, BeatAnswer]:
+    """Records one heartbeat for each worker. A worker that is missing in the answer is unknown, or is locked by another
+    transaction."""
     rows = await tx.fetch(
         sql("beat_workers"),
         [beat.worker for beat in beats],
         [beat.life for beat in beats],
         [_reported(beat) for beat in beats],
     )
-    return {name: Heard(*heard) for name, *heard in rows}
+    return {name: BeatAnswer(*heard) for name, *heard in rows}
 
 
 def _reported(beat: Heartbeat) -> str | None:
@@ -83,12 +85,13 @@ def _reported(beat: Heartbeat) -> str | None:
 
 
 async def end_worker(tx: Connection, name: str, life: str | None) -> None:
-    """It says itself that it is leaving."""
+    """Ends a worker that says it is leaving."""
     await tx.execute(sql("end_worker"), name, life)
 
 
 async def find_leases_of_life(tx: Connection, name: str, life: str, limit: int) -> list[tuple[int, int]]:
-    """Returns the items, with their executions, that the latest life of this worker holds; none where this is not the latest."""
+    """Returns the items, with their executions, that this life of a worker holds. Returns none if a later life has
+    begun."""
     rows = await tx.fetch(sql("find_leases_of_life"), name, life, limit)
     return [(row["id"], row["execution_id"]) for row in rows]
 
@@ -116,21 +119,21 @@ async def find_silent_workers(tx: Connection, names: list[str], seconds: float) 
 
 
 @dataclass(slots=True)
-class Standing:
-    """A worker, as far as it matters to who gets work."""
+class WorkerStanding:
+    """The columns of a worker that decide whether it gets work."""
 
     name: str
     life: str | None
     state: WorkerState
     health: Health
     probe: bool
-    """It is unhealthy, and the time has come to give it one item."""
+    """It is unhealthy, and the time for its probe has come."""
     depth: int
     protocol: int
 
 
-async def load_standings(tx: Connection) -> dict[str, Standing]:
-    return {row["name"]: Standing(*row) for row in await tx.fetch(sql("load_standings"))}
+async def load_standings(tx: Connection) -> dict[str, WorkerStanding]:
+    return {row["name"]: WorkerStanding(*row) for row in await tx.fetch(sql("load_standings"))}
 
 
 async def find_limited_queues(tx: Connection) -> frozenset[str]:
@@ -138,8 +141,8 @@ async def find_limited_queues(tx: Connection) -> frozenset[str]:
 
 
 @dataclass(slots=True)
-class Tally:
-    """What attempts came to on one worker."""
+class RunTally:
+    """The results of attempts on one worker."""
 
     runs: int = 0
     failures: int = 0
@@ -147,9 +150,9 @@ class Tally:
     """Failures since the last success."""
     succeeded: bool = False
 
-    def then(self, later: Tally) -> Tally:
-        """Both, one after the other."""
-        return Tally(
+    def then(self, later: RunTally) -> RunTally:
+        """Returns the sum of this tally and a later one."""
+        return RunTally(
             self.runs + later.runs,
             self.failures + later.failures,
             later.tail if later.succeeded else self.tail + later.tail,
@@ -163,7 +166,7 @@ class Tally:
         self.succeeded |= not failed
 
 
-async def note_runs(tx: Connection, tallies: Mapping[str, Tally], window: float) -> None:
+async def note_runs(tx: Connection, tallies: Mapping[str, RunTally], window: float) -> None:
     found = list(tallies.values())
     await tx.execute(
         sql("note_runs"),
@@ -187,7 +190,8 @@ async def note_losses(tx: Connection, lost: Sequence[Loss]) -> None:
 
 
 async def return_items(tx: Connection, ended: Mapping[str, Sequence[Run]]) -> None:
-    """What an earlier life of a worker has ended after all is not lost. Hardly ever is there such a worker."""
+    """Corrects losses: items that an earlier life of a worker has ended after all are not lost. There is rarely such a
+    worker."""
     counted = await tx.fetch(sql("find_workers_counted_lost"), list(ended))
     if runs := [run for row in counted for run in ended[row["worker"]]]:
         await _return_items(tx, runs)
@@ -208,7 +212,7 @@ async def pardon_workers(tx: Connection, items: Sequence[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """All that the health of a worker is judged by."""
+    """All columns by which the health of a worker is judged."""
 
     name: str
     runtimes: list[str]
@@ -226,25 +230,25 @@ class WorkerRow:
     registered_at: datetime
     last_heartbeat: datetime
     serves: int | None
-    """The one execution whose items it takes, with those of its children."""
+    """The only execution whose items it takes, with those of its children."""
     reported: dict[str, Any] | None
     report_is_news: bool
-    """It came after the last success that the server saw."""
+    """The report came after the last success that the server saw."""
     probe_at: datetime | None
     probed_at: datetime | None
     recovering_since: datetime | None
     last_success_at: datetime | None
     heartbeat_age: float
-    """Seconds; those in which no server was alive do not count."""
+    """Seconds since the last heartbeat, without those in which no server was alive."""
     streak: int
     """Failures and losses since the last success."""
     last_failure_age: float | None
     depth: int
     given_work: bool
-    """Something runs that it was given since its health last changed: to one that is unhealthy, as a probe."""
+    """An item runs that it was given since its health last changed. For an unhealthy worker this is its probe."""
     runs: int
     failures: int
-    """Both in the window, with losses."""
+    """Runs and failures in the window, with losses."""
     losses: int
     now: datetime
 
@@ -260,7 +264,7 @@ async def load_workers(
 
 
 async def is_fleet_sound(tx: Connection, silence: float, lease: float, window: float) -> bool:
-    """Nothing at all speaks against any worker that is here."""
+    """Returns whether nothing speaks against any live worker."""
     return bool(await tx.fetchval(sql("is_fleet_sound"), silence, lease, window))
 
 
@@ -320,7 +324,7 @@ async def list_worker_names(tx: Connection) -> list[str]:
 
 
 async def list_leases(tx: Connection, name: str, limit: int) -> tuple[list[Lease], int]:
-    """Returns the leases of a worker, the longest first, and how many there are in all."""
+    """Returns the leases of a worker, the oldest first, and their total number."""
     rows = await tx.fetch(sql("list_leases"), name, limit)
     leases = [
         Lease(
@@ -346,6 +350,6 @@ async def log_fleet_events(tx: Connection, events: Sequence[dict[str, Any]]) -> 
 
 
 async def find_asked_labels(tx: Connection) -> frozenset[tuple[str, str]]:
-    """Each label that some work asks for."""
+    """Returns each label that some work asks for."""
     rows = await tx.fetch(sql("find_asked_labels"))
     return frozenset(pair for row in rows for pair in decode(row["labels"]).items())

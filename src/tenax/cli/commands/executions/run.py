@@ -124,13 +124,13 @@ async def _here(settings: Settings, wanted: RunRequest, view: FollowView) -> dic
 @contextlib.asynccontextmanager
 async def _called_back(engine: Any, execution_id: int) -> AsyncIterator[None]:
     """Listens for the callbacks of async steps on loopback, unless the settings name an address."""
-    if engine.core.callback_base is not None or not await engine.is_called_back(execution_id):
+    if engine.context.callback_base is not None or not await engine.is_called_back(execution_id):
         yield
         return
     from tenax.server.app import listening_for_callbacks
 
     async with listening_for_callbacks(engine) as url:
-        engine.core.callback_base = url
+        engine.context.callback_base = url
         yield
 
 

@@ -1,5 +1,6 @@
--- Stops items at limits that are reached: these ($1), and, of the next $7 items of each lane that they are of ($2, $3, $4), those at a
--- limit ($5, with $6 running) too: a long row is not gone through few by few.
+-- Takes items at reached limits out of the queue: these items ($1), and those of the next $7 items in each of their
+-- lanes ($2, $3, $4) that are at a limit ($5, with $6 running). So a long queue of limited items is not processed a
+-- few at a time.
 with next as (
     select i.id, i.limits
       from unnest($2::text[], $3::smallint[], $4::bigint[]) as l (queue, priority, lane)

@@ -1,7 +1,7 @@
--- Finds candidates for a group of workers ($7): ready items that are restricted, of each level ($1, $2). Locks nothing.
--- Items of fan-outs: those of the lane after $8 come first, and at most twice $11 lanes of a level are read. The lanes of a level share
--- the number $3 if $12, else each of them may have all of it. Items of no fan-out (lane 0: refused, limited, suspect): up to $3 + $10.
--- Suspects only if $9: one of the workers may have one.
+-- Finds candidates for a group of workers ($7): ready restricted items, of each level ($1, $2). Locks nothing. Items
+-- of fan-outs: those of the lane after $8 come first, and at most twice $11 lanes of a level are read. If $12, the
+-- lanes of a level share the number $3, else each of them may have all of it. Items of no fan-out (lane 0: refused,
+-- limited, suspect): up to $3 + $10. Suspects only if $9: one of the workers may have one.
 with recursive lanes as (
     select l.queue, l.priority, l.most, l.n, s.part, s.high, 1 as k,
            (select min(i.lane) from tenax.item i

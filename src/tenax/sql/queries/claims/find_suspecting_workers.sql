@@ -1,2 +1,2 @@
--- Workers that run a suspect now.
+-- Finds the workers that run a suspect now.
 select distinct worker from tenax.item where suspect and state = 'leased' and worker = any($1::text[])

@@ -1,5 +1,5 @@
--- Finds candidates for a group of workers: ready unrestricted items, of each level ($1, $2) up to $3 new ones and as many retries.
--- Locks nothing: only the items that are chosen are locked.
+-- Finds candidates for a group of workers: ready unrestricted items, of each level ($1, $2) up to $3 new ones and as
+-- many retries. Locks nothing: only chosen items are locked.
 select c.*
   from unnest($1::text[], $2::smallint[], $3::integer[]) as l (queue, priority, most)
  cross join (values ('queued'), ('retrying')) as s (state)

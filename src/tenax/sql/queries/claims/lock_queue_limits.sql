@@ -1,4 +1,4 @@
--- The limits of these queues, locked, and the tokens of their rates as they are now.
+-- Locks the limits of these queues, and computes the tokens of their rates as they are now.
 select l.queue, l.concurrency, l.rate, l.burst,
        least(l.burst, l.tokens + l.rate * greatest(0, extract(epoch from tenax.now() - l.refilled_at)))::double precision as tokens,
        greatest(l.refilled_at, tenax.now()) as at

@@ -1,6 +1,6 @@
--- Reads each priority of these queues ($1): how long the oldest ready unrestricted item has waited, of new ones and of retries; the
--- lowest and the highest lane of restricted items, due or not; and how long the oldest item of the lowest lane has waited (negative:
--- it is not due).
+-- Reads each priority of these queues ($1): how long the oldest ready unrestricted item has waited, for new items and
+-- for retries; the lowest and the highest lane of restricted items, due or not; and how long the oldest item of the
+-- lowest lane has waited (negative if it is not due).
 select q.queue, p.priority,
        extract(epoch from tenax.now() - (
            select i.available_at from tenax.item i

@@ -1,7 +1,8 @@
--- What succeeded is undone, the last first: one item for each attempt that completed one, in the reverse order of the log, and
--- then what was carried over from the execution that this one retries (of a fan-out, each item that had succeeded; not a step
--- that a value stood in for); less what is undone already. One that had begun (its item was lost) gets back what it had used up,
--- and is returned; where it was running, as a lease that is over, and where it was held, as held (`max_hold`: for how long at most).
+-- Inserts compensations for successful steps, the last first: one item for each attempt that completed one, in the
+-- reverse order of the log, and then for steps taken over from the execution that this one retries (of a fan-out, each
+-- item that had succeeded; not a step whose result a value replaced). Compensations that exist already are left out.
+-- One that had begun and lost its item gets back its used attempts, and is returned; if it was running, with an
+-- expired lease, and if it was held, as held (`max_hold` at most).
 with undone as materialized (
     select e.step, coalesce(e.item, -1) as item_no,
            bool_or(e.type in ('compensation_completed', 'compensation_failed')) as over,

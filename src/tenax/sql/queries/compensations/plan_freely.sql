@@ -1,5 +1,6 @@
--- Until `plan_as_usual`, statements of this transaction are planned for their arguments, and join by hashing. Sessions that plan once join
--- row by row, and elsewhere too a plan made without statistics may: for two large sets without an index that is quadratic.
+-- Until `plan_as_usual`, statements of this transaction are planned for their arguments, and may use hash joins.
+-- Planned sessions join row by row, and elsewhere a plan made without statistics may do so too: for two large sets
+-- without an index that is quadratic.
 set local plan_cache_mode to force_custom_plan;
 set local enable_hashjoin to on;
 set local enable_nestloop to off

@@ -1,4 +1,4 @@
--- Queues the next compensation of an execution. The time that it may wait in the queue is its action's ($3, $4).
+-- Queues the next compensation of an execution. The time that it may wait in the queue is that of its action ($3, $4).
 update tenax.item i
    set state = 'queued', available_at = $2::timestamptz, created_at = $2,
        expires_at = case when i.stopped_by is null

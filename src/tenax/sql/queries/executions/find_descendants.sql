@@ -1,4 +1,4 @@
--- An execution and all that descend from it, by the order in which they are locked.
+-- Returns an execution and its descendants, in the order in which they are locked.
 with recursive tree (id) as (
     select $1::bigint
     union all

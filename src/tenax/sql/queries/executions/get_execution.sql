@@ -1,4 +1,4 @@
--- An execution in full. A result of more than $2 bytes is left out: only its size is told.
+-- Returns an execution. A result of more than $2 bytes is left out: only its size is returned.
 select e.id, e.plan_id, e.state, e.input, case when octet_length(r.result) <= $2 then r.result end as result,
        case when octet_length(r.result) <= $2 then null else coalesce(octet_length(r.result), pg_column_size(e.result)) end as result_size,
        e.failure, e.submit_key, e.retry_of, e.original_execution,
@@ -7,7 +7,7 @@ select e.id, e.plan_id, e.state, e.input, case when octet_length(r.result) <= $2
   from tenax.execution e
   join tenax.plan p on p.id = e.plan_id
   join tenax.workflow w on w.id = p.workflow_id
- -- Its text is made once, and not at all where it is stored in many times as many bytes.
+ -- Its text is made once, and not at all if it is stored in many times as many bytes.
  cross join lateral (
     select case when pg_column_size(e.result) <= 8 * $2::bigint then e.result::text end as result offset 0
  ) as r

@@ -1,4 +1,4 @@
--- Children of these executions, at most $2 of each, with how many there are in all.
+-- Returns children of these executions, at most $2 of each, with the number of all.
 select c.id, c.parent_id, c.parent_step, c.parent_item_no, c.parent_attempt, c.state, c.failure, c.created_at, c.finished_at,
        w.name as workflow, c.n
   from (select e.*, row_number() over (partition by e.parent_id order by e.id) as place,

@@ -1,5 +1,5 @@
--- `waiting`: of the open work items the one that tells most, an error before anything else; its state in the words of steps.
--- $6: only those that no other execution started.
+-- `waiting` is the most informative open work item, an error before anything else, with its state in the words of
+-- steps. $6 leaves out executions that others started.
 select e.id, w.name as workflow, w.version, e.state, e.failure, e.created_at, e.finished_at, e.retry_of, e.parent_id, e.compensation,
        (select jsonb_build_object(
                    'id', i.id, 'step', i.step, 'item', i.item_no,

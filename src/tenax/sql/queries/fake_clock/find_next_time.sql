@@ -1,4 +1,4 @@
--- Whether anything can go on by itself now, and else the next time at which something happens.
+-- Returns whether anything can happen by itself now, and else the next time at which something happens.
 select exists (select from tenax.inbox)
        or exists (select from tenax.item where state = 'leased' or standing in ('ready', 'restricted') and available_at <= tenax.now()
                      or state = 'accepted' and expires_at <= tenax.now()) as busy,

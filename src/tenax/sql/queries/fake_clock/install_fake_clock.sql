@@ -1,4 +1,4 @@
--- From now on time stands still until it is set. For tests only.
+-- Stops the clock until a test sets it. For tests only.
 create table if not exists tenax.fake_clock (at timestamptz not null);
 truncate tenax.fake_clock;
 insert into tenax.fake_clock values (statement_timestamp());

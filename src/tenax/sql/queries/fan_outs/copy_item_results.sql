@@ -1,4 +1,4 @@
--- Fan-outs that are carried over to an execution keep how their items ended.
+-- Copies the ends of items of fan-outs that an execution takes over.
 insert into tenax.item_result (execution_id, step, item_no, state, attempts, result, failure, element)
 select $1::bigint, r.step, r.item_no, r.state, r.attempts, r.result, r.failure, r.element
   from tenax.item_result r

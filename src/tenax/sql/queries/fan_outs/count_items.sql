@@ -1,4 +1,4 @@
--- For each fan-out of an execution: its items by state.
+-- Counts the items of each fan-out of an execution by state.
 select f.step, f.total, f.ended, f.failed, f.closed,
        coalesce((select jsonb_object_agg(c.state, c.n)
                    from (select i.state, count(*) as n from tenax.item i

@@ -1,5 +1,5 @@
--- Ends items of fan-outs and compensations that have not been started: of these steps, or of all (null). They may be a million, and most
--- often follow each other: what is returned is the first and the last of each run of them.
+-- Deletes items of fan-outs and compensations that have not been started: of these steps, or of all if null. They may
+-- be a million, and are mostly consecutive: the first and the last of each run of them are returned.
 with ended as (
     delete from tenax.item i
      where i.execution_id = any($1::bigint[]) and i.state = 'waiting' and ($2::text[] is null or i.step = any($2))

@@ -1,4 +1,5 @@
--- Fan-outs whose counters do not fit their items: some are missing, or have a place that is not counted, or all results are gone.
+-- Finds fan-outs whose counters do not match their items: some are missing, or have a slot that is not counted, or all
+-- results are gone.
 select f.execution_id, f.step
   from tenax.fan f
   join tenax.execution e on e.id = f.execution_id and e.state in ('running', 'paused') and e.compensation is null

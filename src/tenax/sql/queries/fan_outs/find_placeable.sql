@@ -1,4 +1,4 @@
--- Executions with a fan-out that has a free place and a retry that is due for it.
+-- Finds executions with a fan-out that has a free slot and a retry that is due.
 select distinct f.execution_id
   from tenax.fan f
  where not f.closed and f.placed < f.parallelism

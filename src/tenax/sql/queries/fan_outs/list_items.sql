@@ -1,5 +1,5 @@
--- The items of a fan-out's step, by their place in the list: live, ended, and those that were cancelled, of which no row is left. Once there
--- are $6 bytes of results, further large ones are left out, but never the first: only their sizes are told.
+-- Returns the items of a fan-out's step by their number: live, ended, and cancelled ones, which have no row left.
+-- After $6 bytes of results, further large ones are left out, but never the first: only their sizes are returned.
 select s.item_no, s.state, s.attempt, s.max_attempts, s.failure, s.available_at, s.last_error, s.worker, s.awaiting, s.child, s.until,
        s.lost_by, case when s.is_shown then s.text end as result, case when not s.is_shown then s.size end as result_size
   from (
@@ -40,7 +40,7 @@ select s.item_no, s.state, s.attempt, s.max_attempts, s.failure, s.available_at,
           ) as z
       ) as y
      cross join lateral (
-        -- Each text is made once, and not at all where it is stored in many times as many bytes.
+        -- Each text is made once, and not at all if it is stored in many times as many bytes.
         select m.text, coalesce(octet_length(m.text), pg_column_size(y.result)) as size
           from (select case when y.place = 1 or pg_column_size(y.result) <= 8 * $6::bigint then y.result::text end as text offset 0) as m
      ) as t

@@ -1,4 +1,4 @@
--- The places in the list whose items are there, and those whose items have ended; with the counters that follow from them.
+-- Returns the numbers of the live items and of the ended items, with the counters that follow from them.
 select array(select i.item_no from tenax.item i
               where i.execution_id = $1::bigint and i.step = $2::text and not i.compensates) as live,
        array(select r.item_no from tenax.item_result r where r.execution_id = $1 and r.step = $2) as ended,

@@ -1,4 +1,4 @@
--- The failure of the last item of a fan-out's list that has failed.
+-- Returns the failure of the last failed item of a fan-out's list.
 select r.failure
   from tenax.item_result r
  where r.execution_id = $1::bigint and r.step = $2::text and r.state = 'failed'

@@ -1,4 +1,4 @@
--- An execution, its parent, and so on.
+-- Returns an execution, its parent, and so on up to the root.
 with recursive line (id, parent_id) as (
     select e.id, e.parent_id from tenax.execution e where e.id = $1::bigint
     union all

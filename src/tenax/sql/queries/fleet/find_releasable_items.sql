@@ -1,5 +1,5 @@
--- Items in quarantine (but for those of $2) that have cost fewer workers and leases than $1 by now, or any where $1 is 0: the setting was
--- changed since they were held.
+-- Finds items in quarantine (without those in $2) that have cost fewer workers and leases than $1, or all of them if
+-- $1 is 0: the setting was changed since they were held.
 select i.id, i.execution_id
   from tenax.item i
  where i.state = 'held' and i.ledger ? 'lost_by' and i.id <> all($2::bigint[])

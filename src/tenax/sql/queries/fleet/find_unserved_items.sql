@@ -1,6 +1,7 @@
--- Items (but for those of $4) that have been ready for $1 seconds, while for as long no worker was alive (heard of within $2 seconds, or
--- since service began again) that is able to run them. One that is paused, or drained by the server, is there; one that a person
--- drains was, until then; one that serves a single execution is there for that. After a gap in service all may come back first.
+-- Finds items (without those in $4) that have been ready for $1 seconds while no live worker (heard of within $2
+-- seconds, or since service began again) was able to run them. A worker that is paused, or drained by the server,
+-- counts as live. One that a person drains counted until then. One that serves a single execution counts for that.
+-- After a gap in service all workers may come back first.
 with recursive kinds as materialized (
     select i.queue, i.runtime, i.labels
       from tenax.item i

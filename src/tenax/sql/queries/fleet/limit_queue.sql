@@ -1,4 +1,4 @@
--- Exactly these limits. A rate begins with all its tokens.
+-- Sets these limits of a queue exactly. A rate begins with all its tokens.
 insert into tenax.queue_limit as old (queue, concurrency, rate, burst, tokens, refilled_at)
 values ($1::text, $2::integer, $3::double precision, $4::integer, coalesce($4, 0), tenax.now())
     on conflict (queue) do update

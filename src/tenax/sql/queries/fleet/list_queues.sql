@@ -1,4 +1,4 @@
--- Each queue that has work, a limit or a live worker (heard of within $1 seconds).
+-- Lists each queue that has work, a limit or a live worker (heard of within $1 seconds).
 with work as (
     select i.queue,
            count(*) filter (where i.standing in ('ready', 'restricted') and i.available_at <= tenax.now()) as ready,

@@ -1,5 +1,6 @@
--- Lets blocked items go on where there is room: it may have been made in a way that told nobody. Of each limit ten. Of keys there may
--- be as many as items: only the $2 after $1 are looked at. Returns how many items were let go on, and the last key that was looked at.
+-- Unblocks items whose limit has room, which may have become free unnoticed: ten of each limit. There may be as many
+-- keys as items, so only the $2 keys after $1 are looked at. Returns the number of unblocked items, and the last key
+-- that was looked at.
 with recursive actions as (
     (select (i.limits).action as name from tenax.item i
       where i.standing = 'blocked' and (i.limits).action is not null order by (i.limits).action limit 1)

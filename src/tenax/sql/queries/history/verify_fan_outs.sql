@@ -1,4 +1,4 @@
--- The fan-outs of these executions, each with how many work items it has.
+-- Returns the fan-outs of these executions, each with its number of work items.
 select f.execution_id, f.step, f.total, f.ended, f.failed, f.attempts, f.tolerated, f.parallelism, f.placed, f.closed, i.live, i.live_placed
   from tenax.fan f
  cross join lateral (

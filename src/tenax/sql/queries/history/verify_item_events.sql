@@ -1,4 +1,5 @@
--- The events of single items of fan-outs, item by item: PostgreSQL sorts them, so that nobody has to hold them all.
+-- Returns the events of single items of fan-outs, item by item. PostgreSQL sorts them, so that the server need not
+-- hold them all.
 select l.id + e.n - 1 as id, l.at, l.xid::text::bigint as xid, e.event ->> 'step' as step, (e.event ->> 'item')::integer as item,
        e.event::text as event
   from tenax.log l

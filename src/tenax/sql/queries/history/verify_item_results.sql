@@ -1,4 +1,4 @@
--- How the items of the fan-outs of an execution ended.
+-- Returns the ends of the items of fan-outs of an execution.
 select r.step, r.item_no as item, r.state, r.attempts, r.result, r.failure
   from tenax.item_result r
  where r.execution_id = $1::bigint

@@ -1,5 +1,5 @@
--- The work items of these executions: those of fan-outs ($2), or all others. With each that waits for a child, whether it will hear of
--- the child's end.
+-- Returns the work items of these executions: those of fan-outs ($2), or all others. For an item that waits for a
+-- child, also returns whether it will be told of the child's end.
 select i.execution_id, i.step, i.item_no as item, i.compensates as undoes, i.state, i.available_at, i.created_at, i.attempt,
        i.max_attempts, i.ledger, i.last_error, i.worker, i.lease_token::text as lease_token, i.expires_at, i.started_at,
        i.previous, i.vary, i.awaiting, c.id as child, i.stopped_by,

@@ -1,4 +1,4 @@
--- Executions of which there are events or rows, but which are not there: those after $1, up to $2.
+-- Finds executions that do not exist but have events or rows: those after $1, up to $2.
 select o.name, o.execution_id
   from (select 'log' as name, execution_id from tenax.log where execution_id > $1::bigint and execution_id <= $2::bigint
         union

@@ -1,4 +1,5 @@
--- The steps of these executions. The result of a fan-out that completed is held against the rows of its items here, since it may be large.
+-- Returns the steps of these executions. The result of a completed fan-out is compared with the rows of its items
+-- here, since it may be large.
 select s.execution_id, s.step, s.state, s.waiting_for, s.attempts, s.failure,
        case when f.step is null or s.state <> 'completed' or f.failed > f.tolerated then s.result end as result,
        case when f.step is not null and s.state = 'completed' and f.failed <= f.tolerated then (

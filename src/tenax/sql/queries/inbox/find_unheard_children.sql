@@ -1,4 +1,4 @@
--- Children that have ended, whose parents wait for them, and of whom no message is under way.
+-- Finds ended children whose parents wait for them, and of which no message is under way.
 select c.id
   from tenax.item i
   join tenax.execution c on {is_child_of_item}

@@ -1,5 +1,5 @@
--- How these children ended, and the step and item of their parents that started them. A result of more than $2 bytes is left out: only its
--- size is told.
+-- Returns the ends of these children, and the step and item of their parents that started them. A result of more than
+-- $2 bytes is left out: only its size is returned.
 select e.id, e.state, case when octet_length(r.result) <= $2 then r.result end as result, e.failure, e.parent_step, e.parent_item_no,
        case when octet_length(r.result) <= $2 then null else coalesce(octet_length(r.result), pg_column_size(e.result)) end as result_size
   from tenax.execution e

@@ -1,4 +1,4 @@
--- Items that run on without a worker: a callee, a child, a signal or the clock will end them.
+-- Marks items as accepted: they go on without a worker until a callee, a child, a signal or the clock ends them.
 update tenax.item i
    set state = 'accepted', attempt = x.attempt, awaiting = x.awaiting, expires_at = x.until,
        started_at = coalesce(i.started_at, $5::timestamptz),

@@ -1,4 +1,4 @@
--- The parents of these executions, which have just ended, are to hear of it.
+-- Tells the parents of these executions, which have just ended.
 insert into tenax.inbox (execution_id, kind, body, created_at)
 select e.parent_id, 'child_ended', jsonb_build_object('child', e.id, 'item', e.parent_item, 'attempt', e.parent_attempt), $2::timestamptz
   from tenax.execution e

@@ -1,22 +1,25 @@
 -- Applies a batch of transitions: changes of items, new items, steps, executions and events.
 --
--- A change of an item says what it expects:
+-- A change of an item states what it expects:
 --   locked      this transaction holds the lock of the execution, and the item is as it was read under that lock
 --   running     the execution is running and the item's lease has this token
 --   last_step   the same, and this is the last open step of an execution that has no parent
---   more_steps  the same, and other steps are open, none of them carried over from another execution
--- Whatever is not as expected, or is locked by another transaction, is left out entirely: it is not in the answer, and its caller
--- decides on it anew under lock. No lock of an execution is waited for here, so their order cannot clash.
+--   more_steps  the same, and other steps are open, none of them taken over from another execution
+-- A change whose expectation fails, or whose rows are locked by another transaction, has no effect. It is not in the
+-- answer, and the caller decides on it again under lock. This statement waits for no lock of an execution, so it
+-- cannot deadlock.
 --
--- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects `last_step`
--- completes the execution with the result `whole`. A change that expects `more_steps` queues the action of this number (`next`).
--- The lists `new_items` (records: NewItem), `step_*`, `execution_*` and `log_*` belong to executions that are locked, and are always written. Their time is
--- `now`, at which the locks were held; that of the others is `guarded_now`, by which they were decided on.
+-- A change without a state ends its item. (Items of locked executions end by `ended_items`.) A change that expects
+-- `last_step` completes the execution with the result `whole`. A change that expects `more_steps` queues the action of
+-- this number (`next`). The lists `new_items` (records: NewItem), `step_*`, `execution_*` and `log_*` belong to locked
+-- executions, and are always written. Their time is `now`, at which the locks were held. The time of the others is
+-- `guarded_now`, at which they were decided on.
 --
--- A part is sent only if it has something to do (`--if`): `ends` and `repeats` say whether there are changes without a state, and with one.
+-- A part is sent only if it has something to do (`--if`): `ends` and `repeats` tell whether there are changes without
+-- and with a state.
 --
--- Items and executions are joined by `between`, which no plan can turn around: as long as statistics say that the queue is empty, a
--- join by `=` would read the whole table for each batch.
+-- Items and executions are joined by `between`, whose order no plan can reverse: while the statistics say that the
+-- queue is empty, a join by `=` would read the whole table for each batch.
 with told as materialized (
     select u.*
       from unnest(:change_item::text::bigint[], string_to_array(:change_token::text, E'\n', '')::uuid[],
@@ -32,7 +35,7 @@ with told as materialized (
         as u (item_id, token, execution_id, expects, state, available_at, expires_at, attempt, ledger, last_error, refused_by,
               placed, previous, vary, keeps_step, result, whole, events, next)
      cross join lateral (
-        -- One by one, by the index: a join of what is locked with what is told would be quadratic.
+        -- Row by row by the index: a join of the locked rows with the list would be quadratic.
         select
           from tenax.execution e
          where e.id = u.execution_id
@@ -46,7 +49,8 @@ with told as materialized (
 )
 --if ended_items
 , ended as (
-    -- An array, and not a text: the plan may be made before the table is known to be large, and must not search in a list row by row.
+    -- An array and not a text: the plan may be made before the table is known to be large, and must not search a list
+    -- row by row.
     delete from tenax.item where id = any(:ended_items::bigint[])
 )
 --if ends
@@ -149,7 +153,7 @@ with told as materialized (
       from unnest(:log_execution::text::bigint[], :log_events::text[]) as x (execution_id, events)
 )
 --end
--- One array, and not a row for each: hundreds of rows cost the driver more than all else that it does here.
+-- One array and not a row for each: hundreds of rows would cost the driver more than everything else here.
 select array[]::bigint[]
 --if ends
     || array(select id from gone)

@@ -1,4 +1,5 @@
--- Inserts a fan-out and its items, in the order of its list. The first `parallelism` items have a slot; null: all have.
+-- Inserts a fan-out and its items, in the order of its list. The first `parallelism` items have a slot, or all if it
+-- is null.
 with fan as (
     insert into tenax.fan (execution_id, step, total, tolerated, parallelism, placed, queue_ttl)
     values (:execution::bigint, :step::text, jsonb_array_length(:elements::jsonb), :tolerated::integer, :parallelism::integer,

@@ -1,4 +1,4 @@
--- The result of an execution whose goals are fan-outs, put together where the results are.
+-- Gathers the result of an execution whose goals are fan-outs, in the database where their results are.
 update tenax.execution e
    set result = (select jsonb_object_agg(s.step, coalesce(s.result, 'null'::jsonb))
                    from tenax.step s

@@ -1,4 +1,4 @@
--- How items of fan-outs ended. Their elements are kept where it says so: their items must still be there then.
+-- Inserts the ends of items of fan-outs. Elements are kept if `keep` says so, and their items must still exist then.
 insert into tenax.item_result (execution_id, step, item_no, state, attempts, result, failure, element)
 select x.execution_id, x.step, x.item_no, x.state, x.attempts, x.result, x.failure,
        case when x.keep then (select i.element from tenax.item i where i.id = x.item_id) end

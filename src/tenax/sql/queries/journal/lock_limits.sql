@@ -1,2 +1,2 @@
--- Whoever counts what runs under a limit, and adds to it, does so alone.
+-- Lets only one transaction at a time count the running items of limits and add to them.
 select pg_advisory_xact_lock(hashtextextended('tenax gates', 0))

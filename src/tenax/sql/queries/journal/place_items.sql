@@ -1,5 +1,5 @@
--- Writes the counters of fan-outs as they are now, and gives their free slots to what waits for one: retries that are due, then the next
--- items in the order of the list. Returns how many items got a slot.
+-- Writes the counters of fan-outs, and gives their free slots to waiting items: retries that are due, then the next
+-- items in the order of the list. Returns the number of items that got a slot.
 with fans as (
     select f.execution_id, f.step, f.queue_ttl, e.state = 'paused' as paused, x.ended, x.failed, x.attempts, x.closed, x.placed,
            case when x.closed or f.parallelism is null then 0 else greatest(f.parallelism - x.placed, 0) end as free

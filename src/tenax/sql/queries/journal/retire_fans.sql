@@ -1,2 +1,2 @@
--- The executions are over: their fan-outs have no more places to hand out, and nobody need look at them again.
+-- Ends the fan-outs of executions that have ended: they give no more slots, and no later search looks at them.
 update tenax.fan set parallelism = null where execution_id = any($1::bigint[]) and not closed and parallelism is not null

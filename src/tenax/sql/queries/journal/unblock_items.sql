@@ -1,5 +1,6 @@
--- Lets blocked items go on: for each place that is free again ($1 has the name of its limit as often as places are), the next item that
--- waits there and, where it is under another limit as well, for nothing else. Whether it gets the place is seen when it is claimed.
+-- Unblocks items: for each item that has stopped running under a limit ($1 repeats the name of the limit as often),
+-- the next item that waits at this limit and, if it has another limit, not at that one. Its claim checks again whether
+-- it may run.
 with freed as materialized (
     select x.name, count(*) as n,
            (select count(*) from tenax.item i where (i.limits).action = x.name and i.standing = 'running')

@@ -1,5 +1,5 @@
--- The events of one attempt that end it or are late, and whether it was ever started, among the newest rows of the execution's log: up to
--- $7 rows and $8 bytes. $5 and $6 are parts of the text that every such row has.
+-- Returns the events of one attempt that end it or are late, and whether it was ever started, among the newest rows of
+-- the execution's log: up to $7 rows and $8 bytes. $5 and $6 are parts of the text that every such row has.
 select e.event ->> 'type' as type, e.event
   from (
     select r.id, r.events, sum(octet_length(r.events)) over (order by r.id desc) - octet_length(r.events) as newer

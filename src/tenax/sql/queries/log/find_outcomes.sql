@@ -1,5 +1,6 @@
--- The events, one array for each transaction, among which one names one of these tokens: the end of an attempt, or a late report. Only
--- the newest rows of each execution are looked at, up to $3 rows and $4 bytes: this is asked under the execution's lock.
+-- Returns the events of transactions in which an event names one of these tokens, as one array for each: the end of an
+-- attempt, or a late report. Only the newest rows of each execution are searched, up to $3 rows and $4 bytes, because
+-- this runs under the execution's lock.
 select l.events
   from unnest($1::bigint[]) as x (id)
  cross join lateral (

@@ -1,6 +1,6 @@
--- The next rows of an execution's log after the row $2, of at most $4 bytes together, but one row at least. Only what the snapshot $3 sees:
--- pages that are read one after the other belong together. No time is earlier than $6, the last of the page before, nor than that of the row
--- before it.
+-- Returns the next rows of an execution's log after the row $2, of at most $4 bytes together, but at least one row. It
+-- returns only what the snapshot $3 sees, so that pages read one after the other belong together. No time is earlier
+-- than $6, the last of the page before, nor than that of the row before it.
 select l.id, l.at, l.events
   from (
     select r.id, greatest(max(r.at) over (order by r.id), $6::timestamptz) as at, r.events,

@@ -1,7 +1,7 @@
--- The events that were not there yet in the snapshot $2, and the snapshot to ask with the next time: nothing is skipped and
--- nothing comes twice, in whatever order transactions commit. Without a snapshot: all of them. Only new rows are opened; of those
--- before them, their events are counted. At most $5 bytes of rows, but one row at least: `more` says that there is another, and the
--- next page has those after the row $4 that the snapshot $3 sees.
+-- Returns the events that the snapshot $2 did not see, and the snapshot to ask with the next time: no event is skipped
+-- and none comes twice, in whatever order transactions commit. Without a snapshot it returns all events. Only new rows
+-- are opened; the events of earlier rows are counted. At most $5 bytes of rows are returned, but at least one row.
+-- `more` tells that there is another row, and the next page has those after the row $4 that the snapshot $3 sees.
 with rows as (
     select l.id, max(l.at) over (order by l.id) as at, l.events,
            ($2::text is null or not pg_visible_in_snapshot(l.xid, $2::pg_snapshot))

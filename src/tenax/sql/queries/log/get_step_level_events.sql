@@ -1,5 +1,5 @@
--- As get_events, without those of single items of a fan-out. Once there are $2 bytes of data, further large results are left out: only
--- their sizes are told.
+-- As get_events, without the events of single items of a fan-out. After $2 bytes of data, further large results are
+-- left out: only their sizes are returned.
 select e.id, e.seq, e.type, e.at, e.step, e.item, e.attempt,
        case when e.is_shown then e.data else e.data - 'result' end as data,
        case when not e.is_shown then octet_length((e.data -> 'result')::text) end as result_size

@@ -1,4 +1,4 @@
--- Whether the log of an execution has more than its newest $2 rows and $3 bytes.
+-- Returns whether the log of an execution has more than its newest $2 rows and $3 bytes.
 select count(*) > $2::bigint or coalesce(sum(octet_length(l.events)), 0) > $3::bigint
   from (
     select r.events

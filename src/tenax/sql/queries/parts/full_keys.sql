@@ -1,4 +1,4 @@
--- The keys under which as many items run as may.
+-- The keys whose limit is reached.
 select (i.limits).key as name
       from tenax.item i
      where (i.limits).key is not null and i.standing = 'running'

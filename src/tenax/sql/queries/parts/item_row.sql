@@ -1,4 +1,5 @@
--- The columns of an item `i` that ItemRow has, in its order. The child that it waits for is known by its parent's columns.
+-- The columns of an item `i` that ItemRow has, in its order. The child that it waits for is found by the child's
+-- parent columns.
 i.id, i.execution_id, i.plan_id, i.step, i.item_no, i.attempt, i.max_attempts, i.ledger, i.created_at, i.worker, i.started_at,
        i.state, i.lease_token::text, i.refused_by, i.runtime, i.compensates, i.awaiting,
        case when i.awaiting = 'child'

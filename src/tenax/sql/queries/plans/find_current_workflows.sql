@@ -1,5 +1,6 @@
--- What these names (and versions, where they are not null) mean now, as find_named_workflow has it: the place of the name in the arrays,
--- the id of the definition, and that of its newest plan. Names that mean nothing are left out.
+-- Returns the meaning of these names (and versions, if they are not null), as find_named_workflow finds it: the
+-- position of the name in the arrays, the id of the definition, and that of its newest plan. Unknown names are left
+-- out.
 select x.place::integer, w.id as workflow_id, p.id as plan_id
   from unnest($1::text[], $2::text[]) with ordinality as x (name, version, place)
  cross join lateral (

@@ -1,5 +1,5 @@
--- The definition under this name, or under this name and version: what was stored last; where none was, what was submitted last.
--- And its newest plan with the children of that.
+-- Finds the definition of this name, or of this name and version: the one stored last, or else the one submitted last.
+-- Also returns its newest plan with the children of that.
 select w.body, w.hash, w.id as workflow_id, p.id as plan_id, p.children
   from tenax.workflow w
   left join lateral (

@@ -1,6 +1,7 @@
--- A server is alive. If none was for longer than $1 seconds (having been alive before), no lease may expire for another $2: workers could not
--- have sent their heartbeats. Nor may what waits for a signal, an approval, a callback or a child, if it began before: they could not
--- have come. The same holds if a server was alive later than it is now: then the clock was set back, by so many seconds.
+-- Records that a server is alive. If none was for longer than $1 seconds (having been alive before), no lease may
+-- expire for another $2 seconds, because workers could not send their heartbeats. The same holds for waits for a
+-- signal, an approval, a callback or a child that began before, because these could not arrive. It also holds if a
+-- server was alive later than it is now: then the clock was set back, by so many seconds.
 with before as (
     select alive_at < tenax.now() - make_interval(secs => $1::double precision)
            or alive_at > tenax.now() + interval '1 second' as gap,

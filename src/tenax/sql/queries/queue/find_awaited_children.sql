@@ -1,4 +1,4 @@
--- The children that steps of this execution wait for.
+-- Finds the children that steps of this execution wait for.
 select c.id
   from tenax.item i
   join tenax.execution c on {is_child_of_item}

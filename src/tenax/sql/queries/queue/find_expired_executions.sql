@@ -1,4 +1,4 @@
--- Executions past their deadline.
+-- Finds executions past their deadline.
 select id
   from tenax.execution
  where state in ('running', 'paused') and deadline_at <= tenax.now()

@@ -1,4 +1,5 @@
--- Finds items whose present state has run out (leases only if service was not interrupted less than a lease ago), but not those of $2.
+-- Finds items whose current state has expired (leases only if service was not interrupted less than a lease ago),
+-- without those in $2.
 select i.id, i.execution_id
   from tenax.item i
  where i.state = 'leased' and i.expires_at <= tenax.now() and i.id <> all($2::bigint[])

@@ -1,4 +1,4 @@
--- Ready items of steps that the server itself carries out.
+-- Finds ready items of steps that the server itself carries out.
 select c.id, c.execution_id
   from (values ('queued'), ('retrying')) as s (state)
  cross join lateral (

@@ -1,4 +1,5 @@
--- Accepted items of an execution that wait for this; of one step and place where they are named. The longest wait first.
+-- Locks accepted items of an execution that wait for this; of one step and item number if they are given. The longest
+-- wait comes first.
 select {item_row}
   from tenax.item i
  where i.execution_id = $1::bigint and i.state = 'accepted' and i.awaiting = $2::text

@@ -1,5 +1,6 @@
--- Everything that changes an execution locks it first, in the order of the ids. Its input may be large: `load_inputs` has it. The time
--- is that at which all the locks are held: whoever held one before wrote an earlier one.
+-- Locks executions in the order of their ids. Every change of an execution begins with this. Its input may be large:
+-- `load_inputs` loads it. The returned time is one at which all the locks are held: an earlier holder of one has
+-- written an earlier time.
 with locked as materialized (
     select id, plan_id, state, open_steps, base_dir, retry_of, original_execution, created_at, deadline_at,
            parent_id, compensation, failure, lane

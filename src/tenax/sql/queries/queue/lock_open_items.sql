@@ -1,6 +1,6 @@
--- The started items of these executions: all of them ($2 true), or those that only wait ($2 false): not what runs with a
--- worker, with a callee or as a child. Of these steps only, where they are named. Items that have not been started yet are
--- ended by `end_unstarted_items`.
+-- Locks the started items of these executions: all of them ($2 true), or those that only wait ($2 false), which
+-- excludes items that run with a worker, with a callee or as a child. If steps are given, only theirs. Items that have
+-- not been started yet are ended by `end_unstarted_items`.
 select i.id, i.execution_id, i.step, i.item_no, i.attempt, i.state, i.worker, i.compensates,
        case when i.state in ('leased', 'accepted') then array_remove(array[(i.limits).action, (i.limits).key], null) else '{}' end as limits
   from tenax.item i

@@ -1,5 +1,6 @@
--- When something next falls due within $3 seconds, of each kind, less the items of $1; and what waits to be looked at now. (What is
--- further off is not looked for: under load the next lease to run out comes after all those that have ended since the last vacuum.)
+-- Returns when something of each kind is next due within $3 seconds, without the items of $1, and what is ready now.
+-- (Later times are not searched for: under load the next lease to expire comes after all those that have ended since
+-- the last vacuum.)
 select tenax.now() as now,
        (select min(available_at) from tenax.item
          where state = 'retrying' and available_at > tenax.now()

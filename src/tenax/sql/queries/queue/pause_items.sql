@@ -1,5 +1,6 @@
--- Stops the items of these executions, or lets them go on. A stopped item is not leased, its time in the queue does not run, and at a
--- limit it is not in the way of others: there it is looked at anew. The time that an item may wait in the queue then is its action's.
+-- Stops the items of these executions, or lets them go on. A stopped item is not leased, and its time in the queue
+-- does not run. At a limit it does not delay others, and is looked at again when it goes on. The time that an item may
+-- then wait in the queue is that of its action.
 update tenax.item i
    set stopped_by = case when :paused::boolean then 'pause' end,
        expires_at = case when i.state not in ('queued', 'retrying') then i.expires_at

@@ -1,6 +1,6 @@
--- The clock was set back. Pulls in what the servers wrote by the clock that was ahead, and what would lie further ahead than it can:
--- leases ($1: their length in seconds), new work, heartbeats, probes ($2: seconds), the windows of health, rates. Times that
--- events tell (a retry, a sleep, a deadline) stay as they were told.
+-- Corrects times after the clock was set back: those that servers wrote by the earlier clock, and those further ahead
+-- than they can be: leases ($1: their length in seconds), new work, heartbeats, probes ($2: seconds), the windows of
+-- health, rates. Times in events (a retry, a sleep, a deadline) stay as they are.
 with leases as (
     update tenax.item
        set expires_at = least(expires_at, tenax.now() + make_interval(secs => $1::double precision)),

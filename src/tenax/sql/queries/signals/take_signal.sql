@@ -1,4 +1,4 @@
--- The oldest signal of this name that no one has taken goes to the item.
+-- Gives the oldest free signal of this name to the item.
 update tenax.signal s
    set taken_by = $3::bigint
  where s.id = (select f.id from tenax.signal f

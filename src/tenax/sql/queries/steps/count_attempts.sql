@@ -1,4 +1,4 @@
--- The number of the last attempt of a step, or of an item of its fan-out, that has ended; null where no row says so.
+-- Returns the number of the last ended attempt of a step, or of an item of its fan-out; null if no row has it.
 select coalesce(
     (select nullif(r.attempts, 0) from tenax.item_result r
       where r.execution_id = $1::bigint and r.step = $2::text and r.item_no = $3::integer),

@@ -1,4 +1,5 @@
--- The ended steps of an execution. A result, or a list of failures, of more than $2 bytes is left out: only its size is told.
+-- Returns the ended steps of an execution. A result, or a list of failures, of more than $2 bytes is left out: only
+-- its size is returned.
 select s.step, s.state, s.attempts,
        case when octet_length(s.result) <= $2 then s.result end as result, s.failure,
        case when octet_length(s.failures) <= $2 then s.failures end as failures,

@@ -1,2 +1,2 @@
--- Workers' tokens do not count: with nothing but those, no person could come in.
+-- Returns whether there is a live token. Workers' tokens do not count: with only those no person could log in.
 select exists (select from tenax.token where revoked_at is null and role <> 'worker')

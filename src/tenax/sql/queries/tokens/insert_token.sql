@@ -1,4 +1,5 @@
--- No row where a live token has this name already: names are how people tell tokens apart, and revoke them.
+-- Inserts a token. Returns no row if a live token has this name already: people tell tokens apart, and revoke them, by
+-- name.
 insert into tenax.token (name, role, hash)
 select $1::text, $2::text, $3::bytea
  where not exists (select from tenax.token where name = $1::text and revoked_at is null)

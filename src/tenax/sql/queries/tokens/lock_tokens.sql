@@ -1,2 +1,2 @@
--- Nobody else makes or revokes a token until the transaction ends; they are read all the same.
+-- Keeps other transactions from making or revoking tokens until this one ends. They can still be read.
 lock table tenax.token in share row exclusive mode

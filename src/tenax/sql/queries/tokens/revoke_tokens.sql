@@ -1,4 +1,4 @@
--- By id or by name. A token that was revoked before keeps its time.
+-- Revokes tokens by id or by name. A token that was revoked before keeps its time.
 update tenax.token
    set revoked_at = coalesce(revoked_at, tenax.now())
  where id = $1::bigint or name = $2::text

@@ -1,5 +1,5 @@
--- Heartbeats of many workers, as in beat_worker. A worker whose row someone else holds is left out, and not waited for: they
--- may hold several too, in another order.
+-- Records heartbeats of many workers, as in beat_worker. A worker whose row another transaction holds is left out and
+-- not waited for: that transaction may hold several too, in another order.
 with told as materialized (
     select x.* from unnest($1::text[], $2::uuid[], $3::jsonb[]) as x (name, life, reported)
 ), mine as materialized (

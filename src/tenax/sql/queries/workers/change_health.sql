@@ -1,4 +1,4 @@
--- Verdicts on workers, and the events of those that changed.
+-- Stores verdicts on workers, and the events of those that changed.
 with changed as (
     update tenax.worker w
        set health = x.health, health_column = x.health_column, probe_at = x.probe_at, recovering_since = x.recovering_since,

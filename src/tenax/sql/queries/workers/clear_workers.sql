@@ -1,4 +1,4 @@
--- These workers begin with a clean record.
+-- Clears the records of these workers.
 with windows as (
     delete from tenax.worker_window where worker = any($1::text[])
 ), losses as (

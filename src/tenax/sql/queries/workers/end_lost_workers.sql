@@ -1,4 +1,5 @@
--- Workers that have been silent for $1 seconds are gone, unless service was interrupted less than a lease ago; those that were gone for $2 are forgotten, with all that was known of them.
+-- Marks workers as gone that have been silent for $1 seconds, unless service was interrupted less than a lease ago.
+-- Deletes workers that were gone for $2 seconds, with all that was known of them.
 with forgotten as (
     delete from tenax.worker
      where state = 'gone' and last_heartbeat < tenax.now() - make_interval(secs => $2::double precision)

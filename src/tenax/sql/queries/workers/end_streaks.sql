@@ -1,5 +1,6 @@
--- Ends the streaks of these workers together with the verdicts that rested on them: failures in a row, and losses since the last
--- success. What a worker reported of its failures goes with them: it clears its own count when it hears that it is healthy.
+-- Ends the streaks of these workers together with the verdicts based on them: failures in a row, and losses since the
+-- last success. The failures that a worker reported are cleared too: it clears its own count when it is told that it
+-- is healthy.
 with losses as (
     update tenax.worker_loss set at = '-infinity' where worker = any($1::text[])
 )

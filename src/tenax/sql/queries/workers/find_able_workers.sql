@@ -1,5 +1,6 @@
--- Workers that are able to run this item, and are here: heard of within $2 seconds, or since service began again. One that is paused, or
--- drained by the server, is here. One that serves a single execution is able to run what belongs to that.
+-- Finds live workers that are able to run this item: heard of within $2 seconds, or since service began again. A
+-- worker that is paused, or drained by the server, counts as live. One that serves a single execution is able to run
+-- the items of that execution and its children.
 with recursive line (id, parent_id) as (
     select e.id, e.parent_id from tenax.item i join tenax.execution e on e.id = i.execution_id where i.id = $1::bigint
     union all

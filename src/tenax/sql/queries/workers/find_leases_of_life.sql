@@ -1,4 +1,4 @@
--- The leases of this life of a worker, where it is still the latest of its name.
+-- Finds the leases of this life of a worker, if it is still the latest of its name.
 select i.id, i.execution_id
   from tenax.worker w
   join tenax.item i on i.worker = w.name and i.state = 'leased' and i.started_at >= w.registered_at

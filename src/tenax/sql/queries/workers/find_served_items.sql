@@ -1,5 +1,6 @@
--- Among these items, those that a live worker is able to run, as find_able_workers has it: heard of within $2 seconds, or since service
--- began again. One that is paused, or drained by the server, is here. One that serves a single execution is able to run what belongs to that.
+-- Finds those of these items that a live worker is able to run, as in find_able_workers: heard of within $2 seconds,
+-- or since service began again. A worker that is paused, or drained by the server, counts as live. One that serves a
+-- single execution is able to run the items of that execution and its children.
 with recursive line (item_id, id, parent_id) as (
     select i.id, e.id, e.parent_id
       from tenax.item i

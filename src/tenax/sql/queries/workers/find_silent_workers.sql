@@ -1,4 +1,5 @@
--- Of these workers, those that have sent heartbeats and then none for $2 seconds. One that never began to is not silent.
+-- Finds those of these workers that have sent heartbeats and then none for $2 seconds. A worker that never began to is
+-- not silent.
 select name
   from tenax.worker
  where name = any($1::text[]) and last_heartbeat > registered_at

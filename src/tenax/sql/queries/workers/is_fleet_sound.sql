@@ -1,5 +1,6 @@
--- Whether nothing at all speaks against any worker that is here: then there is nothing to judge. $1: the silence that is too
--- long, $2: a lease, $3: the window, all in seconds. One that has more than its slots is looked at, whatever the limits are.
+-- Returns whether nothing speaks against any live worker: then there is nothing to judge. $1 is the silence that is
+-- too long, $2 a lease, $3 the window, all in seconds. A worker with more items than slots is judged whatever the
+-- limits are.
 select not exists (
     select
       from tenax.worker w

@@ -1,4 +1,4 @@
--- What the log knows of a worker, the latest first, as far back as it looks ($3 rows of the log that belong to no execution).
+-- Lists the events of a worker, the latest first, among the last $3 rows of the log that belong to no execution.
 select l.at, e.event ->> 'type' as type, e.event -> 'data' as data
   from (select id, at, events from tenax.log where execution_id is null order by id desc limit $3::integer) as l
  cross join lateral jsonb_array_elements(l.events::jsonb) as e (event)

@@ -1,4 +1,5 @@
--- Each worker that is here, or was told what to be when it is, or was sick when it went, as far as it matters to who gets work.
+-- Loads the workers that matter to the distribution of work: each that is live, has a requested state, or was sick
+-- when it went.
 select w.name, w.life::text as life, case when w.state = 'gone' then w.wanted else w.state end as state, w.health,
        coalesce(w.probe_at <= tenax.now(), false) as probe, coalesce(l.n, 0)::integer as depth, w.protocol
   from tenax.worker w

@@ -1,5 +1,5 @@
--- Workers that were lost over these items: one row for each time they fell silent, with all that they had then. One that has
--- another version by now begins with a clean record.
+-- Records workers that were lost over these items: one row for each time they fell silent, with all items they had
+-- then. A worker that has another version by now starts with a clean record.
 insert into tenax.worker_loss as old (worker, ended, at, items)
 select x.worker, x.silent_since, tenax.now(), array_agg(distinct x.item_id)
   from unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::text[]) as x (worker, item_id, silent_since, version)

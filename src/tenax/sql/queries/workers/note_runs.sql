@@ -1,4 +1,4 @@
--- What attempts came to on their workers: totals, the row of failures since the last success, and the window.
+-- Adds the results of attempts to their workers: totals, failures in a row since the last success, and the window.
 with locked as (
     select name from tenax.worker where name = any($1::text[]) order by name for update
 ), noted as (

@@ -1,8 +1,8 @@
--- A worker starts, perhaps with new code: what it refused in an earlier life it may be asked for again. An earlier life that did
--- not leave, and had work in its hands, counts as lost; another version begins with a clean record. A pause outlives a restart,
--- and so does a drain by the server itself, but for another version.
+-- Registers a worker, which may have new code: items that it refused in an earlier life may be offered again. An
+-- earlier life that did not leave, and held work, counts as lost. Another version starts with a clean record. A pause
+-- outlives a restart, and so does a drain by the server itself, except for another version.
 --
--- A name that belongs to another token ($9 is the worker's own) which is in force is left as it is: then no row is returned.
+-- A name that belongs to another valid token ($9 is the worker's own) is left as it is: then no row is returned.
 with old as (
     select w.*, w.version is distinct from $2::text as changed, w.life is distinct from $7::uuid as over,
            w.wanted = 'paused'

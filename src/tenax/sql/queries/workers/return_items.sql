@@ -1,5 +1,5 @@
--- An earlier life of a worker was counted as lost when the next one registered, and has ended these attempts in good order all
--- the same: it did not lose them. Where it lost nothing else, there was no loss.
+-- Corrects the loss of an earlier life of a worker that was counted as lost when the next one registered, but has
+-- ended these attempts after all. If it lost nothing else, the loss is removed.
 with back as materialized (
     select l.worker, l.ended, array_agg(x.item_id) as items
       from unnest($1::text[], $2::bigint[], $3::timestamptz[]) as x (worker, item_id, started_at)

@@ -1,0 +1,96 @@
+"""Time slices on the event loop: work of a length that others choose lets other work run every few milliseconds.
+
+All such work of one loop waits in one line. Between two slices, whichever work they belong to, the loop makes several
+rounds for everything else. So short work is delayed by one slice at most, however much long work there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from time import perf_counter
+from weakref import WeakKeyDictionary
+
+FIRST_SLICE = 0.01
+"""Seconds of the first slice of each work. A batch of 500 failures is decided on within it."""
+SLICE = 0.005
+"""Seconds of each further slice if no other long work waits."""
+SHORT_SLICE = 0.002
+"""Seconds of each further slice if other long work waits."""
+ROUNDS_BETWEEN = 8
+"""Rounds of the loop between two slices. The way from a due time to the statement that leases the due items takes about
+as many."""
+REST = 0.001
+"""Seconds between two slices if several wait. The database's answers arrive meanwhile."""
+
+
+class _Line:
+    """The long work of one event loop that waits for its next slice, the oldest first."""
+
+    __slots__ = ("_is_moving", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_moving = False
+
+    @property
+    def slice(self) -> float:
+        return SHORT_SLICE if self._waiting else SLICE
+
+    async def wait(self) -> None:
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        if not self._is_moving:
+            self._is_moving = True
+            loop.call_soon(self._go_round, ROUNDS_BETWEEN)
+        await turn
+
+    def _go_round(self, rounds: int) -> None:
+        """Lets the loop make so many rounds, and then continues the first work in the line."""
+        loop = asyncio.get_running_loop()
+        if rounds > 1:
+            loop.call_soon(self._go_round, rounds - 1)
+            return
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # otherwise it was cancelled meanwhile
+                turn.set_result(None)
+                break
+        self._is_moving = bool(self._waiting)
+        if self._is_moving:
+            loop.call_later(REST, self._go_round, ROUNDS_BETWEEN)
+
+
+_lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
+
+
+def _line() -> _Line:
+    loop = asyncio.get_running_loop()
+    line = _lines.get(loop)
+    if line is None:
+        line = _lines[loop] = _Line()
+    return line
+
+
+async def give_way() -> None:
+    """Lets all other work run, and waits for the next slice."""
+    await _line().wait()
+
+
+class TimeSlice:
+    """Measures the time slice of one piece of work. For loops over data whose length others choose."""
+
+    __slots__ = ("_until",)
+
+    def __init__(self) -> None:
+        self._until = perf_counter() + FIRST_SLICE
+
+    @property
+    def is_over(self) -> bool:
+        return perf_counter() > self._until
+
+    async def give_way(self) -> None:
+        line = _line()
+        await line.wait()
+        self._until = perf_counter() + line.slice

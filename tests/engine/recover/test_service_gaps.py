@@ -1,0 +1,50 @@
+"""Times that run out while no server is alive: what began before the gap is spared for one lease."""
+
+from __future__ import annotations
+
+from support.child_workflows import begun
+from support.hand import Hand
+
+TELLER = """
+name: teller
+workflow:
+  - {step: asked, type: wait, signal: go, deadline: 1m}
+"""
+
+LEASE = 30
+
+
+async def awaiting(hand: Hand, id_: int) -> dict[tuple[str, int | None], tuple[object, ...]]:
+    """By step and place, what its item waits for, in which attempt, and until when."""
+    rows = await hand.sql(
+        "select step, item_no, state, awaiting, attempt, expires_at from tenax.item where execution_id = $1",
+        id_,
+    )
+    return {(row["step"], row["item_no"]): tuple(row)[2:] for row in rows}
+
+
+async def test_after_a_gap_only_what_began_before_it_is_spared(hand):
+    old = await begun(hand, TELLER)
+    await hand.clock.advance(3600)
+    await hand.engine.beat()
+    new = await begun(hand, TELLER.replace("1m", "5s"))
+    await hand.clock.advance(5)
+    await hand.settle_down()
+    assert (await hand.get(new))["failure"]["reason"] == "wait_deadline", "that had its time"
+    assert await hand.status(old) == "running"
+    await hand.wait(LEASE - 6)
+    assert await hand.status(old) == "running", "it is spared for one lease"
+    await hand.wait(1)
+    assert (await hand.get(old))["failure"]["reason"] == "wait_deadline"
+
+
+async def test_a_gap_lengthens_no_wait_that_has_time_left_and_no_sleep(hand):
+    nap = "name: nap\nworkflow: [{step: s, type: sleep, for: 1m}]\n"
+    waits = await hand.submit(TELLER.replace("1m", "2h"))
+    sleeps = await begun(hand, nap)
+    before = await awaiting(hand, waits)
+    await hand.clock.advance(3600)
+    await hand.engine.beat()
+    assert await awaiting(hand, waits) == before
+    await hand.settle_down()
+    assert await hand.status(sleeps) == "completed"

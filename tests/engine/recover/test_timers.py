@@ -1,0 +1,60 @@
+"""When the timers look again: as soon as something runs out, and not sooner."""
+
+from __future__ import annotations
+
+import pytest
+from support.fan_out_workflows import CALL, fan
+
+from tenax.engine.recover import timers
+from tenax.engine.recover.timers import LONGEST, SHORTEST
+from tenax.store.tables.queue import next_wake
+
+SOON = {"deadline": 'name: p\ndeadline: 1s\nworkflow: [{step: s, type: python, task: "t:t"}]\n',
+        "queue_ttl": 'name: p\nworkflow: [{step: s, type: python, task: "t:t", queue_ttl: 1s}]\n',
+        "wait": "name: p\nworkflow: [{step: s, type: wait, deadline: 1s}]\n",
+        "sleep": "name: p\nworkflow: [{step: s, type: sleep, for: 1s}]\n"}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SOON.values(), ids=SOON)
+async def test_what_runs_out_soon_is_told_to_the_timers_and_seen_on_time(hand, source):
+    told: list[float] = []
+    hand.engine.context.notifier.on_due = told.append
+    id_ = await hand.submit(source)
+    await hand.settle_down()
+    assert min(told) == 1.0
+    assert await hand.engine.timers.tick() == 1.0
+    await hand.clock.advance(1)
+    await hand.engine.timers.tick()
+    assert await hand.status(id_) != "running"
+
+
+async def test_so_is_the_time_in_the_queue_of_a_step_that_comes_later(hand):
+    steps = [{**CALL, "step": "first"}, {"step": "second", "needs": ["first"], "queue_ttl": "3s"}]
+    _, first = await hand.start(fan([], *steps))
+    told: list[float] = []
+    hand.engine.context.notifier.on_due = told.append
+    await hand.succeed(first)
+    assert told == [3.0]
+
+
+async def test_what_runs_out_later_than_the_next_look_is_not_looked_for(hand):
+    """Else each look goes over all leases that have ended since the last vacuum: they would have run out sooner."""
+    await hand.submit()
+    await hand.lease_one()
+    async with hand.engine.context.statements() as tx:
+        soon, at_some_time = [await next_wake(tx, [], within) for within in (29.0, 31.0)]
+    assert soon.expiry is None
+    assert (at_some_time.expiry - at_some_time.now).total_seconds() == 30
+    assert await hand.engine.timers.tick() == LONGEST
+    await hand.pass_time(26)
+    assert await hand.engine.timers.tick() == 4.0
+
+
+@pytest.mark.parametrize(("price", "pause"), [(0.0, 0.001), (1e9, SHORTEST)])
+async def test_where_much_falls_due_the_next_look_comes_after_a_rest(hand, monkeypatch, price, pause):
+    monkeypatch.setattr(timers, "REST", price)
+    await hand.submit()
+    await hand.fail(await hand.lease_one())
+    wait = await hand.engine.timers.tick()
+    await hand.clock.advance(wait - 0.001)
+    assert await hand.engine.timers.tick() == pytest.approx(pause)

@@ -1,0 +1,260 @@
+"""Chaos: servers, workers and PostgreSQL are killed and stopped, under a mixed load, for as long as it is asked for."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from support.processes import Household, free_port
+from support.waiting import eventually
+from tenax.errors import Unreachable
+from tenax.model.wire import Submission
+from tenax.sdk.sync_client import SyncClient
+
+PATIENCE = 180.0
+"""Seconds in which all that was submitted must have ended, once nothing is killed any more."""
+SERVERS = 2
+WORKERS = 3
+FEEDERS = 2
+BATCH = 4
+
+PLAIN = """
+name: plain
+workflow: [{step: a, type: process, command: "echo 1"}, {step: b, type: process, command: "echo 2", needs: [a]}]
+"""
+FLAKY = """
+name: flaky
+workflow:
+  - step: a
+    type: process
+    command: test {{ attempt }} -ge 3
+    retry: {max_attempts: 9, initial_delay: 200ms, max_delay: 1s, jitter: full, infra_attempts: 5}
+"""
+FAILING = """
+name: failing
+workflow: [{step: a, type: process, command: exit 3, retry: {max_attempts: 2, initial_delay: 100ms, infra_attempts: 1}}]
+"""
+FAN_OUT = """
+name: fan-out
+workflow:
+  - step: each
+    type: process
+    command: 'test {{ item }} -ne 2 && test {{ attempt }} -ge {{ item }}'
+    for_each: [0, 1, 2, 1, 0, 1]
+    parallelism: 3
+    tolerate: 6
+    retry: {max_attempts: 3, initial_delay: 200ms}
+  - {step: after, type: process, command: echo done, needs: [each], retry: 5}
+"""
+UNDONE = """
+name: undone
+defaults: {retry: {max_attempts: 4, initial_delay: 100ms}}
+workflow:
+  - {step: a, type: process, command: echo a, compensate: {type: process, command: echo undo a}}
+  - {step: b, type: process, command: echo b, needs: [a], compensate: {type: process, command: "test {{ attempt }} -ge 2"}}
+  - {step: c, type: process, command: exit 7, needs: [b], retry: 1}
+"""
+PARENT = """
+name: parent
+workflow:
+  - {step: nap, type: sleep, for: 300ms}
+  - {step: call, type: workflow, file: flaky.yaml, needs: [nap], retry: {max_attempts: 3, retry_on: [child_failed]}}
+"""
+FILES = {"flaky.yaml": FLAKY}
+BLOWS = (
+    "kill_worker", "kill_worker", "stop_worker", "drain_worker", "kill_server", "stop_server",
+    "kill_postgres", "stop_postgres", "end_postgres",
+)  # fmt: skip
+MIX = (PLAIN, PLAIN, FLAKY, FAILING, FAN_OUT, UNDONE, PARENT)
+
+
+class Chaos(Household):
+    """Servers and workers on an embedded PostgreSQL of their own, all of which may be killed at any time."""
+
+    def __init__(self, folder: Path, home: Path, seed: int, **settings: str) -> None:
+        super().__init__(folder, home, **settings)
+        self.dice = random.Random(seed)
+        self.ports = [self.port, *(free_port() for _ in range(SERVERS - 1))]
+        self.url = self.environment["TENAX_SERVER"] = ",".join(
+            f"http://127.0.0.1:{port}" for port in self.ports
+        )
+        self.servers: list[Any] = []
+        self.workers: list[Any] = []
+        self._blows: list[str] = []
+        self.done: Counter[str] = Counter()
+        """What was done to whom, and how often."""
+
+    def open(self) -> None:
+        self.servers = [self.start("server", "--port", str(port)) for port in self.ports]
+        for server in self.servers:
+            eventually(lambda one=server: self._says_or_died(one, "listening on"), timeout=60)
+        self.workers = [self._work(number) for number in range(WORKERS)]
+
+    def _work(self, number: int) -> Any:
+        return self.worker("--name", f"w{number}", "--slots", "4")
+
+    def rage(self, seconds: float) -> None:
+        """Deals one blow after the other. Each is dealt once before any comes again."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not self._blows:
+                self._blows = list(BLOWS)
+                self.dice.shuffle(self._blows)
+            blow = self._blows.pop()
+            self.done[blow] += 1
+            getattr(self, blow)()
+            _pause(self.dice.uniform(0.2, 1.0))
+
+    def kill_worker(self) -> None:
+        number = self.dice.randrange(WORKERS)
+        self._kill(self.workers[number])
+        self.workers[number] = self._work(number)
+
+    def stop_worker(self) -> None:
+        """Longer than its lease: others take its work over, and then it wakes up."""
+        with _stopped(self.dice.choice(self.workers).pid):
+            _pause(3.0)
+
+    def drain_worker(self) -> None:
+        number = self.dice.randrange(WORKERS)
+        self.workers[number].send_signal(signal.SIGTERM)
+        self.workers[number].wait(60)
+        self.workers[number] = self._work(number)
+
+    def kill_server(self) -> None:
+        number = self.dice.randrange(SERVERS)
+        self._kill(self.servers[number])
+        self.servers[number] = self.start("server", "--port", str(self.ports[number]))
+
+    def stop_server(self) -> None:
+        with _stopped(self.dice.choice(self.servers).pid):
+            _pause(self.dice.choice([0.5, 3.0]))
+
+    def kill_postgres(self) -> None:
+        self._signal_postgres(signal.SIGKILL)
+
+    def end_postgres(self) -> None:
+        """A fast shutdown: connections are ended, transactions undone."""
+        self._signal_postgres(signal.SIGINT)
+
+    def stop_postgres(self) -> None:
+        """It takes no new connections for a while."""
+        if (pid := self._postgres()) is not None:
+            with _stopped(pid):
+                _pause(1.0)
+
+    def _signal_postgres(self, how: signal.Signals) -> None:
+        if (pid := self._postgres()) is not None:
+            os.kill(pid, how)
+            eventually(lambda: self._postgres() not in (pid, None), timeout=60)
+
+    def _postgres(self) -> int | None:
+        """The process of PostgreSQL. None while there is none."""
+        try:
+            return self.postmaster()
+        except (AssertionError, OSError, ValueError):
+            return None
+
+    @staticmethod
+    def _kill(process: Any) -> None:
+        process.kill()
+        process.wait()
+
+    def mend(self) -> None:
+        """Everything that ended by itself meanwhile runs again."""
+        for number, server in enumerate(self.servers):
+            if server.poll() is not None:
+                self.servers[number] = self.start("server", "--port", str(self.ports[number]))
+        for number, worker in enumerate(self.workers):
+            if worker.poll() is not None:
+                self.workers[number] = self._work(number)
+
+
+class Feeders:
+    """Threads that submit executions of all kinds, with keys, until they are told to stop."""
+
+    def __init__(self, client: Callable[[], SyncClient], seed: int) -> None:
+        self.over = threading.Event()
+        self.submitted: dict[str, int] = {}
+        """The execution of each key."""
+        self._client = client
+        self._threads = [threading.Thread(target=self._feed, args=(seed, n)) for n in range(FEEDERS)]
+
+    @contextmanager
+    def feeding(self) -> Iterator[None]:
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self.over.set()
+            for thread in self._threads:
+                thread.join(PATIENCE)
+
+    def _feed(self, seed: int, number: int) -> None:
+        dice = random.Random(seed * 1000 + number)
+        with self._client() as client:
+            for batch in count():
+                if self.over.is_set():
+                    return
+                keys = [f"{number}-{batch}-{n}" for n in range(BATCH)]
+                sources = [dice.choice(MIX) for _ in keys]
+                self._submit(
+                    client,
+                    [Submission(source=s, key=k, files=FILES) for s, k in zip(sources, keys, strict=True)],
+                )
+                self.over.wait(dice.uniform(0.4, 1.2))
+
+    def _submit(self, client: SyncClient, submissions: list[Submission]) -> None:
+        """By keys, so that a second try after an answer that never came submits nothing twice."""
+        while True:
+            try:
+                answers = client.submit_many(submissions)
+            except Unreachable:
+                _pause(0.1)
+                continue
+            self.submitted |= {str(s.key): a.id for s, a in zip(submissions, answers, strict=True)}
+            return
+
+
+def until_all_ended(house: Chaos, submitted: dict[str, int]) -> dict[int, str]:
+    """How each of the executions ended."""
+    left, found = set(submitted.values()), dict[int, str]()
+
+    def over() -> bool:
+        house.mend()
+        try:
+            with house.client() as client:
+                for id_ in sorted(left)[:50]:
+                    status = client.get(id_)["status"]
+                    if status in ("completed", "failed", "cancelled"):
+                        found[id_] = status
+                        left.discard(id_)
+        except Unreachable:
+            return False
+        return not left
+
+    eventually(over, timeout=PATIENCE)
+    return found
+
+
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
+@contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

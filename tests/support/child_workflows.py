@@ -1,0 +1,58 @@
+"""Workflows that start others, and what a test wants to know of such a family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.hand import Hand
+
+WORK = "name: work\nworkflow: [{step: do, type: python, task: 't:t'}]\n"
+LEAF = """
+name: leaf
+input: {n: {type: integer, default: 0}}
+outputs: {got: "{{ steps.do.result }}"}
+workflow:
+  - {step: do, type: python, task: "t:t", args: {n: "{{ input.n }}"}, retry: {max_attempts: 2, backoff: none}}
+"""
+MIDDLE = "name: middle\nworkflow: [{step: inner, type: workflow, workflow: leaf}]\n"
+TOP = "name: top\nworkflow: [{step: outer, type: workflow, workflow: middle}]\n"
+
+
+def calling(more: str = "", name: str = "leaf") -> str:
+    return f"name: parent\nworkflow: [{{step: call, type: workflow, workflow: {name}{more}}}]\n"
+
+
+async def begun(hand: Hand, source: str, **more: Any) -> int:
+    """Submits a workflow and starts those of its steps that are the server's own."""
+    id_ = await hand.submit(source, **more)
+    await hand.settle_down()
+    return id_
+
+
+async def three_levels(hand: Hand) -> list[int]:
+    """An execution, its child, and the child of that, whose only step can be leased."""
+    await hand.engine.store_workflow(LEAF)
+    await hand.engine.store_workflow(MIDDLE)
+    top = await begun(hand, TOP)
+    middle = await child_of(hand, top, "outer")
+    return [top, middle, await child_of(hand, middle, "inner")]
+
+
+async def children_of(hand: Hand, id_: int, step: str = "call") -> list[dict[str, Any]]:
+    return (await hand.get(id_))["steps"][step]["children"]
+
+
+async def child_of(hand: Hand, id_: int, step: str = "call") -> int:
+    [child] = await children_of(hand, id_, step)
+    return int(child["id"])
+
+
+async def do(hand: Hand, result: Any = None) -> None:
+    """What is ready is done, and what follows from that happens."""
+    for assignment in await hand.lease():
+        await hand.succeed(assignment, result)
+    await hand.settle_down()
+
+
+async def statuses(hand: Hand, ids: list[int]) -> list[str]:
+    return [await hand.status(id_) for id_ in ids]

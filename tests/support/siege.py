@@ -1,0 +1,231 @@
+"""A siege: honest work goes on while attacks are made on the server. What each attack costs the server is measured.
+
+As a program (`siege.py URL TOKEN OTHERS_TOKEN SEED [KIND ...]`) it makes attacks, in a random order, until it is ended. It writes a line for each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from support.attacks import ATTACKS, Attack, Target
+from support.processes import Household
+from support.waiting import eventually
+from tenax.model.wire import Submission
+
+RATE = 10
+"""Honest submissions a second."""
+ATTACKERS = 4
+"""Attacks that are made at the same time."""
+HONEST = """
+name: honest
+workflow:
+  - step: a
+    type: python
+    task: honest:once
+    args: {attempt: "{{ attempt }}"}
+    retry: {max_attempts: 3, initial_delay: 500ms, jitter: 0}
+"""
+TASK = """
+def once(attempt):
+    if attempt == 1:
+        raise RuntimeError("not yet")
+    return attempt
+"""
+LATENESS = """
+select extract(epoch from s.at - (r.data ->> 'available_at')::timestamptz)::double precision
+  from tenax.event r
+  join tenax.event s on s.execution_id = r.execution_id and s.type = 'action_started' and s.attempt = r.attempt + 1
+ where r.type = 'step_retry' and r.execution_id = any($1::bigint[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an attack came to, and what it cost the server."""
+
+    kind: str
+    name: str
+    outcome: str
+    harmless: bool
+    seconds: float
+    megabytes: float = 0.0
+    """The most memory that the server had meanwhile, above what it had before."""
+    held: float = 0.0
+    """Seconds for which the event loop's thread computed without a break, at most, where that was longer than ever before."""
+
+
+class Siege(Household):
+    """A server, an honest worker, and the tokens of attackers. Unfinished requests have three seconds."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        super().__init__(folder, home, head_timeout="3s", body_timeout="3s")
+        (folder / "honest.py").write_text(TASK)
+        self.process = self.server()
+        made = [
+            self.run("token", "create", name, "--role", role, "--json")
+            for name, role in (("attacker", "admin"), ("other", "worker"))
+        ]
+        self.tokens = [json.loads(one.stdout)["token"] for one in made]
+        self.target = Target(self.url, *self.tokens)
+
+    def __exit__(self, *_: object) -> None:
+        self.target.close()
+        super().__exit__()
+
+    def measured(self) -> dict[str, float]:
+        found: dict[str, float] = self.target.strange.get("/healthz?verbose").json()["measured"]
+        return found
+
+    def memory(self, what: str = "VmRSS") -> float:
+        """Returns the megabytes of the server and of the processes that work for it."""
+        pids = [self.process.pid, *_children(self.process.pid)]
+        return sum(_megabytes(pid, what) for pid in pids)
+
+    def cost_of(self, attack: Attack) -> Cost:
+        """Makes one attack, alone."""
+        busiest, before = self.measured()["loop_hold_busiest_seconds"], self.memory()
+        for pid in (self.process.pid, *_children(self.process.pid)):
+            Path(f"/proc/{pid}/clear_refs").write_text("5")  # the highest is counted anew
+        made = _made(attack, self.target)
+        grown = self.memory("VmHWM") - before
+        self.pause(0.05)  # the watchdog has looked since
+        held = self.measured()["loop_hold_busiest_seconds"]
+        held = held if held > busiest else 0.0
+        return Cost(**asdict(made) | {"megabytes": max(0.0, grown), "held": held})
+
+    @staticmethod
+    def pause(seconds: float) -> None:
+        """Lets the siege go on for a while."""
+        threading.Event().wait(seconds)
+
+    @contextmanager
+    def feeding(self, submitted: list[int]) -> Iterator[None]:
+        """Submits honest work at a steady rate, and notes its executions."""
+        over = threading.Event()
+
+        def fill_slots() -> None:
+            due = time.monotonic()
+            with self.client() as client:
+                while not over.wait(max(0.0, due - time.monotonic())):
+                    submitted.extend(answer.id for answer in client.submit_many([Submission(source=HONEST)]))
+                    due += 1 / RATE
+
+        thread = threading.Thread(target=fill_slots)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    @contextmanager
+    def attacked(self, made: list[Cost], seed: int, *kinds: str) -> Iterator[None]:
+        """Makes all attacks, several at a time, over and over. They leave the processor to others: they are not what is measured."""
+        command = [sys.executable, __file__, self.url, *self.tokens, str(seed), *kinds]
+        path = os.pathsep.join(sys.path)
+        process = subprocess.Popen(
+            ["nice", "-n", "19", *command],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": path},
+        )
+
+        def read() -> None:
+            assert process.stdout is not None
+            made.extend(Cost(**json.loads(line)) for line in process.stdout)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            yield
+            assert process.poll() is None, "the attackers have given up"
+        finally:
+            process.terminate()
+            process.wait()
+            reader.join()
+
+    def until_ended(self, submitted: list[int]) -> Counter[str]:
+        """Waits for the end of honest work. Returns how many executions ended in each state."""
+
+        def states() -> Counter[str]:
+            return Counter(
+                self.query("select state from tenax.execution where id = any($1::bigint[])", submitted)
+            )
+
+        eventually(lambda: set(states()) <= {"completed", "failed", "cancelled"}, timeout=120)
+        return states()
+
+    def lateness(self, submitted: list[int]) -> list[float]:
+        return sorted(self.query(LATENESS, submitted))
+
+
+def _made(attack: Attack, target: Target) -> Cost:
+    began = time.monotonic()
+    try:
+        outcome = attack.make(target)
+    except Exception as error:  # noqa: BLE001 - an attack that is not answered as expected is told of, with the others
+        outcome = f"{type(error).__name__}: {error}"[:300]
+    # Beside other attacks, large bodies may find no room.
+    harmless = outcome in attack.harmless or outcome.replace("503", "").strip() in (*attack.harmless, "")
+    return Cost(attack.kind, attack.name, outcome, harmless, time.monotonic() - began)
+
+
+def percentile(values: list[float], percent: float) -> float:
+    """By nearest rank."""
+    return values[max(0, math.ceil(len(values) * percent / 100) - 1)]
+
+
+def table(costs: list[Cost]) -> str:
+    """Returns the costs as a table for the docs."""
+    lines = ["| kind | attack | outcome | seconds | memory, MB |", "|---|---|---|---|---|"]
+    lines += [f"| {c.kind} | {c.name} | {c.outcome} | {c.seconds:.2f} | {c.megabytes:.0f} |" for c in costs]
+    return "\n".join(lines)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    with suppress(FileNotFoundError):
+        for thread in Path(f"/proc/{parent}/task").iterdir():
+            found += [int(pid) for pid in (thread / "children").read_text().split()]
+    return found
+
+
+def _megabytes(pid: int, name: str) -> float:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def _attack_on(url: str, token: str, others_token: str, seed: str, *kinds: str) -> None:
+    some = [one for one in ATTACKS if not kinds or one.kind in kinds]
+    one_line_at_a_time = threading.Lock()
+
+    def go_on(number: int) -> None:
+        dice, target = random.Random(f"{seed}-{number}"), Target(url, token, others_token)
+        while True:
+            for attack in dice.sample(some, len(some)):
+                line = json.dumps(asdict(_made(attack, target)))
+                with one_line_at_a_time:
+                    print(line, flush=True)
+
+    threads = [threading.Thread(target=go_on, args=(n,)) for n in range(ATTACKERS)]
+    for thread in threads:
+        thread.start()
+
+
+if __name__ == "__main__":
+    _attack_on(*sys.argv[1:])
