@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10
+# Without compiled files each of hundreds of processes would compile Tenax anew.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal --durations=$(or $(DURATIONS),10)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help install demo up test test-full chaos siege check format docs bench fuzz differential lock clean

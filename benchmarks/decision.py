@@ -70,7 +70,7 @@ def _case(policy: Policy) -> Callable[[], object]:
             controls=controls,
             roll=0.5,
             execution_id=4711,
-            node_id="fetch",
+            step="fetch",
         )
 
     verdict = decide(

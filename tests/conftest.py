@@ -1,10 +1,11 @@
-"""Databases for tests: one server for the whole run, shared by its processes, and a fresh clone of a template for each test.
+"""Databases and folders for tests. One PostgreSQL serves the whole run and all its processes (`support/databases.py`).
 
-`database_url`        a migrated database on the embedded PostgreSQL
-`any_database_url`    the same, and once more on the system's PostgreSQL where there is one
-`empty_database_url`  as `any_database_url`, with no schema yet
-                      (at the end of a test every event of its log must conform, unless the test is marked `odd_log`)
-`open_folder`         a folder that PostgreSQL's account can enter too (pytest's own cannot be, as root)
+`database_url`         a migrated database on the embedded PostgreSQL; it is emptied after the test, and used again
+`own_database_url`     the same, but nobody uses it after the test
+`any_database_url`     as `database_url`, with `--postgres=both` on the system's PostgreSQL too (and `own_any_database_url`)
+`empty_database_url`   as `own_any_database_url`, with no schema yet
+                       (at the end of a test every event of its log must conform, unless the test is marked `odd_log`)
+`open_folder`          a folder with a short path that PostgreSQL's account can enter
 """
 
 from __future__ import annotations
@@ -22,9 +23,18 @@ from typing import Any
 
 import pytest
 import support.profiles  # noqa: F401 - registers the profiles of Hypothesis
-from support.databases import EMPTY, Server, folder_for_databases, make_open, serve, system_installation
+from support.databases import (
+    EMPTY,
+    Server,
+    folder_for_databases,
+    make_open,
+    remove_leftovers,
+    serve,
+    system_installation,
+)
 
 _RUN = "TENAX_TEST_RUN"
+_PREFIX = "tenax-tests"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,12 +52,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The processes of pytest-xdist inherit it, and so share the servers.
-    name = f"tenax-tests-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    os.environ.setdefault(_RUN, str(folder_for_databases() / name))
+    if _RUN not in os.environ:
+        place = folder_for_databases()
+        remove_leftovers(place, _PREFIX)
+        os.environ[_RUN] = str(place / f"{_PREFIX}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
     # No client of a test shows the token of whoever runs the tests.
     os.environ["TENAX_HOME"] = str(_run_folder() / "nobodys-home")
     if config.option.basetemp is None:
-        config.option.basetemp = str(make_open(_run_folder()) / "tmp")
+        config.option.basetemp = str(make_open(_run_folder()) / f"tmp-{os.getpid()}")
 
 
 def pytest_unconfigure() -> None:

@@ -11,7 +11,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
-from support.forked_commands import Ended, ForkedCommands
+from support.forked_commands import Ended, shared_commands
 
 from tenax.server.app import serve
 from tenax.settings import Settings
@@ -31,19 +31,13 @@ def environment(tmp_path: Path) -> Callable[..., dict[str, str]]:
     return lambda **more: clean_environment(tmp_path / "home", **more)
 
 
-@pytest.fixture(scope="session")
-def forked_commands() -> Iterator[ForkedCommands]:
-    with ForkedCommands() as commands:
-        yield commands
-
-
 @pytest.fixture
-def command(forked_commands: ForkedCommands, tmp_path: Path) -> Command:
+def command(tmp_path: Path) -> Command:
     """`command("list", "--json", TENAX_SERVER="...")`: arguments, and variables of the environment."""
 
     def run(*arguments: str, stdin: str = "", **variables: str) -> Ended:
         environment = clean_environment(tmp_path / "home", **variables)
-        return forked_commands.run(arguments, cwd=tmp_path, environment=environment, stdin=stdin)
+        return shared_commands().run(arguments, cwd=tmp_path, environment=environment, stdin=stdin)
 
     return run
 

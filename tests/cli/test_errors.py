@@ -191,6 +191,23 @@ def test_the_help_loads_nothing_heavy():
     assert ended.stdout.splitlines()[-1] == "[]"
 
 
+MODELS_OF_THE_FILE = ("tenax.model.parse.shape", "tenax.model.parse.workflow_file", "pydantic_settings")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "from tenax.cli.errors import run_command\nrun_command(['--help'])",
+        "from tenax.cli.errors import run_command\nrun_command(['worker', '--help'])",
+        "import tenax.worker.worker, tenax.worker.processes.child, tenax.worker.executors.python",
+    ],
+)
+def test_the_help_and_workers_load_no_models_of_the_workflow_file(script):
+    script += f"\nimport sys\nprint([name for name in {MODELS_OF_THE_FILE} if name in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ended.stdout.splitlines()[-1:] == ["[]"], ended.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_is_said_and_no_more():
     with Path("/dev/full").open("w") as full:

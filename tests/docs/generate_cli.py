@@ -13,7 +13,7 @@ from tenax.cli.app import COMMAND_NAMES, app
 from tenax.server.app import API
 from tenax.server.auth import CALLBACKS, is_allowed, is_public
 from tenax.setting_docs import describe_settings
-from tenax.store.tables.tokens import Role
+from tenax.store.fleet.tokens import Role
 
 GROUPS = ("workers", "queues", "db", "token")
 _WHERE = ("--server", "--token", "--database", "--home")

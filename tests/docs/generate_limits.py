@@ -10,8 +10,11 @@ from tables import code, table
 
 from tenax.engine.caches import input_cache as inputs
 from tenax.engine.caches import lease_cache as leased
-from tenax.engine.graph.start_steps import KEY_SHOWN, MOST_ITEMS, WORK_PER_KEY
+from tenax.engine.external.server_steps import MOST_SLOW_OF_ONE
+from tenax.engine.graph.start_steps import LONGEST_PLAIN_KEY, MOST_ITEMS, WORK_PER_KEY
 from tenax.engine.late_results import MAX_LATE_RESULTS
+from tenax.engine.lease.large_inputs import MAX_ANSWER
+from tenax.engine.operate.manual_retry import CARRIED_TOGETHER
 from tenax.engine.submit.resolve_definitions import DEEPEST as DEEPEST_CHILD
 from tenax.model import json_text
 from tenax.model.attempt import bounded
@@ -98,7 +101,8 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         Limit("processor time of such a check", "input_time", _CHECK),
         Limit("levels of an input", _count(declared.MAX_DEPTH), _CHECK),
         Limit("items of one fan-out", _count(MOST_ITEMS), f"the step fails, {_TEMPLATE}"),
-        Limit("processes aside", "aside_processes", "what finds all of them busy waits for one"),
+        Limit("processes aside, of which one sender has all but one at most", "aside_processes", "senders wait for their turns"),
+        Limit("children of one execution that wait for a process aside", _count(MOST_SLOW_OF_ONE), "further ones are started later"),
         Limit("memory of each process aside", "aside_memory", "as beyond `definition_time` or `input_time`"),
     ),
     "Conditions and templates": (
@@ -115,9 +119,11 @@ LIMITS: Mapping[str, tuple[Limit, ...]] = {
         ),
         Limit("bytes that one rendering gives", "max_rendered", "as beyond the work"),
         Limit("result of a step that an expression reads", "max_rendered", "it is not loaded; as beyond the work"),
-        Limit("results that one view of an execution or page of items shows", "max_rendered", "a marker is in their places"),
+        Limit("results that one view of an execution or page of items shows, and evidence of failures that a view shows", "max_rendered", "a marker is in their places"),
+        Limit("results that `retry --from-failed` takes over, together", f"{CARRIED_TOGETHER} times `max_rendered`", "409"),
+        Limit("rendered inputs in the answer to one lease request, and one further item", _size(MAX_ANSWER), "the other items go back to the queue, uncounted"),
         Limit("one text that an expression builds", _count(TEXT_LIMIT, "characters"), "as beyond the work"),
-        Limit("a key of `concurrency`", _count(KEY_SHOWN, "characters"), "it is known by its hash"),
+        Limit("a key of `concurrency`", _count(LONGEST_PLAIN_KEY, "characters"), "it is known by its hash"),
     ),
     "Answers and results, on a worker": (
         Limit("answer of an `http` step, result file", "max_result", f"the attempt fails, {_RESULT}"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, get_args
 
 from tables import code, codes, table
@@ -19,34 +18,13 @@ from tenax.model.attempt.outcome import (
 )
 from tenax.model.attempt.reasons import REASON_OF_CLASS, REASON_PATTERNS, REASONS, SERVER_REASONS
 from tenax.model.durations import format_duration
-from tenax.model.parse.retry_fields import RULE_FIELDS
+from tenax.model.parse.retry_fields import RETRY_FIELDS, RULE_FIELDS, DecidedFields
 from tenax.model.policy import Backoff, Policy
 from tenax.policy.retry.backoff import bounds
 from tenax.policy.retry.delay_table import delay_table
 from tenax.policy.retry.rules import RULES
 
 _DURATIONS = frozenset({"initial_delay", "max_delay", "give_up_after", "max_retry_after"})
-_FIELDS: Mapping[str, str] = {
-    "max_attempts": "**total** counted attempts, the first included; `unlimited` is allowed, 0 is refused. Where no level gives a policy: 1",
-    "retryable": "`false`: the first attempt runs, nothing after it, whatever `max_attempts` says",
-    "backoff": "the curve: " + codes(get_args(Backoff)),
-    "initial_delay": "the delay before the second attempt",
-    "backoff_multiplier": "growth of `exponential`; at least 1",
-    "max_delay": "the cap of the curve, after jitter too. Where it is not set and `initial_delay` is longer: `initial_delay`",
-    "jitter": "`false` or 0: none; a factor from 0 to 1; `full`; `equal`; `true` is 0.5",
-    "retry_when": "a [condition](conditions.md): decides instead of the failure's class",
-    "stop_when": "a condition: where it is true, there is no retry",
-    "retry_on": "classes or reasons that are retried besides the defaults; `budget` and `cancelled` are refused here",
-    "never_on": "classes or reasons that are not retried. Beats `retry_on`; a reason beats a class",
-    "rules": "what certain failures get instead: see [rules](#rules)",
-    "infra_attempts": "this many attempts lost to infrastructure are not counted: see [lost workers](#lost-workers)",
-    "give_up_after": "total time since the first enqueue; a retry that would start later is not made",
-    "honor_retry_after": "the callee's `Retry-After` is a floor for the delay",
-    "max_retry_after": "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured",
-    "attempt_cost": "what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused; `tenax decide` takes it",
-    "vary": "other values for the step's own keys, by counted attempt: see [vary](#vary)",
-    "max_snoozes": "how often a handler may snooze; beyond it a snooze counts as a transient failure",
-}
 _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("the attempt outlived its `timeout`", {"timed_out": True}, "failed"),
     ("`Fatal`, or `success: false`", {"fatal": True}, "failed"),
@@ -94,13 +72,14 @@ _CASES: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 def policy_fields() -> str:
-    """Every field has its line here, and its default is the code's."""
-    defaults = Policy()
-    names = [f.name for f in fields(Policy) if f.name != "forgives_only_lost"]  # no file can set it
-    assert set(names) == set(_FIELDS), "a field of the policy has no description"
+    """Each field with its declaration's description, and the default of the policy itself."""
+    defaults, declared = Policy(), DecidedFields.model_fields
     return table(
         ("field", "default", "meaning"),
-        [(code(name), _default(name, getattr(defaults, name)), _FIELDS[name]) for name in names],
+        [
+            (code(name), _default(name, getattr(defaults, name)), declared[name].description)
+            for name in RETRY_FIELDS
+        ],
     )
 
 

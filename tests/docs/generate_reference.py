@@ -8,18 +8,20 @@ from tables import code, codes, table
 
 from tenax.errors import TenaxError
 from tenax.model.definition.workflow import STEP_TYPES, StepType
-from tenax.model.parse.parse import WORKFLOW_KEYS
 from tenax.model.parse.retry_fields import LATER_RETRY_FIELDS
-from tenax.model.parse.step_extras import CONCURRENCY_KEYS, ON_FAILURE_KEYS, UNTIL_KEYS
-from tenax.model.parse.step_keys import (
+from tenax.model.parse.shape import Shape
+from tenax.model.parse.step_keys import ConcurrencyKeys, OnFailureKeys, UntilKeys
+from tenax.model.parse.step_types import LATER_TYPES, OWN_KEYS, SPEC_KEYS
+from tenax.model.parse.workflow_file import (
     COMPENSATE_KEYS,
     COMPENSATE_TYPES,
     DEFAULTS_KEYS,
     LATER_STEP_KEYS,
     STEP_KEYS,
+    WORKFLOW_KEYS,
+    WorkerStep,
     refused_keys,
 )
-from tenax.model.parse.step_types import LATER_TYPES, SPEC_KEYS
 from tenax.policy.expressions.compiler import DEPTH, NESTING, NODES, TEXT_LENGTH
 from tenax.policy.expressions.conditions import CONDITION_VARIABLES
 from tenax.policy.expressions.templates import (
@@ -158,9 +160,9 @@ def file_keys() -> str:
         ("`defaults`", codes(DEFAULTS_KEYS)),
         ("every step", codes(STEP_KEYS)),
         *((f"a step of type `{kind}`", _keys_of_type(kind)) for kind in STEP_TYPES),
-        ("`concurrency`", codes(CONCURRENCY_KEYS)),
-        ("`until`", codes(UNTIL_KEYS)),
-        ("`on_failure`", codes(ON_FAILURE_KEYS)),
+        ("`concurrency`", codes(ConcurrencyKeys.key_names())),
+        ("`until`", codes(UntilKeys.key_names())),
+        ("`on_failure`", codes(OnFailureKeys.key_names())),
         ("`compensate`", f"{codes(COMPENSATE_KEYS)}; and the keys of its type: {codes(COMPENSATE_TYPES)}"),
     ]
     return table(("where", "keys"), rows)
@@ -169,6 +171,24 @@ def file_keys() -> str:
 def _keys_of_type(kind: StepType) -> str:
     refused = refused_keys(kind)
     return codes(SPEC_KEYS[kind]) + (f"; not {codes(refused)}" if refused else "")
+
+
+def keys_of(shape: type[Shape]) -> str:
+    """The keys of one mapping of the file, with what its declaration says of them."""
+    rows = []
+    for name, field in shape.model_fields.items():
+        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        default = extra.get("default", field.default)
+        rows.append((code(field.alias or name), _default(default, field.is_required()), field.description))
+    return table(("key", "default", "meaning"), rows)
+
+
+def _default(value: object, required: bool) -> str:
+    if required:
+        return "required"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value in (None, [], {}, "") else code(value)
 
 
 def not_yet() -> str:
@@ -214,6 +234,9 @@ BLOCKS = {
     "expression-tests": expression_tests,
     "expression-limits": expression_limits,
     "file-keys": file_keys,
+    "step-keys": lambda: keys_of(WorkerStep),
+    "concurrency-keys": lambda: keys_of(ConcurrencyKeys),
+    **{f"{kind}-keys": lambda own=own: keys_of(own) for kind, own in OWN_KEYS.items()},
     "not-yet": not_yet,
     "errors": errors,
 }

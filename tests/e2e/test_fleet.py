@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.profiles import is_full
 from support.several_servers import BATCH, Crew, Process
 from support.waiting import eventually
 
@@ -170,7 +171,7 @@ def check_fleet_lives(crew: Crew) -> None:
     assert set(crew.states()) == {"completed", "running"}
 
 
-@pytest.mark.parametrize("servers", [2, 3])
+@pytest.mark.parametrize("servers", [2, 3] if is_full() else [3])
 def test_any_server_may_be_killed_while_work_flows(folder: Path, database_url: str, servers: int) -> None:
     with Crew(folder, database_url, servers=servers, **SHORT) as crew:
         running = crew.serve(*range(servers))

@@ -52,19 +52,27 @@ def test_honest_work_goes_on_under_siege(siege: Siege) -> None:
     with siege.feeding(calm):
         siege.pause(min(SECONDS, 60))
     assert siege.until_ended(calm) == {"completed": len(calm)}
+    busy: list[int] = []
+    with siege.busy_machine(), siege.feeding(busy):
+        siege.pause(min(SECONDS, 60))
+    assert siege.until_ended(busy) == {"completed": len(busy)}
     made: list[Cost] = []
     besieged: list[int] = []
     memory: list[float] = []
-    with siege.feeding(besieged), siege.attacked(made, seed=1):
-        for _ in range(10):
-            siege.pause(SECONDS / 10)
-            memory.append(siege.memory())
+    with siege.attacked(made, seed=1):
+        before = siege.processor()
+        with siege.feeding(besieged):
+            for _ in range(10):
+                siege.pause(SECONDS / 10)
+                memory.append(siege.memory())
+        after = siege.processor()
     assert siege.until_ended(besieged) == {"completed": len(besieged)}
-    late = {name: siege.lateness(ids) for name, ids in (("calm", calm), ("besieged", besieged))}
-    for name, values in late.items():
-        print(
-            f"{name}: {len(values)} retries, p50 {1000 * percentile(values, 50):.1f} ms, p99 {1000 * percentile(values, 99):.1f} ms"
-        )
+    for name, ids in (("calm", calm), ("busy machine", busy), ("besieged", besieged)):
+        values = siege.lateness(ids)
+        at = ", ".join(f"p{percent} {1000 * percentile(values, percent):.1f} ms" for percent in (50, 90, 99))
+        print(f"{name}: {len(values)} retries, {at}")
+    used = ", ".join(f"{part} {(after[part] - before[part]) / SECONDS:.2f}" for part in after)
+    print(f"processor time, of {os.cpu_count()} processors: {used}")
     print(
         f"attacks: {len(made)}; memory of the server, MB: {', '.join(f'{one:.0f}' for one in memory)}; {siege.measured()}"
     )

@@ -71,7 +71,7 @@ def states(url: str) -> dict[str, int]:
 def test_an_upgrade_under_load_loses_nothing(tmp_path: Path, previous: str, empty_database: str) -> None:
     """The old server and the old worker go on through the migration. The new ones finish what was begun."""
     with Household(tmp_path, tmp_path / "home", database_url=empty_database, **TERMS) as house:
-        assert house.run("db", "migrate", PYTHONPATH=previous).returncode == 0
+        assert house.run_anew("db", "migrate", PYTHONPATH=previous).returncode == 0
         old = house.start("server", PYTHONPATH=previous)
         house.until_ready(old)
         new_port = free_port()
@@ -110,7 +110,7 @@ def test_an_old_worker_at_a_new_server_is_told_so_at_once(
 ) -> None:
     with Household(tmp_path, tmp_path / "home", database_url=database_url, open="true", **TERMS) as house:
         house.server()
-        ended = house.run("worker", "--name", "old", PYTHONPATH=previous)
+        ended = house.run_anew("worker", "--name", "old", PYTHONPATH=previous)
         assert ended.returncode == 2
         assert (
             "worker old speaks version 1 of the workers' protocol, and this server needs 2 or newer"
@@ -122,7 +122,7 @@ def test_an_old_worker_at_a_new_server_is_told_so_at_once(
 def test_a_new_worker_works_for_an_old_server(tmp_path: Path, previous: str, empty_database: str) -> None:
     """Workers are upgraded first, and then the servers."""
     with Household(tmp_path, tmp_path / "home", database_url=empty_database, **TERMS) as house:
-        assert house.run("db", "migrate", PYTHONPATH=previous).returncode == 0
+        assert house.run_anew("db", "migrate", PYTHONPATH=previous).returncode == 0
         house.until_ready(house.start("server", PYTHONPATH=previous))
         house.worker("--name", "new")
         with SyncClient(house.url) as client:
@@ -134,7 +134,7 @@ def test_an_old_server_does_not_start_on_a_new_schema(
     tmp_path: Path, previous: str, database_url: str
 ) -> None:
     with Household(tmp_path, tmp_path / "home", database_url=database_url) as house:
-        ended = house.run("server", PYTHONPATH=previous)
+        ended = house.run_anew("server", PYTHONPATH=previous)
         assert ended.returncode == 3
         assert "the database is newer than this version of Tenax" in ended.stderr
 

@@ -80,7 +80,7 @@ def steps_of(workflow: Workflow, value: Any) -> int:
 @pytest.fixture(scope="module")
 def reading() -> Iterator[tuple[asyncio.Runner, Reading]]:
     with asyncio.Runner() as runner:
-        made = Reading(Settings(input_time=1.0), None, 1_000_000)
+        made = Reading(Settings(input_time=0.3), None, 1_000_000)
         yield runner, made
         made.reader_processes.close()
 

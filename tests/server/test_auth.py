@@ -18,7 +18,7 @@ from tenax.model.wire import PROTOCOL
 from tenax.server.auth import TOKEN_CACHE_SECONDS, Authenticator
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.tables.tokens import ROLES, create_token, revoke_token
+from tenax.store.fleet.tokens import ROLES, create_token, revoke_token
 
 EVERYONE, NOBODY_ELSE = set(ROLES), {"admin"}
 READERS, OPERATORS, WORKERS = {"admin", "operator", "viewer"}, {"admin", "operator"}, {"admin", "worker"}

@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 from support.lossy_proxy import LossyProxy
 from support.processes import Household, free_port
+from support.profiles import is_full
 from support.waiting import eventually
 
 from tenax.errors import DatabaseAway, Unreachable
@@ -22,7 +23,9 @@ from tenax.store.connect import Database
 from tenax.store.embedded.server import EmbeddedPostgres
 from tenax.store.transaction import transaction
 
-SEEDS = 24
+SEEDS = 24 if is_full() else 8
+EVERY = 1 if is_full() else 4
+"""Which of the moments of a start are tried: each, or each fourth."""
 STARTS = 60.0  # seconds that a start may take at most, over the worst link
 
 
@@ -58,7 +61,7 @@ async def test_an_outage_at_any_moment_of_the_start_is_waited_for(quick, databas
     async with LossyProxy(database_url).running() as proxy:
         await started(proxy.url)
         all_messages = proxy.messages
-        for moment in range(1, all_messages + 1):
+        for moment in range(1, all_messages + 1, EVERY):
             begun = proxy.messages
 
             async def cut(number: int, at: int = begun + moment) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import threading
 import time
 
+import pytest
 import structlog
 
-from tenax.server.watchdog import Watchdog
+from tenax.server.watchdog import STANDSTILL, Hold, Times, Watchdog
 
 
 def hold(seconds: float) -> None:
@@ -48,6 +50,40 @@ def test_a_hold_that_lasts_until_the_end_is_counted():
 
     asyncio.run(to_the_end())
     assert watchdog.holds == 1
+
+
+def test_a_wait_that_blocks_the_loop_is_counted_though_nothing_computed():
+    watchdog = Watchdog(0.05)
+
+    async def blocked() -> None:
+        with watchdog.watching():
+            await asyncio.sleep(0.1)
+            select.select([], [], [], 0.5)
+
+    with structlog.testing.capture_logs() as logs:
+        asyncio.run(blocked())
+    assert watchdog.holds == 1
+    assert 0.05 < watchdog.most_blocked < STANDSTILL
+    assert logs[0]["blocked_milliseconds"] > logs[0]["busy_milliseconds"]
+
+
+@pytest.mark.parametrize(
+    ("held", "computed", "waited", "expected"),
+    [
+        (0.3, 0.1, 0.2, (0.3, 0.1, 0.0)),
+        (0.3, 0.1, 0.0, (0.3, 0.1, 0.2)),
+        (0.3, 0.4, 0.0, (0.3, 0.3, 0.0)),
+        (0.3, 0.1, None, (0.3, 0.1, 0.0)),
+    ],
+    ids=["no processor", "blocked", "busy since", "unknown"],
+)
+def test_a_hold_is_divided_by_what_the_thread_did(held, computed, waited, expected):
+    hold = Hold.of(
+        held,
+        Times(1.0, None if waited is None else 2.0),
+        Times(1.0 + computed, None if waited is None else 2.0 + waited),
+    )
+    assert hold == pytest.approx(expected)
 
 
 def test_its_thread_ends_with_what_it_watches():

@@ -49,6 +49,14 @@ def folder_for_databases() -> Path:
     return Path(tempfile.gettempdir())
 
 
+def remove_leftovers(place: Path, prefix: str) -> None:
+    """Removes the folders of runs that were killed: `PREFIX-PID-...`, where no process has that id."""
+    for folder in place.glob(f"{prefix}-*-*"):
+        pid = folder.name.removeprefix(f"{prefix}-").partition("-")[0]
+        if not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def make_open(folder: Path) -> Path:
     """Makes a folder that other accounts can enter."""
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)

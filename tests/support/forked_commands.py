@@ -20,10 +20,10 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 SECONDS = 60  # for one command
 _LARGEST_REQUEST = 1 << 20
@@ -44,7 +44,7 @@ class Ended:
 
 
 class ForkedCommands:
-    """The process that has imported everything, seen from the tests. It ends with the block."""
+    """The process that has imported everything, seen from the tests."""
 
     def __init__(self) -> None:
         self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -78,14 +78,17 @@ class ForkedCommands:
                 code = _exit_code(mine)
             return Ended(code, _text(out), _text(err))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._socket.close()
         self._process.wait()
+
+
+@cache
+def shared_commands() -> ForkedCommands:
+    """Returns the one of this process. It ends with this process."""
+    made = ForkedCommands()
+    atexit.register(made.close)
+    return made
 
 
 def _text(file: Any) -> str:

@@ -108,7 +108,7 @@ class History:
         decision = decide(
             self.plan.steps[step].policy, Ledger(elapsed=(ended.at - enqueued_at).total_seconds()), outcome,
             attempt=1, elapsed=(ended.at - enqueued_at).total_seconds(), controls=NO_CONTROLS, roll=0.5,
-            execution_id=EXECUTION, node_id=step,
+            execution_id=EXECUTION, step=step,
         )  # fmt: skip
         assert decision.delay is not None
         self.add(
@@ -189,7 +189,7 @@ def _succeed_again(history: History, enqueued_at: datetime) -> None:
     before.elapsed = elapsed
     decision = decide(
         history.plan.steps["a"].policy, before, Outcome("succeeded", 42), attempt=2, elapsed=elapsed,
-        controls=NO_CONTROLS, roll=0.5, execution_id=EXECUTION, node_id="a",
+        controls=NO_CONTROLS, roll=0.5, execution_id=EXECUTION, step="a",
     )  # fmt: skip
     history.add(
         "action_completed",

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import asyncpg
 
+from support.forked_commands import shared_commands
 from support.waiting import eventually
 from tenax.credentials.token_file import read_token
 from tenax.errors import TenaxError
@@ -60,6 +61,7 @@ class Household:
         }
         self.started: list[subprocess.Popen[bytes]] = []
         self._logs: list[Path] = []
+        self._url_of_database = database_url
 
     def start(self, *arguments: str, **more: str) -> subprocess.Popen[bytes]:
         """A command in the background, in a session of its own; its words go into a file (`words`)."""
@@ -118,6 +120,12 @@ class Household:
 
     def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         """A command to its end."""
+        environment = {**self.environment, **more}
+        ended = shared_commands().run(arguments, cwd=self.folder, environment=environment)
+        return subprocess.CompletedProcess(arguments, ended.code, ended.out, ended.err)
+
+    def run_anew(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """A command to its end, in an interpreter of its own: with other sources, or where its start is what is tested."""
         return subprocess.run(
             [*TENAX, *arguments],
             env={**self.environment, **more},
@@ -130,8 +138,10 @@ class Household:
     def query(self, statement: str, *values: Any) -> list[Any]:
         """Returns the first column of what a statement finds in the database itself."""
 
+        self._url_of_database = self._url_of_database or self.run("db", "url").stdout.strip()
+
         async def ask() -> list[Any]:
-            connection = await asyncpg.connect(self.run("db", "url").stdout.strip())
+            connection = await asyncpg.connect(self._url_of_database)
             try:
                 return [row[0] for row in await connection.fetch(statement, *values)]
             finally:

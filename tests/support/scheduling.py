@@ -10,7 +10,8 @@ from typing import Any
 
 from support.hand import Hand
 from tenax.engine.engine import Engine
-from tenax.engine.lease.dispatcher import Dispatcher, WaitingRequest
+from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.lease.waiting_requests import WaitingRequest
 from tenax.model.wire import Assignment, LeaseRequest, Registration, Submission
 
 EVERYTHING = ("python", "http", "process")

@@ -15,7 +15,7 @@ import uvloop
 from tenax.server.app import serve
 from tenax.settings import Settings
 from tenax.store.connect import connect
-from tenax.store.tables.tokens import create_token
+from tenax.store.fleet.tokens import create_token
 
 T = TypeVar("T")
 

@@ -73,6 +73,7 @@ class Siege(Household):
         super().__init__(folder, home, head_timeout="3s", body_timeout="3s")
         (folder / "honest.py").write_text(TASK)
         self.process = self.server()
+        self.attackers: subprocess.Popen[str] | None = None
         made = [
             self.run("token", "create", name, "--role", role, "--json")
             for name, role in (("attacker", "admin"), ("other", "worker"))
@@ -133,13 +134,9 @@ class Siege(Household):
     @contextmanager
     def attacked(self, made: list[Cost], seed: int, *kinds: str) -> Iterator[None]:
         """Makes all attacks, several at a time, over and over. They leave the processor to others: they are not what is measured."""
-        command = [sys.executable, __file__, self.url, *self.tokens, str(seed), *kinds]
-        path = os.pathsep.join(sys.path)
-        process = subprocess.Popen(
-            ["nice", "-n", "19", *command],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": path},
+        process = self.attackers = _started_last(
+            [sys.executable, __file__, self.url, *self.tokens, str(seed), *kinds],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
 
         def read() -> None:
@@ -155,6 +152,34 @@ class Siege(Household):
             process.terminate()
             process.wait()
             reader.join()
+
+    @contextmanager
+    def busy_machine(self) -> Iterator[None]:
+        """Keeps every processor busy, as the attackers do, by processes that do nothing to the server."""
+        burning = [_started_last([sys.executable, "-c", "while True: pass"]) for _ in range(ATTACKERS)]
+        try:
+            yield
+        finally:
+            for process in burning:
+                process.kill()
+                process.wait()
+
+    def processor(self) -> dict[str, float]:
+        """Returns the seconds of processor time that each part has used, and those for which the event loop's thread waited for a processor."""
+        aside = _children(self.process.pid)
+        used = _thread_seconds(self.process.pid)
+        loop, waited = used.pop(self.process.pid)
+        everything = {
+            "event loop": loop,
+            "threads of the server": sum(seconds for seconds, _ in used.values()),
+            "processes aside": sum(_seconds(pid) for pid in aside),
+            "PostgreSQL": sum(map(_seconds, _family(self.postmaster()))),
+            "workers": sum(_seconds(one.pid) for one in self.started if one is not self.process),
+            "event loop waited": waited,
+        }
+        if self.attackers is not None:
+            everything["attackers"] = _seconds(self.attackers.pid)
+        return everything
 
     def until_ended(self, submitted: list[int]) -> Counter[str]:
         """Waits for the end of honest work. Returns how many executions ended in each state."""
@@ -199,6 +224,42 @@ def _children(parent: int) -> list[int]:
     with suppress(FileNotFoundError):
         for thread in Path(f"/proc/{parent}/task").iterdir():
             found += [int(pid) for pid in (thread / "children").read_text().split()]
+    return found
+
+
+def _started_last(command: list[str], env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    """Starts a process that gets the processor when nobody else wants it.
+
+    Linux shares the processor between sessions first (autogroup), and then between the processes of a session: `nice` alone
+    does nothing against the processes of another session.
+    """
+    process = subprocess.Popen(
+        ["nice", "-n", "19", *command], stdout=subprocess.PIPE, text=True, env=env, start_new_session=True
+    )
+    with suppress(FileNotFoundError):
+        Path(f"/proc/{process.pid}/autogroup").write_text("19")
+    return process
+
+
+def _family(parent: int) -> list[int]:
+    return [parent, *(pid for child in _children(parent) for pid in _family(child))]
+
+
+def _seconds(pid: int) -> float:
+    """Returns the processor time of a process and of its children that have ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _thread_seconds(pid: int) -> dict[int, tuple[float, float]]:
+    """Returns for each thread of a process the seconds that it ran, and those that it waited for a processor."""
+    found = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        ran, waited, _ = (thread / "schedstat").read_text().split()
+        found[int(thread.name)] = int(ran) / 1e9, int(waited) / 1e9
     return found
 
 

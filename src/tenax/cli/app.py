@@ -74,6 +74,12 @@ _COMMANDS: tuple[tuple[str, str, Group, str], ...] = (
     ),
     ("validate", "definitions.validate:validate", _DEFINITIONS, "Check a workflow file."),
     (
+        "schema",
+        "definitions.schema:schema",
+        _DEFINITIONS,
+        "Print the JSON Schema of workflow files, for editors.",
+    ),
+    (
         "delays",
         "definitions.delays:delays",
         _DEFINITIONS,

@@ -58,7 +58,7 @@ class PlanCache:
                 stored = await plans.load_plan(tx, plan_id)
                 try:
                     plan = await self._reading.restore_plan(stored)
-                except Exception:  # noqa: BLE001 -- whatever is wrong with it, it is wrong with this one only
+                except Exception:  # noqa: BLE001 -- the fault, whatever it is, concerns this plan only
                     _log.exception("a stored plan cannot be read", plan_id=plan_id)
                     continue
                 self.keep(plan_id, plan)
@@ -77,6 +77,10 @@ class PlanCache:
     def known(self, plan_id: int) -> Plan | None:
         """Returns a plan if it is in memory."""
         return self._by_id.peek(plan_id)
+
+    def use(self, plan_id: int) -> Plan | None:
+        """The plan, if it is in memory: it stays there for longer then."""
+        return self._by_id.use(plan_id)
 
     def id_of(self, plan: Plan) -> int | None:
         return self._ids.get(plan.hash)

@@ -10,23 +10,19 @@ from datetime import datetime
 from typing import Any
 
 from tenax.engine.context import EngineContext
-from tenax.engine.external import callbacks
-from tenax.engine.external import signals as waiting
+from tenax.engine.external import callbacks, signals
 from tenax.engine.external.child_inbox import InboxDelivery
 from tenax.engine.external.server_steps import ServerSteps
-from tenax.engine.fleet import ended_lives as lives
-from tenax.engine.fleet import workers
+from tenax.engine.fleet import ended_lives, workers
 from tenax.engine.fleet.heartbeats import Heartbeats
 from tenax.engine.forever import forever
-from tenax.engine.group_commit import GroupCommit
 from tenax.engine.lease.dispatcher import Dispatcher
-from tenax.engine.operate import family, queues
-from tenax.engine.operate import manual_retry as control
+from tenax.engine.operate import family, manual_retry, queues
 from tenax.engine.recover.maintenance import SWEPT_AT_ONCE, Maintenance
 from tenax.engine.recover.reap import Reaper
 from tenax.engine.recover.timers import Timers
 from tenax.engine.report.release import release, release_grants
-from tenax.engine.report.repeated_tokens import report_in_turn
+from tenax.engine.report.report_batches import ReportBatches
 from tenax.engine.slices import TimeSlice
 from tenax.engine.submit import resolve_definitions as definitions
 from tenax.engine.submit.batches import Submissions
@@ -73,9 +69,6 @@ from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Database
 
-_REPORTS_AT_ONCE = 2
-"""Batches of reports under way: one is prepared while the database works on the other."""
-
 
 class Engine:
     """Runs the verbs. Its only state is caches and waiting requests, so any number of engines may share a database."""
@@ -84,9 +77,7 @@ class Engine:
         self, database: Database, settings: Settings, *, roll: Callable[[], float] = random.random
     ) -> None:
         self.context = EngineContext(database, settings, roll=roll)
-        self._report = GroupCommit[Report, ReportAnswer](
-            lambda reports: report_in_turn(self.context, reports), at_once=_REPORTS_AT_ONCE
-        )
+        self._report = ReportBatches(self.context)
         self._heartbeat = Heartbeats(self.context)
         self.dispatcher = Dispatcher(self.context, self._report)
         self._submit = Submissions(self.context, self.dispatcher)
@@ -178,9 +169,8 @@ class Engine:
         top: bool = False,
         compensation: str | None = None,
     ) -> list[ExecutionSummary]:
-        """Lists executions, the newest first. `top` leaves out executions that others started. `compensation` keeps
-        only those in that state of compensation."""
-        return await views.list_(
+        """Lists executions, newest first. `top` leaves out children. `compensation` is a state of compensations."""
+        return await views.list_summaries(
             self.context,
             states=states,
             workflow=workflow,
@@ -199,8 +189,7 @@ class Engine:
         return views.event_pages(self.context, execution_id, after=after)
 
     async def news(self, execution_id: int, *, cursor: str | None = None, wait: float = 0.0) -> News:
-        """Returns the events since the cursor, and the next cursor. With `wait` it waits up to so many seconds for the
-        first one."""
+        """Returns the events since the cursor, and the next one. Waits up to `wait` seconds for the first event."""
         return await views.news(self.context, execution_id, cursor=cursor, wait=wait)
 
     async def explain(
@@ -216,8 +205,7 @@ class Engine:
     async def verify(
         self, *, after: int = 0, since: datetime | None = None, only: int | None = None
     ) -> Verified:
-        """Checks the next executions after this one against all laws. `next` of the answer is the last execution that
-        was checked, None at the end."""
+        """Checks the next executions after this one against all laws. `next` is None at the end."""
         return await verify_page(self.context, after=after, since=since, only=only)
 
     async def items(
@@ -249,7 +237,7 @@ class Engine:
         self, execution_id: int, name: str, *, data: Any = None, key: str | None = None, actor: str
     ) -> SignalAnswer:
         """Gives a signal to the step that waits for it, or keeps it until a step does."""
-        return await waiting.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
+        return await signals.signal(self.context, execution_id, name, data=data, key=key, actor=actor)
 
     async def decide_approval(
         self,
@@ -261,7 +249,7 @@ class Engine:
         item: int | None = None,
         reason: str | None = None,
     ) -> ApprovalAnswer:
-        return await waiting.decide_approval(
+        return await signals.decide_approval(
             self.context, execution_id, step, approved=approved, item=item, actor=actor, reason=reason
         )
 
@@ -284,16 +272,15 @@ class Engine:
     async def retry(
         self, execution_id: int, *, actor: str, reason: str | None = None, from_failed: bool = False
     ) -> RetryAnswer:
-        """Retries an execution. Steps that wait for their next attempt start now. A finished execution is started again
-        as a new one that is linked to it."""
-        if await control.is_execution_open(self.context, execution_id):
+        """Retries waiting steps now, or starts a finished execution again as a new one."""
+        if await manual_retry.is_execution_open(self.context, execution_id):
             if from_failed:
                 raise UsageError(
                     f"execution {execution_id} is still open: `--from-failed` is for a finished one"
                 )
-            steps = await control.retry_now(self.context, execution_id, actor=actor, reason=reason)
+            steps = await manual_retry.retry_now(self.context, execution_id, actor=actor, reason=reason)
             return RetryAnswer(id=execution_id, created=False, steps=steps)
-        start = await control.retry_anew(
+        start = await manual_retry.retry_anew(
             self.context, execution_id, actor=actor, reason=reason, from_failed=from_failed
         )
         [submitted] = await self._submit([start])
@@ -302,8 +289,7 @@ class Engine:
     # -- workers
 
     async def register(self, who: Registration, *, token_id: int | None = None) -> RegistrationAnswer:
-        """Registers a worker. `token_id` is the id of its token, to which the name then belongs. None leaves the name
-        free for the next worker."""
+        """Registers a worker. Its name then belongs to the token with this id, or to nobody if it is None."""
         answer = await workers.register(self.context, who, token_id)
         self.dispatcher.fleet.note_registered(who)
         self.context.notifier.announce(fleet=True)
@@ -312,8 +298,9 @@ class Engine:
     async def lease(self, request: LeaseRequest) -> Sequence[Assignment]:
         return await self.dispatcher.lease(request)
 
-    async def report(self, reports: Sequence[Report]) -> Sequence[ReportAnswer]:
-        return await self._report(reports)
+    async def report(self, reports: Sequence[Report], *, size: int = 0) -> Sequence[ReportAnswer]:
+        """`size`: the bytes that the reports came in. Large ones are written beside those of others."""
+        return await self._report(reports, size=size)
 
     async def release(self, releases: Sequence[Release]) -> None:
         if releases:
@@ -327,7 +314,7 @@ class Engine:
 
     async def end_life(self, ended: EndedLife) -> EndedLifeAnswer:
         """Ends the leases of a worker whose process has died, without waiting for them to expire."""
-        return EndedLifeAnswer(await lives.end_life(self.context, ended))
+        return EndedLifeAnswer(await ended_lives.end_life(self.context, ended))
 
     async def workers(self, *, all: bool = False) -> Sequence[Worker]:  # noqa: A002 -- the word of the command
         """Lists the live workers; with `all`, also the workers that are gone and not forgotten yet."""

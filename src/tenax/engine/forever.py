@@ -15,6 +15,6 @@ async def forever(loop: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await loop()
-        except Exception:  # noqa: BLE001 -- whatever it was, a server without this loop would stand still
-            _log.exception("a loop of the engine broke; it begins anew", loop=loop.__qualname__)
+        except Exception:  # noqa: BLE001 -- whatever the error, the server needs this loop
+            _log.exception("a loop of the engine failed; it starts again", loop=loop.__qualname__)
             await asyncio.sleep(1)

@@ -71,7 +71,7 @@ class GroupCommit(Generic[Question, Answer]):
             answers = await self._run(questions)
         except TenaxError as error:
             _fail(calls, error)
-        except Exception as error:  # noqa: BLE001 -- one caller's bad data must not fail the others: each is tried alone
+        except Exception as error:  # noqa: BLE001 -- bad data of one caller must not fail the others: each call is tried alone
             if len(calls) == 1:
                 _fail(calls, error)
                 return

@@ -12,7 +12,7 @@ from tenax.errors import Unreachable
 
 PAUSE = 60.0
 """Seconds before an isolated item is tried again."""
-_log = structlog.get_logger("tenax.set_aside")
+_log = structlog.get_logger("tenax.isolate_failures")
 
 Found = tuple[int, int]
 """The ids of a work item and of its execution."""
@@ -22,7 +22,7 @@ class IsolatedItems:
     def __init__(self) -> None:
         self._until: dict[int, float] = {}
 
-    def put(self, id_: int) -> None:
+    def isolate(self, id_: int) -> None:
         self._until[id_] = time.monotonic() + PAUSE
 
     @property
@@ -32,25 +32,23 @@ class IsolatedItems:
         self._until = {id_: until for id_, until in self._until.items() if until > now}
         return list(self._until)
 
-    async def deal(
-        self, found: Sequence[Found], act: Callable[[Sequence[Found]], Awaitable[int]], complaint: str
+    async def process(
+        self, found: Sequence[Found], act: Callable[[Sequence[Found]], Awaitable[int]], message: str
     ) -> int:
         """Processes all items together. If that fails, processes them one by one and isolates those that fail."""
         try:
             return await act(found)
         except Unreachable:
             raise
-        except Exception:  # noqa: BLE001 -- whatever one of them has, it must not keep the others back
-            return sum([await self._alone(one, act, complaint) for one in found])
+        except Exception:  # noqa: BLE001 -- a fault of one item must not stop the others
+            return sum([await self._alone(one, act, message) for one in found])
 
-    async def _alone(
-        self, one: Found, act: Callable[[Sequence[Found]], Awaitable[int]], complaint: str
-    ) -> int:
+    async def _alone(self, one: Found, act: Callable[[Sequence[Found]], Awaitable[int]], message: str) -> int:
         try:
             return await act([one])
         except Unreachable:
             raise
         except Exception:  # noqa: BLE001 -- as above
-            _log.exception(complaint, item_id=one[0], execution_id=one[1])
-            self.put(one[0])
+            _log.exception(message, item_id=one[0], execution_id=one[1])
+            self.isolate(one[0])
             return 0

@@ -19,7 +19,7 @@ from tenax.model.wire import Report, ReportAnswer
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.log import RecordedOutcome, find_outcomes, is_log_longer
 
 MAX_LATE_RESULTS = 10
@@ -55,13 +55,13 @@ async def answer_late(
     """
     known = await find_outcomes(tx, [r.execution_id for r in late], [r.token for r in late])
     executions, tokens = len({r.execution_id for r in late}), len({r.token for r in late})
-    live = {item.id: item for item in await queue.lock_items(tx, [r.item_id for r in late])}
+    live = {item.id: item for item in await live_items.lock_items(tx, [r.item_id for r in late])}
     journal = Journal(now)
     answers: dict[tuple[int, str], ReportAnswer] = {}
     for r in late:
         said = await said_by(r.outcome, believed)
         earlier = known.setdefault(r.token, [])
-        same = next((told for told in earlier if is_same(told.event, said)), None)
+        same = next((known_outcome for known_outcome in earlier if is_same(known_outcome.event, said)), None)
         if same is not None:
             answers[r.item_id, r.token] = _first_answer(same, r)
             continue
@@ -84,7 +84,7 @@ def _is_worth_recording(late: Report, earlier: Sequence[RecordedOutcome]) -> boo
     """
     if late.outcome.status == "accepted":
         return False
-    return [told.event["type"] for told in earlier].count("late_result") < MAX_LATE_RESULTS
+    return [known_outcome.event["type"] for known_outcome in earlier].count("late_result") < MAX_LATE_RESULTS
 
 
 async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | None = None) -> ReportContent:
@@ -98,7 +98,10 @@ async def said_by(outcome: Outcome, believed: Callable[[Outcome], Outcome] | Non
         said["failure"] = classify(facts, status=outcome.status).as_dict()
     if outcome.after is not None:
         said["after"] = outcome.after
-    stored: dict[str, Any] = decode(encode(said))
+    body = encode(said)
+    await give_way_after(len(body))
+    stored: dict[str, Any] = decode(body)
+    await give_way_after(len(body))
     text = encode_sorted(stored)
     if len(text) <= LARGE:
         return ReportContent(stored, digest_of(text))
@@ -128,12 +131,12 @@ def is_same(recorded: Event, late: ReportContent) -> bool:
     return bool(same and data.get("after") == said.get("after"))
 
 
-def _first_answer(told: RecordedOutcome, again: Report) -> ReportAnswer:
+def _first_answer(known_outcome: RecordedOutcome, again: Report) -> ReportAnswer:
     """Finds the first answer in the events of its transaction: late, accepted, or the verdict of the decision."""
-    first = told.event
+    first = known_outcome.event
     if first["type"] == "late_result":
         return ReportAnswer(again.item_id, "late")
-    same = [e for e in told.together if _attempt_of(e) == _attempt_of(first)]
+    same = [e for e in known_outcome.together if _attempt_of(e) == _attempt_of(first)]
     decisions = [e["data"]["decision"] for e in same if e.get("data", {}).get("decision")]
     return ReportAnswer(again.item_id, "applied", str(decisions[0]["verdict"]) if decisions else None)
 

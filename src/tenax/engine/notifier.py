@@ -26,7 +26,7 @@ PAUSE = 0.5
 """Seconds before another try while the database is away."""
 
 
-class Settled(NamedTuple):
+class WorkerEffects(NamedTuple):
     """The effects of a commit on workers."""
 
     runs: Sequence[Run]
@@ -53,7 +53,7 @@ class Notifier:
         self.on_restricted: Callable[[], None] = lambda: None
         self.on_fleet: Callable[[], None] = lambda: None
         self.on_connected: Callable[[], None] = lambda: None
-        self.on_settled: Callable[[Settled], bool] = lambda _settled: False
+        self.on_worker_effects: Callable[[WorkerEffects], bool] = lambda _effects: False
         self.on_handed_back: Callable[[str, Sequence[int]], None] = lambda _worker, _items: None
         self.on_due: Callable[[float], None] = lambda _seconds: None
 
@@ -77,14 +77,14 @@ class Notifier:
         self,
         *,
         ready: bool = False,
-        special: bool = False,
+        restricted: bool = False,
         fleet: bool = False,
         server_steps: bool = False,
         messages: bool = False,
         due_in: float | None = None,
         executions: Iterable[int] = (),
     ) -> None:
-        fresh = ServerNews(ready, special, fleet, server_steps, messages, due_in, set(executions))
+        fresh = ServerNews(ready, restricted, fleet, server_steps, messages, due_in, set(executions))
         self._apply(fresh, fresh.executions)
         self._news.add(fresh)
         if fresh.urgent:
@@ -147,7 +147,7 @@ class Notifier:
 
     def _apply(self, news: ServerNews, executions: set[int] | None) -> None:
         """Calls the functions that the news concern. `executions` None means that any execution may have changed."""
-        if news.special:
+        if news.restricted:
             self.on_restricted()
         if news.fleet:
             self.on_fleet()
@@ -183,10 +183,10 @@ async def whenever(wake: asyncio.Event, work: Callable[[], Awaitable[int]]) -> N
 
 def announce(notifier: Notifier, journal: Journal, delays: Iterable[float] = ()) -> None:
     """Announces the effects of a committed journal."""
-    made_room = notifier.on_settled(Settled(journal.runs, journal.losses, journal.pardons))
+    made_room = notifier.on_worker_effects(WorkerEffects(journal.runs, journal.losses, journal.pardons))
     notifier.announce(
         ready=journal.ready or made_room or bool(journal.freed_limits),
-        special=journal.has_restricted_items,
+        restricted=journal.has_restricted_items,
         server_steps=journal.server_ready,
         messages=journal.messages,
         due_in=min((*delays, *journal.queue_times), default=None),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 import structlog
 
-IDS_IN_A_MESSAGE = 50
+IDS_IN_A_MESSAGE = 50  # execution ids in a message; with more, any execution may have changed
 _log = structlog.get_logger("tenax.news")
 
 
@@ -17,7 +17,7 @@ class ServerNews:
     """The changes since the last message to the other servers."""
 
     ready: bool = False
-    special: bool = False
+    restricted: bool = False
     fleet: bool = False
     server_steps: bool = False
     messages: bool = False
@@ -26,7 +26,7 @@ class ServerNews:
 
     def add(self, more: ServerNews) -> None:
         self.ready |= more.ready
-        self.special |= more.special
+        self.restricted |= more.restricted
         self.fleet |= more.fleet
         self.server_steps |= more.server_steps
         self.messages |= more.messages
@@ -37,7 +37,7 @@ class ServerNews:
     @property
     def urgent(self) -> bool:
         """Whether the other servers have something to do."""
-        return bool(self.ready or self.special or self.fleet or self.server_steps or self.messages) or (
+        return bool(self.ready or self.restricted or self.fleet or self.server_steps or self.messages) or (
             self.due_in is not None
         )
 
@@ -46,7 +46,7 @@ class ServerNews:
         body = {
             "from": sender,
             "ready": self.ready,
-            "special": self.special,
+            "special": self.restricted,
             "fleet": self.fleet,
             "server_steps": self.server_steps,
             "messages": self.messages,
@@ -85,7 +85,7 @@ class NewsReader:
             return None
         news = ServerNews(
             ready=self._flag(body, "ready"),
-            special=self._flag(body, "special"),
+            restricted=self._flag(body, "special"),
             fleet=self._flag(body, "fleet"),
             server_steps=self._flag(body, "server_steps"),
             messages=self._flag(body, "messages"),
@@ -124,7 +124,7 @@ class NewsReader:
         if what not in self._complained and len(self._complained) < _MOST_COMPLAINTS:
             self._complained.add(what)
             _log.warning(
-                "another server tells something that this one does not know; it is passed over",
+                "another server has sent something that this one does not know; it is ignored",
                 what=what,
                 remedy="do all servers on this database run the same version of Tenax?",
             )

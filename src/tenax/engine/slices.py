@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar
 
-from tenax.store.time_slices import SLICE, TimeSlice, give_way
+from tenax.store.time_slices import SLICE, TimeSlice, give_way, urgent
 
-__all__ = ["LARGE", "SLICE", "TimeSlice", "give_way_after", "in_slices"]
+__all__ = ["LARGE", "SLICE", "TimeSlice", "give_way_after", "in_slices", "urgent"]
 
 LARGE = 1_000_000
 """Bytes. To copy, search or encode so many takes a good part of a time slice."""

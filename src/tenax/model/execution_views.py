@@ -138,6 +138,17 @@ def left_out(
     return {LEFT_OUT: f"{size:,} bytes, more than a view shows (`max_rendered`); {where}"}
 
 
+LARGE_EVIDENCE = ("traceback", "stderr_tail", "data")
+"""The parts of a failure that may be large."""
+EVIDENCE_LEFT_OUT = "its traceback, stderr and data, more than a view shows (`max_rendered`); `tenax events` and GET /v1/executions/ID/events have them"
+
+
+def brief_failure(failure: dict[str, Any]) -> dict[str, Any]:
+    """Returns a failure without its large parts, and says so in it."""
+    kept = {name: value for name, value in failure.items() if name not in LARGE_EVIDENCE}
+    return kept if len(kept) == len(failure) else {**kept, LEFT_OUT: EVIDENCE_LEFT_OUT}
+
+
 class Execution(View):
     """Describes the current state of an execution. Its steps are folded from its events."""
 

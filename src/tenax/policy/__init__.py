@@ -1,1 +1,1 @@
-"""What to do next: facts in, a decision with its reasons out. No clock, no chance, no IO."""
+"""Decides what happens next: facts in, a decision with its reasons out. Without a clock, random numbers or IO."""

@@ -75,7 +75,8 @@ def advance(
 
 
 def _descendants(plan: Plan, start: str, seen: set[str]) -> list[str]:
-    """Finds the steps behind one, without those seen before and the steps that only they lead to. Adds them to `seen`."""
+    """Finds the steps behind one, without those seen before and the steps that only they lead to. Adds
+    them to `seen`."""
     found: list[str] = []
     frontier = [start]
     while frontier:

@@ -142,8 +142,8 @@ def outcome_event(
     if failure is None and ended.outcome.status == "succeeded":
         kind, data = _success(ended, decision, record, now, undone=undone)
         return event(kind, item.step, item.item_no, ended.number, token, data)
-    kind, told = _failure(ended, decision, failure, record, now)
-    return event(kind, item.step, item.item_no, ended.number, token, told)
+    kind, failure_data = _failure(ended, decision, failure, record, now)
+    return event(kind, item.step, item.item_no, ended.number, token, failure_data)
 
 
 def _success(

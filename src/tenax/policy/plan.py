@@ -153,7 +153,8 @@ def _actions(steps: Mapping[str, PlannedStep]) -> dict[str, PlannedAction]:
 
 
 def action_limit_name(workflow: str, step: Step) -> str:
-    """Returns the name under which `concurrency` counts a step's items: the action that it names, or the step itself."""
+    """Returns the name under which `concurrency` counts a step's items: the action that it names, or
+    the step itself."""
     if step.concurrency is not None and step.concurrency.action is not None:
         return f"action:{step.concurrency.action}"
     return f"step:{workflow}/{step.name}"
@@ -180,7 +181,8 @@ def resolve_policies(workflow: Workflow, server_retry: Patch | None) -> dict[str
 def restore_plan(
     workflow: Workflow, policies: Mapping[str, Policy], children: Mapping[str, PlannedChild] | None = None
 ) -> Plan:
-    """Restores a stored plan. Its policies and children stay as they were resolved then, whatever the defaults are now."""
+    """Restores a stored plan. Its policies and children stay as they were resolved then, whatever the
+    defaults are now."""
     return _run_through(planning(workflow, policies, children))
 
 

@@ -160,8 +160,8 @@ def _first_success(
 ) -> Transition:
     """Makes the transition of the most frequent outcome. Its decision is always the same."""
     item, record = ended.item, decision_record(SUCCESS_AT_ONCE)
-    told = outcome_event(ended, SUCCESS_AT_ONCE, None, record, now, undone=False)
-    made = Transition(item, SUCCESS_AT_ONCE, [told], run=_run(ended, action, None))
+    outcome_logged = outcome_event(ended, SUCCESS_AT_ONCE, None, record, now, undone=False)
+    made = Transition(item, SUCCESS_AT_ONCE, [outcome_logged], run=_run(ended, action, None))
     _complete(made, plan, fan_out, ended.outcome.result)
     return made
 
@@ -200,7 +200,7 @@ def _decide(
         controls=controls,
         roll=roll,
         execution_id=item.execution_id,
-        node_id=item.step,
+        step=item.step,
     )
 
 

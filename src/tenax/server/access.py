@@ -11,7 +11,7 @@ from tenax.credentials import token_file
 from tenax.errors import UsageError
 from tenax.settings import Settings
 from tenax.store.connect import Connection
-from tenax.store.tables import tokens
+from tenax.store.fleet import tokens
 
 TokenInFile = Literal["live", "unknown", "revoked", "absent"]
 """The state in the database of the token in the file `$TENAX_HOME/token`."""

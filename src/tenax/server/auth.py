@@ -12,7 +12,7 @@ from starlette.types import Scope
 from tenax.credentials.token_file import is_loopback
 from tenax.engine.context import EngineContext
 from tenax.errors import Forbidden, Unauthorized, UsageError
-from tenax.store.tables.tokens import Role, any_live_token, find_token, hash_secret
+from tenax.store.fleet.tokens import Role, any_live_token, find_token, hash_secret
 
 TOKEN_CACHE_SECONDS = 5.0
 """Seconds for which a token is cached. A revocation takes effect at most this late."""

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tenax import __version__
+from tenax.engine.definitions.sender_turns import sent_by
 from tenax.errors import Busy, TenaxError, TooLarge
 from tenax.server.auth import CALLBACKS, Authenticator, is_public
 from tenax.server.long_poll import Stopping
@@ -68,9 +69,11 @@ class EntryMiddleware:
             await answer_problem(_unexpected(error, scope))(scope, receive, answer)
 
     async def _pass_on(self, scope: Scope, receive: Receive, answer: _AnswerState) -> None:
-        bounded = _BoundedReceive(receive, self._max_body, self._room, _sender(scope))
+        sender = _sender(scope)
+        bounded = _BoundedReceive(receive, self._max_body, self._room, sender)
         try:
-            await self._app(scope, bounded, answer)
+            with sent_by("caller", sender):
+                await self._app(scope, bounded, answer)
         finally:
             bounded.leave()
 

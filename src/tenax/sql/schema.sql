@@ -1,25 +1,25 @@
--- The schema of Tenax, as it is now. Migrations lead here; a test holds the two equal.
+-- The current schema of Tenax. The migrations produce it; a test compares the two.
 --
---   workflow   a definition, once for each content          (hash of the canonical form)
---   policy     a resolved retry policy, once for each content
---   plan       a workflow with the policies its steps got   (executions refer to this, so a later default changes nothing)
+--   workflow   a definition, stored once for each content   (hash of the canonical form)
+--   policy     a resolved retry policy, stored once for each content
+--   plan       a workflow with the policies of its steps    (executions refer to it, so a later default changes nothing)
 --   execution  one run of a plan
---   step       how a step of a graph of several steps ended, or how many steps it still waits for
---   item       the live work items: waiting, queued, leased, accepted, retrying, held. What has ended is not here
---   fan        a step with `for_each`: how many items it has, how many have ended, how many have a place
---   item_result  how each item of a fan-out ended
---   signal     what was sent to an execution, and which item took it
---   inbox      messages to an execution that are to be delivered: a child has ended, a child must be cancelled
---   log        the events, several to a row where one transition made them: the truth
---   worker     who leases and runs, and how healthy the server finds it
---   worker_window  what attempts came to on a worker, in short spans of time
---   worker_loss    when a worker fell silent or started anew with work in its hands, and with which
---   queue_limit    how much of a queue may run at once, and start in a second
---   token      who may speak to the server
---   service    one row: when a server was last alive, which one leads, and the secret receipts are signed with
+--   step       the end of a step of a graph of several steps, or the number of steps that it still waits for
+--   item       the live work items: waiting, queued, leased, accepted, retrying, held. Ended items are deleted
+--   fan        a step with `for_each`: the numbers of its items, of the ended ones, and of those that have a slot
+--   item_result  the end of each item of a fan-out
+--   signal     data sent to an execution, and the item that took it
+--   inbox      messages to deliver to an execution: a child has ended, a child must be cancelled
+--   log        the events, several to a row if one transition made them: the source of truth
+--   worker     the workers that lease and run items, with their health
+--   worker_window  the results of attempts on a worker, in short spans of time
+--   worker_loss    the times at which a worker fell silent or restarted while it held work, and its items then
+--   queue_limit    how many items of a queue may run at once, and may start in a second
+--   token      the tokens that authorize callers
+--   service    one row: when a server was last alive, which one leads, and the secret that signs receipts
 --
--- One job: submit inserts execution + item + log; lease updates item + inserts log; report deletes item,
--- updates execution, inserts log. Locks are taken in this order: execution by id, then item by id.
+-- One job: submit inserts execution + item + log; lease updates item + inserts log; report deletes item, updates
+-- execution, inserts log. Locks are taken in this order: execution by id, then item by id.
 
 create schema tenax;
 
@@ -27,7 +27,7 @@ create schema tenax;
 create function tenax.now() returns timestamptz
     language sql stable parallel safe
     as $$ select statement_timestamp() $$;
--- The same clock, read at this very moment: for a time that must not be earlier than the locks that are held.
+-- The same clock read at this moment, for a time that must not be earlier than the locks held.
 create function tenax.clock() returns timestamptz
     language sql volatile parallel safe
     as $$ select clock_timestamp() $$;
@@ -44,7 +44,7 @@ create table tenax.workflow (
     version    text,
     body       jsonb not null,
     created_at timestamptz not null default tenax.now(),
-    -- When it was last stored under its name, so that others find it there. Null: it was only ever submitted.
+    -- When it was last stored under its name, so that others find it by name. Null if it was only submitted.
     stored_at  timestamptz
 );
 create index workflow_name on tenax.workflow (name, id desc);
@@ -61,7 +61,7 @@ create table tenax.plan (
     workflow_id bigint not null references tenax.workflow (id),
     policies    jsonb not null,
     created_at  timestamptz not null default tenax.now(),
-    -- For each workflow step the plan of its child, as it was resolved then: {step: {plan_id, hash, folder}}.
+    -- The plan of each step's child, as it was resolved then: {step: {plan_id, hash, folder}}.
     children    jsonb not null default '{}'
 );
 create index plan_workflow on tenax.plan (workflow_id);
@@ -83,15 +83,16 @@ create table tenax.execution (
     deadline_at        timestamptz,
     finished_at        timestamptz,
     deactivated_at     timestamptz,
-    -- Of a child: the step, item and attempt of its parent that it is.
+    -- The step, item and attempt of the parent that started this child.
     parent_id          bigint,
     parent_item        bigint,
     parent_step        text,
     parent_item_no     integer,
     parent_attempt     integer,
-    -- An execution with compensations that has failed: waiting for what still runs, then running them one by one.
+    -- State of a failed execution with compensations: it waits for running items, and then runs the compensations one
+    -- by one.
     compensation       text check (compensation in ('waiting', 'running', 'completed', 'failed', 'cancelled')),
-    -- Its items take turns with those of other executions, by this number; 0: it has few of them.
+    -- The number by which its items take turns with those of other executions. 0 if it has few items.
     lane               bigint not null default 0,
     check ((finished_at is null) = (state in ('running', 'paused')))
 ) with (fillfactor = 85);
@@ -99,7 +100,7 @@ create unique index execution_submit_key on tenax.execution (submit_key) where s
 create index execution_active on tenax.execution (id) where state in ('running', 'paused');
 create index execution_deadline on tenax.execution (deadline_at)
     where state in ('running', 'paused') and deadline_at is not null;
--- An attempt starts one child at most.
+-- An attempt starts at most one child.
 create unique index execution_parent on tenax.execution (parent_id, parent_step, coalesce(parent_item_no, -1), parent_attempt)
     where parent_id is not null;
 create index execution_compensation on tenax.execution (compensation, id) where compensation is not null;
@@ -113,12 +114,12 @@ create table tenax.step (
     attempts     integer not null default 0,
     result       jsonb,
     failure      jsonb,
-    -- Of a fan-out: the failures of its items, [{item, class, reason, message, attempts}].
+    -- The failures of a fan-out's items, [{item, class, reason, message, attempts}].
     failures     jsonb,
     primary key (execution_id, step)
 );
 
--- The limits that an item is under: how many of the same action, and of the same key, may run at once.
+-- The limits of an item: how many items of the same action, and of the same key, may run at once.
 create type tenax.limits as (
     action      text,
     action_most integer,
@@ -131,42 +132,44 @@ create table tenax.item (
     execution_id bigint not null,
     plan_id      bigint not null,
     step         text not null,
-    -- The place of its element in the list of a fan-out.
+    -- The number of its element in the list of a fan-out.
     item_no      integer,
-    -- It undoes what the step did.
+    -- It compensates the step.
     compensates  boolean not null default false,
     state        text not null
                  constraint item_state check (state in ('waiting', 'queued', 'leased', 'accepted', 'retrying', 'held')),
-    -- Why it may not be leased, whatever its state. `slot`: its fan-out has no free slot. `pause`: its execution is paused. `limit`: as
-    -- many as may were running when it was looked at; one that ends lets it go on.
+    -- Why it must not be leased, whatever its state. `slot`: its fan-out has no free slot. `pause`: its execution is
+    -- paused. `limit`: at its concurrency limit when last checked; the end of another item lets it go on.
     stopped_by   text constraint item_stopped_by check (stopped_by in ('slot', 'pause', 'limit')),
     queue        text not null,
     runtime      text not null,
     priority     smallint not null,
     labels       jsonb,
-    -- The fan-outs take turns, by this number: the id of the execution that a fan-out began with. 0: it belongs to none.
+    -- The number by which fan-outs take turns: the id of the execution that the fan-out began with. 0 if it belongs to
+    -- none.
     lane         bigint not null default 0,
     limits       tenax.limits,
     -- The workers that have no handler for it.
     refused_by   text[],
-    -- It has cost workers their lease, and is next to be quarantined: it runs beside no other such item.
+    -- It has cost workers their lease and may be quarantined next: it does not run beside another suspect.
     suspect      boolean not null default false,
-    -- `ready`: any able worker may have it, in the order of the queue. `restricted`: it is ready, but its lane, its limits, a refusal or
-    -- a suspicion says who may have it, and when. `blocked`: it waits at a limit. `running`: it counts against its limits.
+    -- `ready`: unrestricted, any able worker may have it in the order of the queue. `restricted`: ready, but its lane,
+    -- its limits, a refusal or a suspicion decides which worker may have it, and when. `blocked`: it waits at a limit.
+    -- `running`: it counts against its limits.
     standing     text generated always as (
         case when state in ('leased', 'accepted') then 'running'
              when state not in ('queued', 'retrying') then null
              when stopped_by is null then
                   case when lane = 0 and not suspect and refused_by is null and limits is null then 'ready' else 'restricted' end
              when stopped_by = 'limit' then 'blocked' end) stored,
-    -- When it may be leased at the earliest.
+    -- The earliest time at which it may be leased.
     available_at timestamptz not null,
-    -- When its present state runs out: its time in the queue, its lease (which no heartbeat extends beyond its timeout), what it waits
-    -- for, its hold. Null: never.
+    -- When its current state expires: its time in the queue, its lease (which no heartbeat extends beyond its
+    -- timeout), its wait, its hold. Null: never.
     expires_at   timestamptz,
     -- When it was first queued.
     created_at   timestamptz not null,
-    -- When its present attempt began.
+    -- When its current attempt began.
     started_at   timestamptz,
     attempt      integer not null default 0,
     max_attempts integer,
@@ -178,13 +181,13 @@ create table tenax.item (
     lease_token  uuid,
     -- The element of a fan-out's list.
     element      jsonb,
-    -- The last result: of a poll that was not done yet; for a compensation, of what it undoes.
+    -- The last result of a poll that was not done yet, or the result that a compensation undoes.
     previous     jsonb,
-    -- What the next attempt has otherwise: {entry, override}.
+    -- The variation of the next attempt: {entry, override}.
     vary         jsonb,
     -- What an accepted item waits for: signal:NAME, approval, child, callback, sleep.
     awaiting     text,
-    -- The folder of the workflow's file, as its execution has it.
+    -- The folder of the workflow's file, as in its execution.
     base_dir     text,
     constraint item_lease check ((state = 'leased') = (lease_token is not null)),
     constraint item_wait check ((state = 'accepted') = (awaiting is not null)),
@@ -214,9 +217,9 @@ create table tenax.fan (
     ended        integer not null default 0,
     failed       integer not null default 0,
     attempts     bigint not null default 0,
-    -- How many may fail before the step does.
+    -- Items that may fail before the step does.
     tolerated    integer not null,
-    -- How many may be under way at once; null: every item has its place from the start.
+    -- Items that may be under way at once. Null: every item has its slot from the start.
     parallelism  integer,
     placed       integer not null,
     -- The step has ended. Items of it may still run.
@@ -236,7 +239,7 @@ create table tenax.item_result (
     attempts     integer not null,
     result       jsonb,
     failure      jsonb,
-    -- Kept where a compensation may need it.
+    -- Kept if a compensation may need it.
     element      jsonb,
     primary key (execution_id, step, item_no)
 );
@@ -267,19 +270,20 @@ create table tenax.log (
     id           bigint not null default nextval('tenax.event_id'),
     execution_id bigint,
     at           timestamptz not null,
-    -- The writing transaction: a reader that resumes must not pass one that has not committed yet.
+    -- The writing transaction: a reader that resumes must not skip one that has not committed yet.
     xid          xid8 not null default pg_current_xact_id(),
-    -- A list, as JSON: only readers take it apart.
+    -- A list as JSON. Only readers parse it.
     events       text not null
 ) partition by range (at);
 create index log_execution on tenax.log (execution_id, id);
 create index log_id on tenax.log using brin (id);
 create table tenax.log_default partition of tenax.log default
-    -- Vacuum would offer what is left on old pages to new rows, and spread them all over the old log.
+    -- Otherwise vacuum would offer free space on old pages to new rows, and spread them over the whole old log.
     with (autovacuum_vacuum_insert_threshold = -1);
 
--- Makes the partitions of this month and the next ones. Idempotent; the servers call it now and then. A new partition is attached, and
--- not made in place: then whoever writes to the log need not wait, and whoever reads it waits only while the default partition is locked.
+-- Makes the partitions of this month and the next ones. It is idempotent, and the servers call it from time to time. A
+-- new partition is attached and not made in place, so that writers of the log need not wait, and readers wait only
+-- while the default partition is locked.
 create function tenax.ensure_log_partitions(months integer) returns void
     language plpgsql
     as $$
@@ -316,7 +320,8 @@ create view tenax.event as
     select l.id + e.n - 1 as id,
            row_number() over (partition by l.execution_id order by l.id, e.n) as seq,
            e.event ->> 'type' as type,
-           -- Transactions overlap: one that began earlier may have written later. No time is earlier than that of the event before.
+           -- Transactions overlap: one that began earlier may have written later. No time is earlier than that of the
+           -- event before.
            max(l.at) over (partition by l.execution_id order by l.id, e.n) as at,
            l.execution_id,
            e.event ->> 'step' as step,
@@ -337,39 +342,40 @@ create table tenax.worker (
     slots          integer not null,
     registered_at  timestamptz not null,
     last_heartbeat timestamptz not null,
-    -- One start of the worker's process. What an earlier one says is heard, but it gets no work.
+    -- One start of the worker's process. Messages of an earlier life are answered, but it gets no work.
     life           uuid,
     health         text not null default 'healthy' check (health in ('healthy', 'degraded', 'unhealthy')),
-    -- What decided on the health: heartbeat_age, consecutive_failures, queue_depth, failure_rate, reported_status, recovering.
+    -- The column that decided on the health: heartbeat_age, consecutive_failures, queue_depth, failure_rate,
+    -- reported_status, recovering.
     health_column  text,
     health_since   timestamptz,
-    -- What the worker says of itself, with its heartbeats.
+    -- The worker's own report, sent with its heartbeats.
     reported       jsonb,
     reported_at    timestamptz,
-    -- Attempts in a row that failed and speak of the worker; those it lost are in worker_loss.
+    -- Failed attempts in a row for which the worker counts as responsible. Lost attempts are in worker_loss.
     streak         integer not null default 0,
     last_success_at timestamptz,
     last_failure_at timestamptz,
-    -- Since it was first known: attempts that ended on it, and those that failed and speak of it.
+    -- Attempts that ended on it since it was first known, and those whose failure counts against it.
     runs           bigint not null default 0,
     failures       bigint not null default 0,
-    -- When an unhealthy worker may be given one item, to see. Null: it has it, or needs none.
+    -- When an unhealthy worker may be given its probe. Null if it has it, or needs none.
     probe_at       timestamptz,
-    -- When it was last given one.
+    -- When it was last given a probe.
     probed_at      timestamptz,
-    -- It came back by a probe, and is degraded for a while.
+    -- It recovered by a probe, and is degraded for a while.
     recovering_since timestamptz,
-    -- What it is to be while it is here: a pause outlives a restart.
+    -- Requested state; survives restarts of the worker.
     wanted         text not null default 'active' check (wanted in ('active', 'paused', 'draining')),
-    -- Why it was paused or drained, by whom and when. `tenax:server`: by the server itself.
+    -- The reason, the actor and the time of the last pause or drain. `tenax:server`: the server itself.
     state_reason   text,
     state_actor    text,
     state_since    timestamptz,
-    -- It serves this execution and its children only (`tenax run`), whatever queue and labels they ask for.
+    -- The only execution that it serves, with its children (`tenax run`), whatever queue and labels they ask for.
     serves         bigint,
-    -- The token that it registered with. The name belongs to that token as long as it is in force. Null: it is anyone's.
+    -- The token that it registered with. The name belongs to that token while it is valid. Null if the name is free.
     token_id       bigint,
-    -- Of what it says and hears. Version 1 does not say which it speaks.
+    -- Version of the worker's protocol. Workers of version 1 do not send it.
     protocol       integer not null default 1
 );
 
@@ -383,9 +389,9 @@ create table tenax.worker_window (
 
 create table tenax.worker_loss (
     worker text not null,
-    -- The last heartbeat before, or the start of the next life: one row for each time.
+    -- The last heartbeat before the loss, or the start of the next life: one row for each time.
     ended  timestamptz not null,
-    -- -infinity: it was pardoned.
+    -- -infinity: the worker was pardoned.
     at     timestamptz not null,
     items  bigint[] not null,
     primary key (worker, ended)
@@ -394,7 +400,7 @@ create table tenax.worker_loss (
 create table tenax.queue_limit (
     queue       text primary key,
     concurrency integer check (concurrency > 0),
-    -- Starts in a second, and how many may start at once after a pause.
+    -- Starts in a second, and the number of starts at once after a pause.
     rate        double precision check (rate > 0),
     burst       integer check (burst > 0),
     tokens      double precision not null default 0,
@@ -416,11 +422,12 @@ create table tenax.service (
     alive_at   timestamptz,
     reap_after timestamptz,
     secret     bytea not null,
-    -- The server that looks after the fleet, until then.
+    -- The server that looks after the fleet until then.
     leader       uuid,
     leader_until timestamptz,
-    -- Servers that were written for an older schema than this stop. A migration that they cannot live with raises it to its own number.
-    -- Column and table keep their names and their meaning for ever: every server reads them, however old it is.
+    -- Servers written for an older schema than this stop. A migration that they cannot work with raises it to its own
+    -- number. This column and its table keep their names and their meaning for ever: every server reads them, however
+    -- old it is.
     oldest_schema integer not null default 8
 );
 insert into tenax.service (secret)

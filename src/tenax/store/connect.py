@@ -23,9 +23,9 @@ from tenax.store.planned_pool import PLANNED_SESSION, PlannedPool
 Connection: TypeAlias = asyncpg.Connection
 Pool: TypeAlias = asyncpg.Pool
 
-OLDEST_MAJOR = 14
+OLDEST_MAJOR = 14  # oldest supported major version of PostgreSQL
 
-_CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 10.0  # limit for opening a connection
 _COMMAND_SECONDS = 90.0
 """Seconds beyond the server's own limit below, for a server that no longer answers at all."""
 _SESSION = {
@@ -206,7 +206,7 @@ class Database:
             async with asyncio.timeout(seconds):
                 await self.planned_pool.close()
                 await self.pool.close()
-        except Exception:  # noqa: BLE001 -- late, or over a broken link: whatever it is, nothing more is wanted of it
+        except Exception:  # noqa: BLE001 -- late, or over a broken link: the pools are not used again
             self.planned_pool.terminate()
             self.pool.terminate()
         finally:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 COMMAND_SECONDS = 2.0  # seconds that a command waits, unless the setting `database_wait` says otherwise
 FIRST_PAUSE = 0.1  # seconds between the first two tries; each further pause is twice as long
-LONGEST_PAUSE = 2.0
+LONGEST_PAUSE = 2.0  # seconds between two tries at most
 
 
 class DatabaseWait:
@@ -23,7 +23,7 @@ class DatabaseWait:
         """`seconds` is the limit of the wait; None means no limit."""
         self._seconds = seconds
         self._tell = tell
-        self._told = False
+        self._is_reported = False
 
     async def __call__(self, work: Callable[[], Awaitable[T]]) -> T:
         """Returns the result of `work`. Raises the last error when the time is over, and any error of another kind at
@@ -43,16 +43,16 @@ class DatabaseWait:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _say_away(self, error: DatabaseAway | Busy) -> None:
-        if self._tell is not None and not self._told:
+        if self._tell is not None and not self._is_reported:
             limit = "" if self._seconds is None else f" for up to {self._seconds:g} s"
             remedy = f" ({error.remedy})" if error.remedy else ""
             self._tell(f"waiting for PostgreSQL{limit}: {error.message}{remedy}")
-        self._told = True
+        self._is_reported = True
 
     def _say_back(self) -> None:
-        if self._tell is not None and self._told:
+        if self._tell is not None and self._is_reported:
             self._tell("PostgreSQL is back")
-        self._told = False
+        self._is_reported = False
 
 
 def _now() -> float:

@@ -88,7 +88,7 @@ class Journal:
     """Failed executions with compensations. What they do next depends on the state that this journal writes."""
     read_results: dict[tuple[int, str], StepRow] = field(default_factory=dict)
     """Results that were read in this transaction. Results of ended steps do not change."""
-    placed: int = 0
+    slots_filled: int = 0
     """Number of items that got a slot of their fan-out by this journal."""
     runs: list[Run] = field(default_factory=list)
     """The results of attempts, for the health of their workers."""
@@ -100,11 +100,11 @@ class Journal:
     """The limits of items that have stopped running, by name. The next item of each limit may run."""
     suspects: list[int] = field(default_factory=list)
     """Items that now run only apart from other suspects."""
-    special: bool = False
+    queues_restricted_item: bool = False
     """A restricted item goes back to the queue."""
-    most_read: int = OUTPUT_LIMIT
+    max_result_bytes: int = OUTPUT_LIMIT
     """Bytes of the largest result of a step that decisions in this transaction read."""
-    lent: list[tuple[int, str, str]] = field(default_factory=list)
+    copied_results: list[tuple[int, str, str]] = field(default_factory=list)
     """Results that are too large to be read and are copied within their table: the execution, the step that has the
     result, and the step that gets it."""
     guarded_now: datetime | None = None
@@ -125,19 +125,25 @@ class Journal:
     @property
     def ready(self) -> bool:
         """Whether something can be leased now."""
-        return bool(self.new_items or self.new_fan_outs or self.placed) or any(c.next for c in self.guarded)
+        return bool(self.new_items or self.new_fan_outs or self.slots_filled) or any(
+            c.next for c in self.guarded
+        )
 
     @property
     def has_restricted_items(self) -> bool:
         """Whether some items that can be leased now are restricted, so that the short claim may not find them."""
         fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
-        return self.special or bool(self.freed_limits) or any(not item.common for item in fresh)
+        return (
+            self.queues_restricted_item
+            or bool(self.freed_limits)
+            or any(not item.unrestricted for item in fresh)
+        )
 
     @property
     def server_ready(self) -> bool:
         """Whether a step of the server's own may be ready."""
         fresh = (*self.new_items, *(new_fan_out.item for new_fan_out in self.new_fan_outs))
-        return bool(self.placed) or any(item.queue == SERVER_QUEUE for item in fresh)
+        return bool(self.slots_filled) or any(item.queue == SERVER_QUEUE for item in fresh)
 
     @property
     def queue_times(self) -> list[float]:
@@ -183,7 +189,7 @@ class Journal:
             self.ended_items.append(item.id)
         if made.suspect:
             self.suspects.append(item.id)
-            self.special = True
+            self.queues_restricted_item = True
         if made.recorded_step is not None:
             self.step(made.recorded_step)
         if made.item_result is not None:
@@ -266,18 +272,18 @@ class Journal:
                 [item.until for item in self.accepted],
                 self.now,
             )
-        for execution_id, lender, borrower in self.lent:
-            await tx.execute(sql("lend_result"), execution_id, lender, borrower)
+        for execution_id, lender, borrower in self.copied_results:
+            await tx.execute(sql("copy_step_result"), execution_id, lender, borrower)
         for execution_id, steps in self.gathered.items():
             await _gather(tx, execution_id, steps)
         if self.fan_outs:
-            self.placed += await _place(tx, list(self.fan_outs.values()))
+            self.slots_filled += await _fill_slots(tx, list(self.fan_outs.values()))
         if self.ended_fan_outs:
-            await tx.execute(sql("retire_fans"), self.ended_fan_outs)
+            await tx.execute(sql("end_fan_outs"), self.ended_fan_outs)
         if children:
             await tx.execute(sql("announce_endings"), children, self.now)
         if self.suspects:
-            await tx.execute(sql("suspect_items"), self.suspects)
+            await tx.execute(sql("mark_suspects"), self.suspects)
         if self.freed_limits:
             await tx.execute(
                 sql("lock_limits")
@@ -325,7 +331,7 @@ async def _insert_fan_out(tx: Connection, new_fan_out: NewFanOut, now: datetime)
         "keys": new_fan_out.keys,
         "now": now,
     }
-    text, arguments = named("explode_items").fill(values)
+    text, arguments = named("insert_fan_out").fill(values)
     await tx.execute(text, *arguments)
 
 
@@ -342,12 +348,12 @@ async def _gather(tx: Connection, execution_id: int, steps: Sequence[str]) -> No
             await tx.execute(sql("gather_results"), execution_id, list(steps))
     except asyncpg.ProgramLimitExceededError:
         _log.warning("the result of an execution is too large to be one value", execution_id=execution_id)
-        await tx.execute(sql("leave_out_result"), execution_id, encode({LEFT_OUT: TOO_LARGE_TO_GATHER}))
+        await tx.execute(sql("replace_result"), execution_id, encode({LEFT_OUT: TOO_LARGE_TO_GATHER}))
 
 
-async def _place(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
-    placed: int = await tx.fetchval(
-        sql("place_items"),
+async def _fill_slots(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
+    filled: int = await tx.fetchval(
+        sql("fill_slots"),
         [fan_out.execution_id for fan_out in fan_outs],
         [fan_out.step for fan_out in fan_outs],
         [fan_out.ended for fan_out in fan_outs],
@@ -356,4 +362,4 @@ async def _place(tx: Connection, fan_outs: Sequence[FanOutRow]) -> int:
         [fan_out.placed for fan_out in fan_outs],
         [fan_out.closed for fan_out in fan_outs],
     )
-    return placed
+    return filled

@@ -1,4 +1,5 @@
-"""Migrates a database's schema: numbered files, in order, each in its own transaction. A released file is never edited."""
+"""Migrates a database's schema: numbered files, in order, each in its own transaction. A released file
+is never edited."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _FILE_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _ADVISORY_LOCK = 0x74656E6178
 """`tenax` in ASCII. With this lock, servers that start at the same time migrate one after the other."""
 _LOCK_WAIT = "60s"
-_ONE_DAY = 86_400.0
+_ONE_DAY = 86_400.0  # seconds
 
 _LIST = "select version, name, checksum from tenax.schema_migration order by version"
 _RECORD = "insert into tenax.schema_migration (version, name, checksum) values ($1, $2, $3)"
@@ -73,7 +74,8 @@ async def migrate(connection: asyncpg.Connection, folder: Traversable | None = N
 
 
 async def _wait_for_others(connection: asyncpg.Connection) -> None:
-    """Takes the lock. The session's own statement limit is as long as this wait, and would end it with another error."""
+    """Takes the lock. The session's own statement limit is as long as this wait, and would end it with
+    another error."""
     await connection.execute(
         "select set_config('lock_timeout', $1, false), set_config('statement_timeout', '0', false)",
         _LOCK_WAIT,

@@ -24,7 +24,8 @@ async def notify(database: Database, message: str) -> None:
 
 
 async def listen(database: Database) -> AsyncIterator[str | None]:
-    """Yields messages as they come. Yields None when a connection was made or replaced: messages may have been missed."""
+    """Yields messages as they come. Yields None when a connection was made or replaced: messages may
+    have been missed."""
     while True:
         messages: asyncio.Queue[str | None] = asyncio.Queue()
         try:

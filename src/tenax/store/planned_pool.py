@@ -25,13 +25,13 @@ PLANNED_SESSION = {
 }
 """Session settings for statements whose every join follows an index, row by row. They are planned once for a session
 and not each time. Planning is most of the cost of a small batch."""
-MOST = 4
+MOST = 5  # connections at the same time
 _PLANS_LAST = 1.0
 """Seconds after which a session drops its plans. Otherwise a plan made while a table was empty would stay when the
 table fills up."""
 _KEPT_SECONDS = 300.0
 """Seconds after which an idle connection is not used again: a firewall on the way may have dropped it."""
-_CLOSE_SECONDS = 5.0
+_CLOSE_SECONDS = 5.0  # limit for closing a connection
 
 
 class PlannedPool:
@@ -165,7 +165,7 @@ class PlannedPool:
         afterwards."""
         try:
             await connection.close(timeout=_CLOSE_SECONDS)
-        except Exception:  # noqa: BLE001 -- it is to end, in good order or not
+        except Exception:  # noqa: BLE001 -- the connection must end in any case
             connection.terminate()
         finally:
             self._forget(connection)
@@ -185,7 +185,7 @@ def _now() -> float:
 
 
 def _closed() -> asyncpg.InterfaceError:
-    return asyncpg.InterfaceError("the straight sessions are closed")
+    return asyncpg.InterfaceError("the planned sessions are closed")
 
 
 class _Use:

@@ -230,8 +230,9 @@ class NewItem(msgspec.Struct, gc=False, omit_defaults=True):
     """Set if a worker waits for the item: it is leased as it is inserted."""
 
     @property
-    def common(self) -> bool:
-        """Whether the item is unrestricted: any worker that is able to run it may have it, in the order of the queue."""
+    def unrestricted(self) -> bool:
+        """Whether the item is unrestricted: any worker that is able to run it may have it, in the order
+        of the queue."""
         return not self.lane and self.limits is None
 
     @property
@@ -254,7 +255,8 @@ class NewFanOut:
 
 @dataclass(slots=True)
 class FanOutRow:
-    """A fan-out, read under the lock of its execution. The engine updates its counters, and the journal writes it back."""
+    """A fan-out, read under the lock of its execution. The engine updates its counters, and the journal
+    writes it back."""
 
     execution_id: int
     step: str

@@ -9,7 +9,7 @@ import asyncpg
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
 
-MONTHS_AHEAD = 3
+MONTHS_AHEAD = 3  # months for which the log has partitions
 PARTITION_LOCK = (
     "100ms"  # the longest wait for the lock to make a partition: readers of the log wait behind it meanwhile
 )

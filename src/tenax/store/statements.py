@@ -23,7 +23,8 @@ def _files() -> dict[str, Traversable]:
 
 @cache
 def sql(name: str) -> str:
-    """Returns a statement whose parameters have numbers ($1, $2, ...). A name in braces includes the text of that file."""
+    """Returns a statement whose parameters have numbers ($1, $2, ...). A name in braces includes the
+    text of that file."""
     text = _files()[name].read_text("utf-8")
     return _INCLUDED.sub(lambda found: _without_comments(sql(found[1])), text)
 

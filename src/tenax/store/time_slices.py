@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
@@ -16,22 +18,30 @@ FIRST_SLICE = 0.01
 SLICE = 0.005
 """Seconds of each further slice if no other long work waits."""
 SHORT_SLICE = 0.002
-"""Seconds of each further slice if other long work waits."""
+"""Of each slice, the first one too, where other long work waits."""
 ROUNDS_BETWEEN = 8
 """Rounds of the loop between two slices. The way from a due time to the statement that leases the due items takes about
 as many."""
 REST = 0.001
-"""Seconds between two slices if several wait. The database's answers arrive meanwhile."""
+"""Seconds between two slices where several wait: answers of the database arrive meanwhile."""
+LONGEST_WAIT = 0.005
+"""Seconds for which urgent work may hold back the next slice."""
 
 
 class _Line:
     """The long work of one event loop that waits for its next slice, the oldest first."""
 
-    __slots__ = ("_is_moving", "_waiting")
+    __slots__ = ("_is_moving", "_waiting", "urgent")
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_moving = False
+        self.urgent = 0
+        """Short work that is under way and should not wait for a slice."""
+
+    @property
+    def first_slice(self) -> float:
+        return SHORT_SLICE if self._is_moving else FIRST_SLICE
 
     @property
     def slice(self) -> float:
@@ -46,11 +56,14 @@ class _Line:
             loop.call_soon(self._go_round, ROUNDS_BETWEEN)
         await turn
 
-    def _go_round(self, rounds: int) -> None:
-        """Lets the loop make so many rounds, and then continues the first work in the line."""
+    def _go_round(self, rounds: int, waited: float = 0.0) -> None:
+        """Lets the loop go round so many times, and then the next one in the line go on. Urgent work may hold it back for a while."""
         loop = asyncio.get_running_loop()
         if rounds > 1:
             loop.call_soon(self._go_round, rounds - 1)
+            return
+        if self.urgent and waited < LONGEST_WAIT:
+            loop.call_later(REST, self._go_round, 1, waited + REST)
             return
         while self._waiting:
             turn = self._waiting.popleft()
@@ -78,13 +91,24 @@ async def give_way() -> None:
     await _line().wait()
 
 
+@contextmanager
+def urgent() -> Iterator[None]:
+    """Marks short work, such as a claim: while it waits for the database, it is not to find the loop in a slice when the answer comes."""
+    line = _line()
+    line.urgent += 1
+    try:
+        yield
+    finally:
+        line.urgent -= 1
+
+
 class TimeSlice:
     """Measures the time slice of one piece of work. For loops over data whose length others choose."""
 
     __slots__ = ("_until",)
 
     def __init__(self) -> None:
-        self._until = perf_counter() + FIRST_SLICE
+        self._until = perf_counter() + _line().first_slice
 
     @property
     def is_over(self) -> bool:

@@ -277,7 +277,7 @@ def test_a_step_brings_its_name_and_its_until(command, tmp_path):
     (tmp_path / "flow.yaml").write_text(f"name: w\nworkflow: [{step}]\n")
 
     def ask(outcome):
-        return command("decide", "--policy", "flow.yaml", "--outcome", outcome, "--json", cwd=tmp_path).json
+        return command("decide", "--policy", "flow.yaml", "--outcome", outcome, "--json").json
 
     polled = ask('{"status": "succeeded", "result": {"done": false}}')
     assert (polled["verdict"], polled["rule"], polled["delay"]) == ("retry", "until", 7.0)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+
+from tenax.model.parse.file_schema import file_schema
 
 GOOD = """
 name: nightly
@@ -233,3 +237,18 @@ def test_the_servers_default_policy_counts(command, tmp_path):
     assert wrong.code == 2
     assert "TENAX_RETRY" in wrong.err
     assert "did you mean `max_attempts`?" in wrong.err
+
+
+def test_the_schema_is_printed_or_written_to_a_file(command, tmp_path):
+    printed = command("schema")
+    assert (printed.code, printed.err) == (0, "")
+    assert json.loads(printed.out) == file_schema()
+    written = command("schema", "--output", str(tmp_path / "tenax.schema.json"))
+    assert (written.code, written.out) == (0, f"wrote {tmp_path / 'tenax.schema.json'}\n")
+    assert json.loads((tmp_path / "tenax.schema.json").read_text()) == file_schema()
+
+
+def test_a_schema_that_cannot_be_written(command, tmp_path):
+    refused = command("schema", "--output", str(tmp_path / "none" / "s.json"))
+    assert (refused.code, refused.out) == (2, "")
+    assert "cannot write" in refused.err

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.forked_commands import shared_commands
 from support.waiting import eventually
 
 TENAX = (sys.executable, "-m", "tenax")
@@ -90,7 +91,8 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def tenax(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*TENAX, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+    ended = shared_commands().run(arguments, cwd=folder, environment=os.environ)
+    return subprocess.CompletedProcess(arguments, ended.code, ended.out, ended.err)
 
 
 class Terminal:

@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
 def look(house: Household, secret: str, other: str, **more: str) -> dict[str, Any]:
     """What a process step saw: the environments that hold one of the two texts, and how many ancestors it has."""
     inputs = ("--input", f"secret={secret}", "--input", f"other={other}")
-    ran = house.run("run", "look.yaml", "--json", *inputs, **more)
+    ran = house.run_anew("run", "look.yaml", "--json", *inputs, **more)
     assert ran.returncode == 0, ran.stderr + ran.stdout
     seen = json.loads(ran.stdout)["result"]["look"]
     assert seen["parent"], "it can read the environment of its parent"

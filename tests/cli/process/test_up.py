@@ -17,7 +17,7 @@ from support.waiting import eventually
 from tenax.cli.process.up import _workers_token
 from tenax.settings import Settings
 from tenax.store.connect import Database
-from tenax.store.tables.tokens import create_token, list_tokens
+from tenax.store.fleet.tokens import create_token, list_tokens
 from tenax.store.transaction import transaction
 
 TASKS = """

@@ -10,11 +10,11 @@ from support.fan_out_workflows import fan
 from support.hand import Hand
 from support.worker_lives import new_life
 
-from tenax.engine.fleet.heartbeats import TURNS, Crowd, Heartbeats
+from tenax.engine.fleet.heartbeats import TURNS, Heartbeats, RecentWorkers
 from tenax.engine.fleet.workers import heartbeat, heartbeats
 from tenax.model.health import HealthReport
 from tenax.model.wire import Assignment, Heartbeat, Held
-from tenax.store.tables.workers import is_fleet_sound
+from tenax.store.fleet.workers import is_fleet_sound
 from tenax.store.transaction import transaction
 
 CROWD = [f"w{n:02}" for n in range(TURNS + 5)]
@@ -97,7 +97,7 @@ async def test_a_worker_that_leaves_stays_gone_whatever_else_it_said_before(hand
 
 
 def test_few_workers_wait_for_nobody_and_many_do():
-    crowd = Crowd(10)
+    crowd = RecentWorkers(10)
     assert [crowd.count(name, 0.0) for name in ("a", "b", "a")] == [1, 2, 2]
     assert crowd.count("c", 10.0) == 2, "as many as before"
     assert crowd.count("c", 20.0) == 1

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec import to_builtins
 from support.fan_out_workflows import by_item
 
+from tenax.engine.views import executions
 from tenax.errors import Conflict
 from tenax.model.execution_views import LEFT_OUT
 
@@ -179,3 +181,52 @@ async def test_results_that_no_value_can_hold_together_leave_a_marker_and_fail_a
     failure = (await hand.get(parent))["failure"]
     assert failure["reason"] == "result_too_large"
     assert "too large to be one value" in failure["message"]
+
+
+@pytest.mark.settings(max_rendered=20_000)
+async def test_many_results_cannot_be_taken_over_by_a_retry(hand):
+    """Each of them could be."""
+    done = [{"step": f"s{n:02}", "type": "python", "task": "t:t"} for n in range(17)]
+    last = {"step": "last", "type": "python", "task": "t:t", "needs": [step["step"] for step in done]}
+    id_ = await hand.submit(json.dumps({"name": "many", "workflow": [*done, last]}))
+    for leased in await hand.lease(slots=20):
+        await hand.succeed(leased, LARGE)
+    await hand.fail(await hand.lease_one(), failure_class="invalid")
+    with pytest.raises(Conflict, match=r"more than 80,000 bytes of results together"):
+        await hand.engine.retry(id_, actor="me", reason=None, from_failed=True)
+
+
+async def test_few_results_are_taken_over_by_a_retry(hand):
+    done = [{"step": f"s{n:02}", "type": "python", "task": "t:t"} for n in range(10)]
+    last = {"step": "last", "type": "python", "task": "t:t", "needs": [step["step"] for step in done]}
+    id_ = await hand.submit(json.dumps({"name": "many", "workflow": [*done, last]}))
+    for leased in await hand.lease(slots=20):
+        await hand.succeed(leased, LARGE)
+    await hand.fail(await hand.lease_one(), failure_class="invalid")
+    answer = await hand.engine.retry(id_, actor="me", reason=None, from_failed=True)
+    steps = (await hand.get(answer.id))["steps"]
+    assert [step["status"] for step in steps.values()] == ["completed"] * 10 + ["queued"]
+    assert (await hand.lease_one()).execution_id == answer.id
+
+
+@pytest.mark.parametrize("fan_out", [True, False], ids=["items", "steps"])
+@pytest.mark.parametrize("folded", [0, 1000], ids=["counted", "folded"])
+async def test_views_leave_out_the_evidence_of_failures(hand, monkeypatch, fan_out, folded):
+    """The evidence of all attempts together could be any number of megabytes."""
+    monkeypatch.setattr(executions, "ITEMS_FOLDED", folded)
+    retry = {"max_attempts": 4, "initial_delay": 0, "jitter": 0}
+    step = {"step": "a", "type": "python", "task": "t:t", "retry": retry}
+    each = {**step, "for_each": list(range(4)), "parallelism": 4, "tolerate": "100%"}
+    id_ = await hand.submit(
+        json.dumps({"name": "failing", "workflow": [each if fan_out else step, {**EACH, "for_each": [1]}]})
+    )
+    while leased := await hand.lease():
+        for one in leased:
+            if one.step == "each":
+                await hand.succeed(one)
+            else:
+                await hand.fail(one, exception="E", message="why", traceback="t" * 9_000)
+    shown = json.dumps([await hand.get(id_), [to_builtins(e) for e in await hand.engine.explain(id_)]])
+    assert '"message": "why"' in shown
+    assert "its traceback, stderr and data" in shown
+    assert len(shown) < 200_000

@@ -58,7 +58,7 @@ async def test_a_claim_that_is_cut_off_hands_back_what_it_had_leased(hand, monke
         reached.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(InputRenderer, "prepare", stuck)
+    monkeypatch.setattr(InputRenderer, "prepare_shortly", stuck)
     running = asyncio.create_task(hand.engine.dispatcher.run())
     asked = ask(hand)
     await reached.wait()

@@ -8,27 +8,27 @@ from support.hand import Hand
 from support.scheduling import ask, claim_once, submit_many
 
 from tenax.engine.lease import worker_speed as pacing
-from tenax.engine.lease.worker_speed import BRISK_SECONDS, WorkerSpeed
+from tenax.engine.lease.worker_speed import FAST_SECONDS, WorkerSpeed
 
 
 @pytest.mark.parametrize(
     ("asked", "again", "after", "brisk"),
     [
         (10, 10, 0.0, True),
-        (10, 12, 0.99 * BRISK_SECONDS, True),
+        (10, 12, 0.99 * FAST_SECONDS, True),
         (10, 9, 0.0, False),
-        (10, 10, BRISK_SECONDS, False),
+        (10, 10, FAST_SECONDS, False),
     ],
 )
 def test_brisk_is_who_is_as_free_as_before_in_a_moment(asked, again, after, brisk):
     now = 0.0
     worker_speed = WorkerSpeed(lambda: now)
     worker_speed.note_asked(ask("w", asked))
-    assert not worker_speed.is_brisk("w"), "nothing is known of it yet"
+    assert not worker_speed.is_fast("w"), "nothing is known of it yet"
     worker_speed.note_served(ask("w", asked))
     now += after
     worker_speed.note_asked(ask("w", again))
-    assert worker_speed.is_brisk("w") == brisk
+    assert worker_speed.is_fast("w") == brisk
 
 
 def test_who_asks_twice_for_one_answer_is_not_brisk():
@@ -36,7 +36,7 @@ def test_who_asks_twice_for_one_answer_is_not_brisk():
     worker_speed.note_served(ask("w"))
     worker_speed.note_asked(ask("w"))
     worker_speed.note_asked(ask("w"))
-    assert not worker_speed.is_brisk("w")
+    assert not worker_speed.is_fast("w")
 
 
 def test_workers_that_are_gone_are_forgotten(monkeypatch):
@@ -45,7 +45,7 @@ def test_workers_that_are_gone_are_forgotten(monkeypatch):
     for n in range(100):
         worker_speed.note_served(ask(f"w{n}"))
         worker_speed.note_asked(ask(f"w{n}"))
-    assert 0 < sum(worker_speed.is_brisk(f"w{n}") for n in range(100)) <= 10
+    assert 0 < sum(worker_speed.is_fast(f"w{n}") for n in range(100)) <= 10
 
 
 async def shares(hand: Hand, *slots: int) -> list[int]:
@@ -77,6 +77,6 @@ async def test_who_takes_its_time_gets_its_share_only(hand):
     hand.engine.dispatcher.worker_speed.clock = lambda: now
     await submit_many(hand, 2000)
     assert await shares(hand, 400, 400, 400) == [167, 167, 166]
-    now += BRISK_SECONDS
+    now += FAST_SECONDS
     assert await shares(hand, 400, 400, 400) == [167, 167, 166]
     assert await shares(hand, 300, 400, 400) == [1, 400, 99]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from support.fan_out_workflows import CALL, fan
 
 from tenax.engine.recover import timers
-from tenax.engine.recover.timers import LONGEST, SHORTEST
-from tenax.store.tables.queue import next_wake
+from tenax.engine.recover.reap import Reaper
+from tenax.engine.recover.timers import LONGEST, LONGEST_REST
+from tenax.store.tables.live_items import next_wake
 
 SOON = {"deadline": 'name: p\ndeadline: 1s\nworkflow: [{step: s, type: python, task: "t:t"}]\n',
         "queue_ttl": 'name: p\nworkflow: [{step: s, type: python, task: "t:t", queue_ttl: 1s}]\n',
@@ -50,7 +53,7 @@ async def test_what_runs_out_later_than_the_next_look_is_not_looked_for(hand):
     assert await hand.engine.timers.tick() == 4.0
 
 
-@pytest.mark.parametrize(("price", "pause"), [(0.0, 0.001), (1e9, SHORTEST)])
+@pytest.mark.parametrize(("price", "pause"), [(0.0, 0.001), (1e9, LONGEST_REST)])
 async def test_where_much_falls_due_the_next_look_comes_after_a_rest(hand, monkeypatch, price, pause):
     monkeypatch.setattr(timers, "REST", price)
     await hand.submit()
@@ -58,3 +61,23 @@ async def test_where_much_falls_due_the_next_look_comes_after_a_rest(hand, monke
     wait = await hand.engine.timers.tick()
     await hand.clock.advance(wait - 0.001)
     assert await hand.engine.timers.tick() == pytest.approx(pause)
+
+
+async def test_what_has_run_out_keeps_no_retry_waiting(hand, monkeypatch):
+    """It may be any number of items: the next look at what falls due does not wait for them."""
+    await hand.start(SOON["deadline"])
+    may_end = asyncio.Event()
+
+    async def slow(_: Reaper) -> int:
+        await may_end.wait()
+        return 0
+
+    monkeypatch.setattr(Reaper, "reap", slow)
+    await hand.clock.advance(1)
+    async with asyncio.timeout(20):
+        assert await hand.engine.timers.look() == LONGEST
+        await hand.submit()
+        await hand.fail(await hand.lease_one())
+        assert await hand.engine.timers.look() < LONGEST
+    may_end.set()
+    await hand.engine.timers.tick()

@@ -139,7 +139,7 @@ async def test_what_is_ready_already_goes_first(hand):
 
 async def test_while_there_may_be_something_out_of_the_common_it_waits_for_its_turn(hand):
     parked = await park(hand)
-    hand.engine.context.notifier.announce(special=True)
+    hand.engine.context.notifier.announce(restricted=True)
     id_ = await hand.submit()
     assert await is_queued(hand, id_)
     await look(hand)

@@ -11,7 +11,7 @@ import pytest
 from support.hand import ONE_STEP, Hand, one_postgres
 
 from tenax.engine.caches import input_cache as inputs
-from tenax.engine.graph.start_steps import CROWD_STEPS
+from tenax.engine.graph.start_steps import TURN_TAKING_STEPS
 from tenax.errors import Unreachable
 from tenax.model.wire import Submission
 from tenax.store.journal import EVENTS_PER_ROW
@@ -99,7 +99,7 @@ NEEDS_ITS_ID: dict[str, tuple[str, Callable[[int], str]]] = {
         lambda id_: f"select from tenax.item where (limits).key like '%:{id_}'",
     ),
     "a crowd": (
-        workflow(*[{}] * (CROWD_STEPS + 1)),
+        workflow(*[{}] * (TURN_TAKING_STEPS + 1)),
         lambda id_: f"select from tenax.item where lane = {id_} limit 1",
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
+from support.workflow_texts import MORE_STEPS, STEPS, step
 
 from tenax.errors import InvalidDefinition
 from tenax.model.parse.findings import MOST_FINDINGS
@@ -15,11 +16,6 @@ def findings_of(text: str | bytes) -> list[str]:
     with pytest.raises(InvalidDefinition) as raised:
         parse_workflow(text, filename="w.yaml")
     return [str(finding) for finding in raised.value.findings]
-
-
-def step(keys: str) -> str:
-    """A file whose only step has these keys, on line 3."""
-    return f"name: w\nworkflow:\n  - {{step: a, {keys}}}\n"
 
 
 WHOLE_FILES = {
@@ -168,184 +164,10 @@ def test_whole_files(case):
         assert line.startswith(start)
 
 
-NOT_YET = "is not supported by this version of Tenax yet"
-STEPS = {
-    "type: python, task: t, budget: {}": f"workflow[0].budget: `budget` {NOT_YET}",
-    "type: agent, prompt: x": f"workflow[0].type: the step type `agent` {NOT_YET}",
-    "type: pod, command: x": f"workflow[0].type: the step type `pod` {NOT_YET}",
-    "task: t": "workflow[0]: `type` is missing: write one of python, http, process, sleep, wait, workflow",
-    "type: yes": 'type: expected text, found a boolean (yes): quote it: "yes"',
-    "type: http": "workflow[0]: `url` is missing",
-    "type: process": "workflow[0]: `command` is missing",
-    "type: python": "workflow[0]: `task` is missing",
-    "type: http, url: example.org/x": "url: `example.org/x` is not a web address",
-    "type: http, url: 'ftp://h/{{ input.x }}'": "url: `ftp://h/{{ input.x }}` is not a web address",
-    "type: http, url: 'http://[::1'": "is not a web address",
-    "type: http, url: 'http://h:99999'": "is not a web address",
-    "type: http, url: ''": "url: must not be empty",
-    "type: http, url: 5": 'url: expected text, found a number (5): quote it: "5"',
-    "type: http, url: 'http://h', method: POTS": "method: unknown method `POTS`; did you mean POST?",
-    "type: http, url: 'http://h', json: 1, body: x": "body: `json` and `body` exclude each other: keep one",
-    "type: http, url: 'http://h', body: {a: 1}": "body: `body` is text as it is sent; for a list or a mapping use",
-    "type: http, url: 'http://h', headers: {A: no}": 'headers.A: expected text, found a boolean (no): quote it: "no"',
-    "type: http, url: 'http://h', headers: {'A B': x}": 'headers["A B"]: `A B` cannot be the name of a header',
-    'type: http, url: "http://h", headers: {A: "x\\ny"}': "headers.A: a header's value is one line",
-    "type: http, url: 'http://h', params: {a: {b: 1}}": "params.a: expected text, a number, or a list of these",
-    "type: http, url: 'http://h', follow_redirects: 1": "follow_redirects: expected true or false, found a number (1)",
-    "type: process, command: []": "command: must not be empty",
-    "type: process, command: [ls, yes]": 'command[1]: expected text, found a boolean (yes): quote it: "yes"',
-    "type: process, command: {a: 1}": "command: expected text or a list of text, found a mapping",
-    "type: process, command: ls, env: [A]": "env: expected a mapping, found a list",
-    "type: process, command: ls, env: {A=B: x}": 'env["A=B"]: `A=B` cannot be the name of an environment variable',
-    "type: python, task: 'a b'": "task: `a b` is neither module:function nor the name of a task",
-    "type: python, task: 'a:'": "task: `a:` is neither module:function",
-    "type: python, task: '{{ input.x }}'": "task: `task` cannot be a template",
-    "type: python, task: t, args: 5": "args: expected a mapping (by name), a list (by position)",
-    "type: python, task: t, timeout: yes": "timeout: expected a duration such as 30s, 5m or a number of seconds",
-    "type: python, task: t, timeout: 0": "timeout: must be longer than zero, found 0",
-    "type: python, task: t, timeout: 5 parsecs": "timeout: '5 parsecs' is not a duration",
-    "type: python, task: t, timeout: ~": "timeout: expected a duration such as 30s, 5m or a number of seconds, found",
-    "type: python, task: t, goal: 'yes'": "goal: expected true or false, found text (yes)",
-    "type: python, task: t, priority: high": "priority: expected a whole number from 0 to 9, found text (high)",
-    "type: python, task: t, priority: yes": "priority: expected a whole number from 0 to 9, found a boolean (yes)",
-    "type: python, task: t, queue: a/b": "queue: `a/b` is not a name",
-    "type: python, task: t, queue: off": 'queue: expected text, found a boolean (off): quote it: "off"',
-    "type: python, task: t, labels: {a: ~}": "labels.a: expected text, found nothing",
-    "type: python, task: t, when: 5": "when: expected text, found a number (5)",
-    "type: python, task: t, needs: 5": "needs: expected text: the name of a step, found a number (5)",
-    "type: python, task: t, needs: [{step: a}]": "needs[0]: expected text: the name of a step, found a mapping",
-    "type: python, task: t, next: {step: A}": "next.step: unknown step `A`; did you mean `a`?",
-    "type: python, task: t, next: [{stp: b}]": "next[0].stp: unknown key `stp` in `next`",
-    "type: python, task: t, next: {step: b, when: x}": "next.when: `when` stands in the step itself",
-    "type: python, task: t, retry: {max_atempts: 3}": "retry.max_atempts: unknown key 'max_atempts'; did you mean",
-    "type: python, task: t, retry: {rules: [{on: tiemout, retry: no}]}": "retry.rules[0].on: unknown failure class",
-    "type: python, task: t, args: {x: .inf}": "args.x: `.inf` is not a finite number",
-    "type: python, task: t, args: {x: 1e999}": "args.x: the number 1e999 is too large",
-    "type: python, task: t, args: {x: 99999999999999999999}": "args.x: the number 99999999999999999999 is too large",
-    "type: python, task: t, args: {x: 0644}": "args.x: a number that begins with 0 is octal to some readers",
-    "type: python, task: t, args: {x: !!python/name:os.system y}": "args.x: the tag `!!python/name:os.system` is not",
-    "type: python, task: t, args: !!set {x}": "args: the tag `!!set` is not allowed",
-    "type: python, task: t, args: {x: !!int y}": "args.x: the tag `!!int` does not fit this value",
-    'type: python, task: t, args: {x: "a\\0b"}': "args.x: the character U+0000 (\\0) cannot be stored as text",
-    "type: python, task: t, args: {? [a] : b}": "args: a key must be text",
-    "type: python, task: t, args: {<<: 5}": "args: `<<` takes a mapping, or a list of mappings",
-}
-
-
 @pytest.mark.parametrize("keys", STEPS)
 def test_wrong_steps(keys):
     found = findings_of(step(keys))
     assert any(STEPS[keys] in line and line.startswith("w.yaml:3:") for line in found), "\n".join(found)
-
-
-PYTHON = "type: python, task: t, "
-NO_TEMPLATE = "a template cannot stand here: the value must be known before anything runs"
-MORE_STEPS = {
-    PYTHON + "for_each: x": "for_each: expected a list, or a template that gives one, found text (x)",
-    PYTHON + "for_each: {a: 1}": "for_each: expected a list, or a template that gives one, found a mapping",
-    PYTHON + "for_each: ~": "for_each: expected a list, or a template that gives one, found nothing",
-    PYTHON
-    + "parallelism: 2": "parallelism: `parallelism` is for the items of `for_each`, which this step does not",
-    PYTHON
-    + "tolerate: 1": "tolerate: `tolerate` is for the items of `for_each`, which this step does not have",
-    PYTHON + "for_each: [], parallelism: 0": "parallelism: must be from 1 to 1000000, found 0",
-    PYTHON + "for_each: [], parallelism: '{{ input.n }}'": f"parallelism: {NO_TEMPLATE}",
-    PYTHON + "for_each: [], tolerate: '{{ input.n }}'": f"tolerate: {NO_TEMPLATE}",
-    PYTHON
-    + "for_each: [], tolerate: 101%": "tolerate: expected how many items may fail: a whole number from 0",
-    PYTHON
-    + "for_each: [], tolerate: -1": "tolerate: expected how many items may fail: a whole number from 0",
-    PYTHON + "for_each: [], tolerate: 0.5": "or a percentage from 0% to 100%, found a number (0.5)",
-    PYTHON
-    + "until: yes": "until: expected text: a condition, or {condition, delay, max_polls, deadline}, found a boolean",
-    PYTHON
-    + "until: {condition: x, dealy: 1s}": "until.dealy: unknown key `dealy` in `until`; did you mean `delay`?",
-    PYTHON + "until: {delay: 1s}": "until: `condition` is missing: what must hold of a result",
-    PYTHON + "until: {condition: x, delay: 0}": "until.delay: must be longer than zero, found 0",
-    PYTHON
-    + "until: {condition: x, max_polls: 0}": "until.max_polls: must be from 1 to 1,000,000,000, or unlimited",
-    PYTHON
-    + "until: {condition: x, max_polls: no}": "until.max_polls: expected a whole number from 1, or unlimited",
-    PYTHON + "until: {condition: x, max_polls: '{{ 1 }}'}": f"until.max_polls: {NO_TEMPLATE}",
-    PYTHON + "until: {condition: x, deadline: '{{ 1 }}'}": f"until.deadline: {NO_TEMPLATE}",
-    PYTHON
-    + "on_failure: a": "on_failure: write continue, {value: ANY} or {step: NAME}; a step is named by {step: a}",
-    PYTHON + "on_failure: {}": "on_failure: write continue, {value: ANY} or {step: NAME}",
-    PYTHON
-    + "on_failure: {vaule: 1}": "on_failure.vaule: unknown key `vaule` in `on_failure`; did you mean `value`?",
-    PYTHON
-    + "on_failure: {value: 1, step: b}": "on_failure.step: `value` and `step` exclude each other: keep one",
-    PYTHON + "on_failure: {step: a}": "on_failure.step: the step `a` names itself: a -> a",
-    PYTHON + "on_failure: {step: b}": "on_failure.step: unknown step `b`",
-    PYTHON + "on_failure: {step: '{{ x }}'}": f"on_failure.step: {NO_TEMPLATE}",
-    PYTHON + "compensate: undo": "compensate: expected a mapping, found text (undo)",
-    PYTHON + "compensate: {task: t}": "compensate: `type` is missing: write one of python, http, process",
-    PYTHON + "compensate: {type: sleep, for: 1}": "compensate.type: a compensation is an action for a worker",
-    PYTHON
-    + "compensate: {type: pyton}": "compensate.type: unknown step type `pyton`; did you mean `python`?",
-    PYTHON + "compensate: {type: python}": "compensate: `task` is missing: a python step needs its function",
-    PYTHON
-    + "compensate: {type: python, task: t, when: x}": "compensate.when: `when` cannot stand in `compensate`",
-    PYTHON
-    + "compensate: {type: python, task: t, tsk: t}": "compensate.tsk: unknown key `tsk` in `compensate`; did you",
-    PYTHON
-    + "compensate: {type: http, url: 'http://h', async: {deadline: 1}}": "compensate.async: a compensation cannot",
-    PYTHON
-    + "compensate: {type: python, task: t, retry: 0}": "compensate.retry: max_attempts counts the first attempt",
-    PYTHON + "for: 5": "for: `for` belongs to sleep steps; this one is python",
-    PYTHON + "deadline: 5": "deadline: `deadline` belongs to wait steps; this one is python",
-    "type: sleep": "workflow[0]: `for` is missing: how long (`for: 5m`) or until when",
-    "type: sleep, for: 0": "for: must be longer than zero, found 0",
-    "type: sleep, for: [1]": "for: expected a duration such as 30s, 5m or a number of seconds, found a list",
-    "type: sleep, for: 1, at: '2030-01-01T00:00:00Z'": "at: `for` and `at` exclude each other: keep one",
-    "type: sleep, at: tomorrow": "at: 'tomorrow' is not a time: write it as 2030-01-31T09:30:00Z",
-    "type: sleep, at: 2030-02-31T00:00:00Z": "at: '2030-02-31T00:00:00Z' is not a time (day is out of range",
-    "type: sleep, at: '2030-01-01T00:00:00'": "at: '2030-01-01T00:00:00' is not a time",
-    "type: sleep, for: 1, timeout: 5": "timeout: `timeout` cannot stand in a sleep step: the server itself carries it out",
-    "type: sleep, for: 1, queue: x": "queue: `queue` cannot stand in a sleep step",
-    "type: sleep, for: 1, until: x": "until: `until` cannot stand in a sleep step",
-    "type: sleep, for: 1, compensate: {}": "compensate: `compensate` cannot stand in a sleep step: it does nothing",
-    "type: sleep, for: 1, task: t": "task: `task` belongs to python steps; this one is sleep",
-    "type: wait, timeout: 5": "timeout: `timeout` cannot stand in a wait step: the server itself carries it out, without a "
-    "worker; how long it waits at most is its `deadline`",
-    "type: wait, signal: a b": "signal: `a b` is not a name",
-    "type: wait, deadline: '{{ input.x }}'": f"deadline: {NO_TEMPLATE}",
-    "type: wait, signl: x": "signl: unknown key `signl` in a wait step; did you mean `signal`?",
-    "type: workflow": "workflow[0]: `workflow` is missing: the child's name (`workflow: NAME`) or its file",
-    "type: workflow, workflow: a, file: b": "file: `workflow` and `file` exclude each other: keep one",
-    "type: workflow, workflow: a b": "workflow: `a b` is not the name of a workflow: write NAME or NAME@VERSION",
-    "type: workflow, workflow: a@": "workflow: `a@` is not the name of a workflow: write NAME or NAME@VERSION",
-    "type: workflow, workflow: '{{ input.x }}'": f"workflow: {NO_TEMPLATE}",
-    "type: workflow, file: /etc/x.yaml": "file: `/etc/x.yaml` is not a path from this file's folder",
-    "type: workflow, file: 'http://h/x.yaml'": "file: `http://h/x.yaml` is not a path from this file's folder",
-    "type: workflow, file: '{{ input.x }}.yaml'": f"file: {NO_TEMPLATE}",
-    "type: workflow, workflow: a, input: [1]": "input: expected a mapping of inputs, or a template that gives one",
-    "type: workflow, workflow: a, labels: {a: b}": "labels: `labels` cannot stand in a workflow step",
-    "type: workflow, workflow: a, until: x": "until: `until` cannot stand in a workflow step",
-    "type: http, url: 'http://h', async: yes": "async: expected a mapping, found a boolean (yes)",
-    "type: http, url: 'http://h', async: {}": "async: `deadline` is missing: how long the callee may take",
-    "type: http, url: 'http://h', async: {deadline: 1, deadlin: 1}": "async.deadlin: unknown key `deadlin` in `async`; did you mean",
-    "type: http, url: 'http://h', async: {deadline: '{{ 1 }}'}": f"async.deadline: {NO_TEMPLATE}",
-    PYTHON + "timeout: '{{ input.x }}'": f"timeout: {NO_TEMPLATE}",
-    PYTHON
-    + "retry: {vary: {args: {}}}": "retry.vary: vary must be a list of mappings, one for each attempt, not a mapping",
-    PYTHON + "retry: {vary: [5]}": "retry.vary[0]: an entry of vary must be a mapping of the step's own keys",
-    PYTHON
-    + "retry: {vary: [{}, {agrs: {}}]}": "retry.vary[1].agrs: `agrs` is no key of python steps that could vary; "
-    "did you mean `args`?",
-    PYTHON
-    + "retry: {vary: [{url: x}]}": "retry.vary[0].url: `url` is no key of python steps that could vary",
-    PYTHON + "retry: {vary: [{args: 5}]}": "retry.vary[0].args: expected a mapping (by name), a list",
-    PYTHON
-    + "retry: {rules: [{on: timeout, vary: []}]}": "retry.rules[0].vary: a rule cannot have vary of its own",
-    "type: http, url: 'http://h', json: 1, retry: {vary: [{body: x}]}": "retry.vary[0].body: `json` and `body` exclude",
-    "type: http, url: 'http://h', retry: {vary: [{headers: {A: no}}]}": "retry.vary[0].headers.A: expected text",
-    "type: http, url: 'http://h', async: {deadline: 1}, retry: {vary: [{async: {deadline: 2}}]}": "`async` cannot vary",
-    "type: workflow, workflow: a, retry: {vary: [{workflow: b}]}": "retry.vary[0].workflow: `workflow` cannot vary: which",
-    PYTHON
-    + "compensate: {type: process, command: ls, retry: {vary: [{args: []}]}}": "compensate.retry.vary[0].args: "
-    "`args` is no key of process steps that could vary",
-}
 
 
 @pytest.mark.parametrize("keys", MORE_STEPS)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from textwrap import dedent
 
 import pytest
+from support.workflow_texts import FLOW
 
 from tenax.model.attempt.reasons import is_known_reason
 from tenax.model.definition.children import child_references
@@ -14,39 +15,6 @@ from tenax.model.definition.vary import merge_override
 from tenax.model.definition.workflow import OnFailure, Step, Tolerance, Until, Workflow
 from tenax.model.parse.parse import parse_workflow, workflow_hash
 from tenax.model.times import parse_time
-
-FLOW = """
-    name: orders
-    input: {orders: {type: array}}
-    defaults: {timeout: 90s, queue: slow, queue_ttl: 1h, priority: 2}
-    workflow:
-      - step: charge
-        type: http
-        url: "http://pay/{{ item.id }}"
-        async: {deadline: 1h}
-        for_each: "{{ input.orders }}"
-        parallelism: 20
-        tolerate: 2.5%
-        on_failure: {step: invoice}
-        retry:
-          vary:
-            - {}
-            - {url: "http://other/{{ index }}", method: put, headers: {X-Try: 2}}
-        compensate: {type: python, task: refund, args: ["{{ result }}"], retry: 5, timeout: 1m, labels: {zone: eu}}
-      - {step: invoice, type: python, task: t}
-      - {step: nap, type: sleep, for: 5m, needs: charge}
-      - {step: dawn, type: sleep, at: 2030-01-31T06:00:00+01:00}
-      - {step: later, type: sleep, for: "{{ input.orders | length }}"}
-      - {step: approve, type: wait, deadline: 2d, goal: true}
-      - {step: paid, type: wait, signal: "paid-{{ execution_id }}", on_failure: continue}
-      - {step: ship, type: workflow, workflow: shipping@1.10, input: {order: "{{ input.orders }}"}, timeout: 1d}
-      - {step: pack, type: workflow, file: parts/pack.yaml, on_failure: {value: {boxes: 0}}}
-      - step: poll
-        type: process
-        command: ["job", "{{ previous }}"]
-        until: {condition: "{{ result.done }}", delay: 250ms, max_polls: unlimited, deadline: 2h}
-      - {step: page, type: python, task: t, until: not data.next, for_each: [1, [2], {three: 3}], tolerate: 1}
-"""
 
 
 def parse(text: str) -> Workflow:

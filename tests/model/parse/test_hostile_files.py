@@ -14,8 +14,8 @@ from support.profiles import examples
 from tenax.errors import Finding, InvalidDefinition
 from tenax.model.definition.workflow import STEP_TYPES, Workflow
 from tenax.model.parse.parse import parse_workflow
-from tenax.model.parse.step_keys import LATER_STEP_KEYS, STEP_KEYS
 from tenax.model.parse.step_types import SPEC_KEYS
+from tenax.model.parse.workflow_file import LATER_STEP_KEYS, STEP_KEYS
 
 GENEROUS = 20.0
 """Seconds. A guard against hanging and no measure: each is a matter of milliseconds."""
@@ -67,6 +67,22 @@ HOSTILE = {
     "a huge policy": (
         "name: w\ndefaults: {retry: {" + ",".join(f"k{i}: 1" for i in range(100_000)) + "}}",
         "more than 2,000 values in one policy",
+    ),
+    "too many unknown keys": (
+        "name: w\nworkflow: [{step: a, type: python, task: t, "
+        + ",".join(f"k{i}: 1" for i in range(100_000))
+        + "}]",
+        "the first 100 errors",
+    ),
+    "too many wrong references": (
+        "name: w\nworkflow: [{step: a, type: python, task: t, needs: [" + "5," * 100_000 + "]}]",
+        "the first 100 errors",
+    ),
+    "too many wrong headers": (
+        "name: w\nworkflow: [{step: a, type: http, url: 'http://h', headers: {"
+        + ",".join(f"k {i}: ~" for i in range(50_000))
+        + "}}]",
+        "the first 100 errors",
     ),
     "too many inputs": (
         "name: w\ninput: {" + ",".join(f"k{i}: {{}}" for i in range(50_000)) + "}",

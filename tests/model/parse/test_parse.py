@@ -6,63 +6,11 @@ import json
 from textwrap import dedent
 
 import pytest
+from support.workflow_texts import EVERYTHING
 
 from tenax.errors import InvalidInput
 from tenax.model.definition.workflow import Input, Workflow
 from tenax.model.parse.parse import check_input, parse_workflow, workflow_hash
-
-EVERYTHING = """
-    name: nightly-sync
-    version: 1.10
-    description: All that a file may say.
-    input:
-      url: {type: string, required: true}
-      limit: {type: integer, minimum: 1, default: 5}
-      shape: {type: object, required: [a], properties: {a: {type: string}}}
-    defaults: {retry: {max_attempts: 3}, timeout: 90s, queue: slow, queue_ttl: 1h, priority: 2}
-    deadline: 2h
-    outputs: {rows: "{{ steps.load.result.count }}"}
-    workflow:
-      - step: fetch
-        type: http
-        url: "{{ input.url }}"
-        method: post
-        headers: {X-Trace: "1", X-Count: 007x}
-        params: {page: 2, all: true, tag: [a, b]}
-        json: {since: 2024-01-01, deep: [1, null, yes]}
-        follow_redirects: false
-        dependency: warehouse
-        retry:
-          max_attempts: unlimited
-          give_up_after: 1d
-          jitter: full
-          retry_when: "{{ status_code >= 500 or error != None }}"
-          rules:
-            - on: [http_429]
-              max_attempts: 3
-            - {when: "status_code == 418", retry: no}
-        next: [{step: load}, check]
-      - step: load
-        type: python
-        task: mytasks.etl:process
-        args: {row: "{{ steps.fetch.result.data }}"}
-        goal: true
-        timeout: 250ms
-        queue: fast
-        queue_ttl: 10
-        priority: 9
-        labels: {zone: eu, cores: 16}
-      - step: check
-        type: process
-        command: [sleep, 5, "{{ input.limit }}"]
-        env: {PORT: 8080}
-        cwd: /tmp
-        params: [1, 2]
-        when: "{{ input.limit > 1 }}"
-        needs: load
-        retry: false
-      - {step: last, type: process, command: echo done, needs: [check, load]}
-"""
 
 
 def parse(text: str) -> Workflow:

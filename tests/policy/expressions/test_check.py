@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from support.profiles import examples
 
 from tenax.errors import InvalidDefinition
+from tenax.model.attempt.classify import classify
+from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.definition.workflow import STEP_TYPES
-from tenax.model.parse.step_keys import STEP_KEYS
 from tenax.model.parse.step_types import SPEC_KEYS
+from tenax.model.parse.workflow_file import STEP_KEYS
 from tenax.policy.expressions.check import MOST_EXPRESSIONS, load_workflow
+from tenax.policy.expressions.conditions import FAILURE_FIELDS, condition_scope
 
 GOOD = """
     name: w
@@ -160,12 +163,55 @@ workflow:
             "workflow[2].retry.retry_when: unknown variable `nope`",
         ),
         ("retry: {bad: 0, rules: [{when: nope, retry: no}]}", "retry.rules[0].when: unknown variable `nope`"),
+        (
+            "retry: {retry_when: failure.clas == 'timeout'}",
+            "workflow[2].retry.retry_when: there is no `failure.clas`; did you mean `class`?",
+        ),
+        (
+            "retry: {bad: 0, stop_when: \"failure['resaon']\"}",
+            "workflow[2].retry.stop_when: there is no `failure.resaon`; did you mean `reason`?",
+        ),
+        (
+            "retry: {rules: [{when: failure.child.child.clas, retry: no}]}",
+            "retry.rules[0].when: there is no `failure.child.child.clas`; did you mean `class`?",
+        ),
+        (
+            "cwd: '{{ env.HOME }}'",
+            "cwd: unknown variable `env`; known are attempt, execution_id, input, secret, steps",
+        ),
     ],
 )
 def test_wrong_expressions(keys, expected):
     found = findings_of(ONE_STEP.format(keys=keys))
     assert any(expected in line for line in found), "\n".join(found)
     assert all(line.startswith("w.yaml:6:") for line in found)
+
+
+def test_every_mistake_in_one_text_is_said():
+    keys = "cwd: '{{ nope }}/{{ input.ulr }}/{{ input.url }}/{{ 1 + }}'"
+    found = findings_of(ONE_STEP.format(keys=keys))
+    assert len(found) == 3, "\n".join(found)
+    for line, said in zip(
+        found, ("unknown variable `nope`", "unknown input `ulr`", "not an expression"), strict=True
+    ):
+        assert said in line
+
+
+def test_every_mistake_in_a_text_for_the_shell_is_said():
+    text = ONE_STEP.format(keys="when: true").replace(
+        "command: ls", "command: 'ls {{ nope }} {{ input.ulr | raw }}'"
+    )
+    found = findings_of(text)
+    assert [line.split(": ")[2].split("`")[1] for line in found] == ["nope", "ulr"]
+
+
+def test_the_fields_of_a_failure_are_those_that_conditions_are_given():
+    outcome = Outcome("failed", facts=Facts(timed_out=True))
+    failure = classify(Facts(timed_out=True), status="failed")
+    scope = condition_scope(
+        outcome, failure, attempt=1, max_attempts=3, execution_id=1, node_id="a", elapsed=0.0, cost=0.0
+    )
+    assert tuple(scope["failure"]) == FAILURE_FIELDS
 
 
 FLOW = """

@@ -17,7 +17,7 @@ def scope_of(facts: Facts, result=None):
         attempt=2,
         max_attempts=5,
         execution_id=17,
-        node_id="fetch",
+        step="fetch",
         elapsed=12.5,
         cost=0.25,
     )

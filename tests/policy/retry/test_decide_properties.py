@@ -35,7 +35,7 @@ def settle(policy, ledger, outcome, roll=0.5, elapsed=5.0, given_controls=None):
         controls=given_controls or Controls(),
         roll=roll,
         execution_id=7,
-        node_id="fetch",
+        step="fetch",
     )
 
 

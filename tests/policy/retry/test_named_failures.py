@@ -55,7 +55,7 @@ def rule_of(policy, facts):
         controls=NO_CONTROLS,
         roll=0.5,
         execution_id=1,
-        node_id="s",
+        step="s",
     )
     return decided.decision.rule
 

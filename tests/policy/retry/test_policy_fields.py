@@ -99,6 +99,6 @@ UNTIL_CHANGES = {"condition": "polls == 3", "delay": 7.0, "max_polls": 3, "deadl
 def test_every_field_of_an_until_matters(name):
     before = Until("result == 'done'")
     after = replace(before, **{name: UNTIL_CHANGES[name]})
-    asked = {"polls": 3, "attempt": 4, "elapsed": 10.0, "execution_id": 1, "node_id": "a"}
+    asked = {"polls": 3, "attempt": 4, "elapsed": 10.0, "execution_id": 1, "step": "a"}
     first, second = (poll(compile_until(u), Outcome("succeeded", "busy"), **asked) for u in (before, after))
     assert (first.done, first.delay, first.failure) != (second.done, second.delay, second.failure)

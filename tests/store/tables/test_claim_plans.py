@@ -56,8 +56,8 @@ STATEMENTS: dict[str, tuple[Callable[[Any], Awaitable[Any]], set[str], int]] = {
         {"item_restricted"},
         200,
     ),
-    "look_at_queues": (
-        lambda tx: claims.look_at_queues(tx, ["default", "other"]),
+    "read_queues": (
+        lambda tx: claims.read_queues(tx, ["default", "other"]),
         {"item_ready", "item_restricted"},
         200,
     ),

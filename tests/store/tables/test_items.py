@@ -11,8 +11,9 @@ from support.connections import connected
 from support.query_plans import Explaining, analyze, fill_executions, fill_items, rows_read
 
 from tenax.store.connect import Connection
+from tenax.store.fleet import workers
 from tenax.store.statements import sql
-from tenax.store.tables import claims, compensations, inbox, queue, workers
+from tenax.store.tables import claims, compensations, inbox, live_items
 from tenax.store.tables import fan_outs as fans
 from tenax.store.tables.claims import WorkerGroup
 
@@ -22,19 +23,19 @@ RESTRICTED = {"suspects": True, "extra": 50, "max_lanes": 10, "divided": True}
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 SERVES: dict[str, Callable[[Any], Awaitable[Any]]] = {
-    "item_pkey": lambda tx: queue.load_leased_items(tx, [1], [NOBODY]),
+    "item_pkey": lambda tx: live_items.load_leased_items(tx, [1], [NOBODY]),
     "item_ready": lambda tx: claims.find_unrestricted(tx, GROUP, LEVELS, 10),
     "item_restricted": lambda tx: claims.find_restricted(tx, GROUP, LEVELS, 10, 0, **RESTRICTED),
     "item_action_limit": lambda tx: claims.count_running(tx, ["g1"]),
     "item_key_limit": lambda tx: claims.count_running(tx, ["g1"]),
     "item_labelled": workers.find_asked_labels,
-    "item_refused": lambda tx: queue.find_unwanted_items(tx, 30.0),
+    "item_refused": lambda tx: live_items.find_unwanted_items(tx, 30.0),
     "item_suspect": lambda tx: claims.find_suspecting_workers(tx, ["w0"]),
-    "item_due": lambda tx: tx.fetch(queue.sql("next_wake"), [], queue.SERVER_QUEUE, 5.0),
-    "item_expiry": lambda tx: queue.find_expired_items(tx, 10, []),
+    "item_due": lambda tx: tx.fetch(live_items.sql("next_wake"), [], live_items.SERVER_QUEUE, 5.0),
+    "item_expiry": lambda tx: live_items.find_expired_items(tx, 10, []),
     "item_without_slot": lambda tx: fans.find_free_slots(tx, 10),
     "item_undo": lambda tx: compensations.start_next(tx, 7, WHEN, []),
-    "item_execution": lambda tx: queue.lock_open_items(tx, [7], running_too=True),
+    "item_execution": lambda tx: live_items.lock_open_items(tx, [7], running_too=True),
 }
 WHEN = "2026-01-01 00:00:00+00"
 _WAITING = """
@@ -82,7 +83,7 @@ OF_STATES: dict[str, Callable[[Any], Awaitable[Any]]] = {
     "count_leased_items": lambda tx: tx.fetch(sql("count_leased_items"), ["default"]),
     "load_standings": workers.load_standings,
     "is_fleet_sound": lambda tx: workers.is_fleet_sound(tx, silence=30.0, lease=30.0, window=300.0),
-    "find_granted_items": lambda tx: tx.fetch(sql("find_granted_items"), [NOBODY], "w0"),
+    "find_leases_of_grants": lambda tx: tx.fetch(sql("find_leases_of_grants"), [NOBODY], "w0"),
     "list_leases": lambda tx: workers.list_leases(tx, "w0", 10),
     "find_releasable_items": lambda tx: tx.fetch(sql("find_releasable_items"), 3, []),
     "find_unheard_children": inbox.find_unheard_children,
@@ -109,7 +110,7 @@ async def test_the_next_end_of_many_is_found_by_one_entry_for_each_state(databas
         )
         await analyze(connection)
         explaining = Explaining(connection)
-        await explaining.fetch(sql("next_wake"), [], queue.SERVER_QUEUE, 5.0)
+        await explaining.fetch(sql("next_wake"), [], live_items.SERVER_QUEUE, 5.0)
     assert rows_read(explaining.reading("item")) <= 10
 
 

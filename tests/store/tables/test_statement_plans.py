@@ -19,7 +19,7 @@ from tenax.store.journal import Journal
 from tenax.store.planned_pool import PLANNED_SESSION
 from tenax.store.rows import ExecutionRow, NewExecution, NewItem
 from tenax.store.statements import sql
-from tenax.store.tables import claims, compensations, queue, steps
+from tenax.store.tables import claims, compensations, live_items, steps
 from tenax.store.tables import fan_outs as fans
 from tenax.store.tables.claims import LeaseTerms, WorkerGroup
 from tenax.store.tables.new_executions import insert_executions
@@ -85,13 +85,13 @@ async def insert(tx: Any, rows: list[Any], now: Any) -> None:
 
 
 async def next_wake(tx: Explaining, rows: list[Any], _now: Any) -> None:
-    await tx.fetch(queue.sql("next_wake"), [row["id"] for row in rows], queue.SERVER_QUEUE, 5.0)
+    await tx.fetch(live_items.sql("next_wake"), [row["id"] for row in rows], live_items.SERVER_QUEUE, 5.0)
 
 
 async def accept_items(tx: Explaining, rows: list[Any], now: Any) -> None:
     ids = [row["id"] for row in rows]
     awaited = ["child"] * len(ids), [now] * len(ids)
-    await tx.execute(queue.sql("accept_items"), ids, [1] * len(ids), *awaited, now)
+    await tx.execute(live_items.sql("accept_items"), ids, [1] * len(ids), *awaited, now)
 
 
 async def lease_ready(tx: Explaining, shares: list[Share], rows: list[Any]) -> None:
@@ -119,17 +119,19 @@ STRAIGHTLY: dict[str, Call] = {
         ],
         rows,
     ),
-    "look_at_queues": lambda tx, rows, _: claims.look_at_queues(tx, [f"q{n}" for n in range(len(rows))]),
+    "read_queues": lambda tx, rows, _: claims.read_queues(tx, [f"q{n}" for n in range(len(rows))]),
     "next_wake": next_wake,
-    "lock_executions": lambda tx, rows, _: queue.lock_executions(tx, [row["execution_id"] for row in rows]),
-    "load_fans": lambda tx, rows, _: fans.load_fan_outs(tx, [(row["execution_id"], "s") for row in rows]),
+    "lock_executions": lambda tx, rows, _: live_items.lock_executions(
+        tx, [row["execution_id"] for row in rows]
+    ),
+    "load_fan_outs": lambda tx, rows, _: fans.load_fan_outs(tx, [(row["execution_id"], "s") for row in rows]),
     "load_steps": lambda tx, rows, _: steps.load_steps(tx, [(row["execution_id"], "a") for row in rows]),
     "load_step_results": lambda tx, rows, _: steps.load_step_results(
         tx, [(row["execution_id"], "a") for row in rows], 16_000_000
     ),
     "accept_items": accept_items,
     "under lock": lambda tx, rows, now: ending(rows, now).write(tx),
-    "load_leased_items": lambda tx, rows, _: queue.load_leased_items(
+    "load_leased_items": lambda tx, rows, _: live_items.load_leased_items(
         tx, [row["id"] for row in rows], [row["token"] for row in rows]
     ),
 }
@@ -140,7 +142,7 @@ EACH_TIME: dict[str, Call] = {
     "insert_executions": insert,
 }
 PER_ROW, AT_LEAST = 25, 120
-"""Rows that pass through all the nodes of a plan, for each of the batch; look_at_queues has ten levels to each queue."""
+"""Rows that pass through all the nodes of a plan, for each of the batch; read_queues has ten levels to each queue."""
 
 
 BELIEVED_EMPTY = """
@@ -257,5 +259,5 @@ async def test_the_result_of_a_large_fan_out_is_put_together_in_proportion_to_it
     async with connected(database_url, session=PLANNED_SESSION) as connection, connection.transaction():
         await connection.execute(_RESULTS, MANY)
         explaining = Explaining(connection)
-        await explaining.fetch(sql("close_fan"), 1, "s", "completed", MANY, None, MANY)
+        await explaining.fetch(sql("close_fan_out"), 1, "s", "completed", MANY, None, MANY)
     assert MANY <= rows_read(explaining.nodes) <= 20 * MANY

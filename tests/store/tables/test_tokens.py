@@ -10,7 +10,7 @@ from support.connections import connected
 
 from tenax.errors import Conflict, NotFound, UsageError
 from tenax.store.connect import Connection
-from tenax.store.tables.tokens import (
+from tenax.store.fleet.tokens import (
     ROLES,
     any_live_token,
     create_token,

@@ -26,7 +26,7 @@ from tenax.sdk.outcomes import Fatal, NotCompleted, Retry, Snooze
 from tenax.sdk.task import REGISTRY, Task, TaskRegistry
 from tenax.worker.executors.python import PythonExecutor
 from tenax.worker.handlers.call import bind_arguments
-from tenax.worker.handlers.registry import NoHandler, handler_of
+from tenax.worker.handlers.registry import NoHandler, handler_of, import_beside
 from tenax.worker.processes.guardian import Guardian
 
 
@@ -427,6 +427,12 @@ def test_two_folders_may_each_have_a_module_of_the_same_name(run, module):
 def test_an_unknown_function_is_no_failure_but_no_handler(run, task):
     with pytest.raises(NoHandler):
         run("python", {"task": task})
+
+
+def test_a_module_that_is_not_there_is_told_with_where_it_was_looked_for(tmp_path):
+    with pytest.raises(NoHandler, match=r"there is no module 'absent_module' in ") as raised:
+        import_beside("absent_module", str(tmp_path))
+    assert f"in {tmp_path}, " in str(raised.value)
 
 
 def test_a_dot_where_the_colon_belongs_is_pointed_out(run):

@@ -150,7 +150,7 @@ class DatabaseBackend:
         return dict(to_builtins(limited))
 
     async def has_no_workers(self) -> bool:
-        from tenax.store.tables.workers import count_live_workers
+        from tenax.store.fleet.workers import count_live_workers
 
         async with self._engine.context.transaction() as tx:
             return not await count_live_workers(tx, self._engine.context.settings.lease)

@@ -26,7 +26,7 @@ from tenax.model.wire import EndedLife
 from tenax.settings import Settings
 from tenax.store.connect import Database
 from tenax.store.database_wait import DatabaseWait
-from tenax.store.tables.tokens import create_token, list_tokens, revoke_token
+from tenax.store.fleet.tokens import create_token, list_tokens, revoke_token
 from tenax.store.transaction import transaction
 from tenax.worker.transport import HttpTransport
 

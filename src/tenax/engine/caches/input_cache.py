@@ -8,10 +8,10 @@ from typing import Any
 
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
-from tenax.store.tables.queue import load_inputs
+from tenax.store.tables.live_items import load_inputs, load_small_inputs
 from tenax.store.time_slices import TimeSlice
 
-MOST_REMEMBERED = 10_000
+MOST_REMEMBERED = 10_000  # executions whose inputs are kept
 
 
 class InputCache:
@@ -36,10 +36,23 @@ class InputCache:
         found = {id_: self._texts.get(id_) for id_ in executions}
         if unknown := sorted(id_ for id_, text in found.items() if text is None):
             found |= await load_inputs(tx, unknown)
-        loaded: dict[int, dict[str, Any]] = {}
-        time_slice = TimeSlice()
-        for id_, text in found.items():
-            if time_slice.is_over:
-                await time_slice.give_way()
-            loaded[id_] = decode(text) or {}
-        return loaded
+        return await _decoded(found)
+
+    async def load_small(
+        self, tx: Connection, executions: Collection[int], most: int
+    ) -> dict[int, dict[str, Any]]:
+        """As `load`, without those of more than `most` bytes."""
+        found: dict[int, str | None] = {id_: self._texts[id_] for id_ in executions if id_ in self._texts}
+        if unknown := sorted(id_ for id_ in executions if id_ not in found):
+            found |= await load_small_inputs(tx, unknown, most)
+        return await _decoded(found)
+
+
+async def _decoded(texts: Mapping[int, str | None]) -> dict[int, dict[str, Any]]:
+    loaded: dict[int, dict[str, Any]] = {}
+    time_slice = TimeSlice()
+    for id_, text in texts.items():
+        if time_slice.is_over:
+            await time_slice.give_way()
+        loaded[id_] = decode(text) or {}
+    return loaded

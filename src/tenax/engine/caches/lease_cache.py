@@ -7,7 +7,7 @@ from itertools import islice
 
 from tenax.store.rows import LeasedItem
 
-MOST_REMEMBERED = 20_000
+MOST_REMEMBERED = 20_000  # leases that are kept
 
 
 class LeaseCache:

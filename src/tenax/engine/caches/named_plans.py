@@ -1,4 +1,5 @@
-"""Keeps plans of stored workflows by name. Before a plan is used, the database confirms that the name still means it."""
+"""Keeps plans of stored workflows by name. Before a plan is used, the database confirms that the name
+still means it."""
 
 from __future__ import annotations
 

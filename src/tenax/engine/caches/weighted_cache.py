@@ -14,7 +14,7 @@ from tenax.policy.plan import Plan
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-BYTES_OF_PLAN = 5_000
+BYTES_OF_PLAN = 5_000  # bytes that a plan takes in memory beside its steps
 BYTES_OF_STEP = 6_000
 """Bytes that a plan takes in memory for each step, measured on steps of a few lines."""
 BYTES_OF_VALUE = 4

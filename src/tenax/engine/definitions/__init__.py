@@ -1,1 +1,1 @@
-"""Reads definitions and checks inputs within bounds of time and memory, aside where that may take long."""
+"""Reads definitions and checks inputs within bounds of time and memory. Long work runs in reader processes."""

@@ -22,15 +22,16 @@ from typing import Any
 
 import structlog
 
+from tenax.engine.definitions.sender_turns import SenderTurns
 from tenax.errors import InvalidDefinition, TenaxError
 
-PATIENCE = 10.0
+WAIT_FACTOR = 10.0
 """The server waits this many times the processor time that a task may take, since the machine may be busy."""
 START_LIMIT = 60.0
 """Seconds within which a new process must be ready. A machine under load is slow to import modules."""
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "HOME")
 _COUNT = struct.Struct("!Q")
-_log = structlog.get_logger("tenax.aside")
+_log = structlog.get_logger("tenax.reader_processes")
 
 
 class ReaderProcessFailed(Exception):
@@ -57,12 +58,13 @@ _BOUNDS = {b"too large": OutOfMemory, b"too deep": TooDeep}
 
 
 class ReaderProcesses:
-    """Runs tasks in a few processes. A task that finds all of them busy waits for one."""
+    """Runs tasks in a few processes. A task that finds all of them busy waits for one, and its sender for its turn."""
 
     def __init__(self, processes: int, memory: int) -> None:
         """`memory` is the number of bytes that each process may use."""
         self._memory = memory
-        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="tenax-aside")
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="tenax-reader")
+        self._turns = SenderTurns(processes)
         self._lock = threading.Lock()
         self._idle: list[_Process] = []
         self._all: set[_Process] = set()
@@ -74,7 +76,8 @@ class ReaderProcesses:
         that the task raises."""
         request = pickle.dumps((task, arguments, seconds))
         loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(self._threads, self._run, request, seconds)
+        async with self._turns.turn():
+            answer = await loop.run_in_executor(self._threads, self._run, request, seconds)
         how, *parts = answer
         if how == b"done":
             return parts
@@ -98,7 +101,11 @@ class ReaderProcesses:
         try:
             answer = process.exchange(request, seconds)
         except (TimeoutError, OSError) as error:
-            _log.warning("a check was ended", seconds=seconds, error=str(error) or type(error).__name__)
+            _log.warning(
+                "a task in a reader process was ended",
+                seconds=seconds,
+                error=str(error) or type(error).__name__,
+            )
             self._end(process)
             by_time = isinstance(error, TimeoutError) or process.ended_by_time or self._closed
             raise (TookTooLong if by_time else OutOfMemory) from None
@@ -125,14 +132,14 @@ class ReaderProcesses:
             return process
 
 
-def _error(how: bytes, told: Any) -> Exception:
+def _error(how: bytes, answer: Any) -> Exception:
     if how == b"invalid definition":
-        return InvalidDefinition(told)
+        return InvalidDefinition(answer)
     if how == b"error":
-        kind, message, remedy = told
+        kind, message, remedy = answer
         error: TenaxError = kind(message, remedy=remedy)
         return error
-    return ReaderProcessFailed(told)
+    return ReaderProcessFailed(answer)
 
 
 class _Process:
@@ -152,11 +159,12 @@ class _Process:
         self._ready = False
 
     def exchange(self, request: bytes, seconds: float) -> list[bytes]:
-        """Sends a request and reads its answer. After a TimeoutError or an OSError the process cannot be used any more."""
+        """Sends a request and reads its answer. After a TimeoutError or an OSError the process cannot
+        be used any more."""
         if not self._ready:
             self._read(1, time.monotonic() + START_LIMIT)
             self._ready = True
-        until = time.monotonic() + seconds * PATIENCE
+        until = time.monotonic() + seconds * WAIT_FACTOR
         self._requests.write(_COUNT.pack(len(request)) + request)
         self._requests.flush()
         [parts] = _COUNT.unpack(self._read(_COUNT.size, until))

@@ -21,6 +21,7 @@ from tenax.model.inputs.inputs import Limits, check_input, fill_in, is_checked_s
 from tenax.model.inputs.schema_cost import NotAtOnce
 from tenax.model.json_text import decode, encode, json_fault, most_values
 from tenax.model.parse.parse import workflow_hash
+from tenax.model.parse.workflow_file import build_validators
 from tenax.model.policy import Patch, Policy
 from tenax.policy.expressions.check import load_workflow
 from tenax.policy.plan import Plan, PlannedChild, make_plan, planning
@@ -61,6 +62,7 @@ class Reading:
         self._kept: WeightedCache[_Key, tuple[Definition, int]] = WeightedCache(most, _weight)
         self._under_way: dict[_Key, asyncio.Future[Definition]] = {}
         self._one_at_a_time = asyncio.Lock()
+        build_validators()  # now, and not on the event loop at the first submission
 
     # -- definitions
 

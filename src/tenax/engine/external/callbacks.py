@@ -26,7 +26,7 @@ from tenax.policy.retry.until import poll
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.log import find_attempt_events, is_log_longer
 from tenax.store.tables.steps import count_attempts
 
@@ -51,12 +51,12 @@ async def callback(
     check_receipt(context, execution_id, item_id, given)
     outcome = bounded_outcome(outcome, context.report_limits)
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id])
+        executions, now = await live_items.lock_executions(tx, [execution_id])
         if now is None:
             raise NotFound("there is nothing to call back under this address: its execution is gone")
         row, journal = executions[execution_id], Journal(now)
         plan = await context.plans.one(tx, row.plan_id)
-        found = await queue.lock_items(tx, [item_id])
+        found = await live_items.lock_items(tx, [item_id])
         if not _is_async(plan, found[0] if found else None, step):
             raise _nothing_here()
         if found and _counts(journal, plan, found[0], attempt, outcome):
@@ -109,7 +109,7 @@ def _is_done(journal: Journal, planned: PlannedStep, item: ItemRow, attempt: int
         return True
     elapsed = item.age(journal.now)
     polls = read_ledger(item.ledger, elapsed).polls
-    where: dict[str, Any] = {"execution_id": item.execution_id, "node_id": item.step}
+    where: dict[str, Any] = {"execution_id": item.execution_id, "step": item.step}
     return poll(planned.until, outcome, polls=polls, attempt=attempt, elapsed=elapsed, **where).done
 
 
@@ -149,10 +149,10 @@ async def _late_result(
     if not await _was_there(tx, plan, item, at, earlier):
         raise _nothing_here()
     said = await said_by(outcome)
-    told = [e for e in earlier if e["type"] in _ENDS or e["type"] == LATE]
-    if any(is_same(e, said) for e in told):
+    known = [e for e in earlier if e["type"] in _ENDS or e["type"] == LATE]
+    if any(is_same(e, said) for e in known):
         return None
-    if sum(e["type"] == LATE and "token" not in e for e in told) >= MAX_LATE_RESULTS:
+    if sum(e["type"] == LATE and "token" not in e for e in known) >= MAX_LATE_RESULTS:
         return None
     kept = late_data(said, context.settings.max_late_result)
     return event(LateResult, at.step, item=at.item, attempt=at.attempt, data={"via": "callback", **kept})

@@ -21,10 +21,10 @@ from tenax.policy.outcome_events import EndedAttempt
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.tables import inbox, queue
+from tenax.store.tables import inbox, live_items
 from tenax.store.tables.inbox import EndedChild, Message
 
-BATCH = 200
+BATCH = 200  # messages that one transaction handles
 _log = structlog.get_logger("tenax.inbox")
 
 
@@ -32,7 +32,7 @@ class InboxDelivery:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._wake = asyncio.Event()
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
         context.notifier.when_messages(self._wake.set)
 
     async def run(self) -> None:
@@ -49,13 +49,13 @@ class InboxDelivery:
             if most == 1:
                 _log.exception("a message cannot be delivered", message=seen[0] if seen else None)
                 for message in seen:
-                    self._broken.put(message.id)
+                    self._isolated.isolate(message.id)
                 return 0
             return sum([await self.deliver(1) for _ in range(max(len(seen), 1))])
 
     async def _deliver(self, most: int, seen: list[Message]) -> int:
         async with self._context.transaction() as tx:
-            seen += await inbox.take_messages(tx, most, self._broken.ids)
+            seen += await inbox.take_messages(tx, most, self._isolated.ids)
             if not seen:
                 return 0
             journal, delays = await _apply_endings(
@@ -80,12 +80,12 @@ class InboxDelivery:
 async def _apply_endings(
     tx: Connection, context: EngineContext, messages: Sequence[Message]
 ) -> tuple[Journal | None, Sequence[float]]:
-    executions, now = await queue.lock_executions(tx, [message.execution_id for message in messages])
+    executions, now = await live_items.lock_executions(tx, [message.execution_id for message in messages])
     if now is None:
         return None, ()
     ids = [message.body["child"] for message in messages]
     children = await inbox.ended_children(tx, ids, context.settings.max_rendered)
-    items = {item.id: item for item in await queue.lock_items(tx, [m.body["item"] for m in messages])}
+    items = {item.id: item for item in await live_items.lock_items(tx, [m.body["item"] for m in messages])}
     ended: list[EndedAttempt] = []
     for message in messages:
         if (child := children.get(message.body["child"])) is None:
@@ -101,7 +101,7 @@ async def _apply_endings(
 async def _rebuilt(tx: Connection, execution_id: int, child: EndedChild) -> ItemRow | None:
     """Returns the item that now waits for the child, if the item that started it was lost and rebuilt."""
     step, item_no = child.parent_step, child.parent_item_no
-    waiting = await queue.lock_accepted_items(tx, execution_id, "child", step=step, item=item_no)
+    waiting = await live_items.lock_accepted_items(tx, execution_id, "child", step=step, item=item_no)
     return next((item for item in waiting if item.child == child.id), None)
 
 

@@ -4,6 +4,7 @@ one."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ import structlog
 from msgspec import UNSET, UnsetType
 
 from tenax.engine.context import EngineContext
+from tenax.engine.definitions.sender_turns import SenderTurns, sent_by
 from tenax.engine.graph.settle import settle
 from tenax.engine.graph.template_scope import know_inputs, load_results, step_scope
 from tenax.engine.isolate_failures import Found, IsolatedItems
@@ -36,12 +38,14 @@ from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ExecutionRow, ParentItem, ServerItem
-from tenax.store.tables import queue, signals
+from tenax.store.tables import live_items, signals
 
-BATCH = 200
+BATCH = 200  # items that one transaction starts
 MOST_SLOW = 100
 """Children that wait for the check of their inputs at the same time. More are left for later."""
-COMPLAINT = "a step of the server cannot be started"
+MOST_SLOW_OF_ONE = 50
+"""The same, of one execution: the children of others have room beside it."""
+FAILURE_MESSAGE = "a step of the server cannot be started"
 LONGEST_SLEEP = timedelta(days=36_500)
 _log = structlog.get_logger("tenax.server_steps")
 
@@ -52,11 +56,12 @@ class ServerSteps:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._wake = asyncio.Event()
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
         self._slow: dict[int, asyncio.Task[None]] = {}
-        """Children whose inputs are checked in a reader process. Each starts by itself, so that it delays no other
-        step."""
-        self._slow_at_once = asyncio.Semaphore(context.settings.aside_processes)
+        """Children whose inputs are checked aside: each starts by itself, and keeps nobody back."""
+        self._slow_of: Counter[int] = Counter()
+        """How many of them each execution has."""
+        self._slow_at_once = SenderTurns(context.settings.aside_processes)
         context.notifier.when_server_steps(self._wake.set)
 
     async def run(self) -> None:
@@ -65,8 +70,8 @@ class ServerSteps:
     async def start(self) -> int:
         """Starts the steps that are ready now. Returns the number of items handled."""
         async with self._context.transaction() as tx:
-            found = await queue.find_server_items(tx, BATCH, [*self._broken.ids, *self._slow])
-        return await self._broken.deal(found, self._start, COMPLAINT)
+            found = await live_items.find_server_items(tx, BATCH, [*self._isolated.ids, *self._slow])
+        return await self._isolated.process(found, self._start, FAILURE_MESSAGE)
 
     async def finish_slow(self) -> None:
         """Waits until all steps that start by themselves have started."""
@@ -80,23 +85,27 @@ class ServerSteps:
     async def _start(self, found: Sequence[Found]) -> int:
         started, slow = await _start_batch(self._context, found, patient=False)
         for one in slow:
-            if len(self._slow) < MOST_SLOW:
+            if len(self._slow) < MOST_SLOW and self._slow_of[one[1]] < MOST_SLOW_OF_ONE:
+                self._slow_of[one[1]] += 1
                 self._slow[one[0]] = asyncio.create_task(self._start_slow(one))
             else:
-                self._broken.put(one[0])
+                self._isolated.isolate(one[0])
         return started
 
     async def _start_slow(self, one: Found) -> None:
         async def start(found: Sequence[Found]) -> int:
             return (await _start_batch(self._context, found, patient=True))[0]
 
+        item_id, execution_id = one
         try:
-            async with self._slow_at_once:
-                await self._broken.deal([one], start, COMPLAINT)
+            with sent_by("execution", execution_id):
+                async with self._slow_at_once.turn():
+                    await self._isolated.process([one], start, FAILURE_MESSAGE)
         except Unreachable:
-            self._broken.put(one[0])
+            self._isolated.isolate(item_id)
         finally:
-            del self._slow[one[0]]
+            del self._slow[item_id]
+            self._slow_of -= Counter([execution_id])
 
 
 async def _start_batch(
@@ -107,11 +116,11 @@ async def _start_batch(
     if not found:
         return 0, []
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+        executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0, []
-        items = await queue.lock_server_items(tx, [item_id for item_id, _ in found])
-        journal = Journal(now, most_read=context.settings.max_rendered)
+        items = await live_items.lock_server_items(tx, [item_id for item_id, _ in found])
+        journal = Journal(now, max_result_bytes=context.settings.max_rendered)
         batch = _Batch(tx, context, journal, executions, patient)
         await batch.prepare(items)
         time_slice = TimeSlice()

@@ -20,7 +20,7 @@ from tenax.policy.plan import Plan
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, ItemRow
-from tenax.store.tables import queue, signals
+from tenax.store.tables import live_items, signals
 
 
 async def signal(
@@ -31,7 +31,7 @@ async def signal(
     if (fault := json_fault(data)) is not None:
         raise InvalidInput(f"the data of signal {name!r} cannot be stored: {fault}")
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id])
+        executions, now = await live_items.lock_executions(tx, [execution_id])
         if now is None:
             raise no_execution(execution_id)
         row, journal = executions[execution_id], Journal(now)
@@ -46,7 +46,7 @@ async def signal(
             raise Conflict(
                 f"execution {execution_id} is {state}: nothing in it can wait for a signal any more"
             )
-        waiting = await queue.lock_accepted_items(tx, execution_id, f"signal:{name}")
+        waiting = await live_items.lock_accepted_items(tx, execution_id, f"signal:{name}")
         taker = waiting[0] if waiting else None
         taken_by = taker.id if taker is not None else None
         await signals.insert_signal(
@@ -92,7 +92,7 @@ async def decide_approval(
 ) -> ApprovalAnswer:
     """Applies a person's approval or rejection to a step that waits for it."""
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id])
+        executions, now = await live_items.lock_executions(tx, [execution_id])
         if now is None:
             raise no_execution(execution_id)
         row, journal = executions[execution_id], Journal(now)
@@ -121,7 +121,7 @@ async def _waiting_for_approval(
             f"step {step} waits for a signal, not for approval",
             remedy=f"tenax signal {row.id} {name}",
         )
-    found = await queue.lock_accepted_items(tx, row.id, "approval", step=step, item=item)
+    found = await live_items.lock_accepted_items(tx, row.id, "approval", step=step, item=item)
     if not found:
         where = f"item {item} of step {step}" if item is not None else f"step {step}"
         raise Conflict(

@@ -1,1 +1,1 @@
-"""Knows the workers: who they are, how healthy they are, and who has died."""
+"""Keeps track of the workers: their names, their health, and their lives that have ended."""

@@ -13,10 +13,10 @@ from tenax.engine.notifier import announce
 from tenax.model.attempt.outcome import Facts, Outcome
 from tenax.model.wire import EndedLife
 from tenax.policy.outcome_events import EndedAttempt
+from tenax.store.fleet.workers import find_leases_of_life
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem
-from tenax.store.tables import queue
-from tenax.store.tables.workers import find_leases_of_life
+from tenax.store.tables import live_items
 
 BATCH = 500  # leases that one transaction decides on
 _log = structlog.get_logger("tenax.fleet")
@@ -37,16 +37,16 @@ async def end_life(context: EngineContext, ended: EndedLife) -> int:
         if not decided:
             break
     if lost:
-        _log.warning("a worker has died with work in its hands", worker=ended.worker, leases=lost)
+        _log.warning("a worker has died while it held leases", worker=ended.worker, leases=lost)
     return lost
 
 
 async def _lose(context: EngineContext, ended: EndedLife, found: Sequence[Found]) -> int:
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+        executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
-        locked = await queue.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
+        locked = await live_items.lock_expired_items(tx, [item_id for item_id, _ in found], life=ended.life)
         items = [item for item in locked if item.worker == ended.worker and item.of_this_life]
         journal = Journal(now)
         decisions = await settle(tx, context, journal, executions, [_died(item) for item in items])

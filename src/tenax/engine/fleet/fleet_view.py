@@ -14,14 +14,14 @@ from typing import Final
 from tenax.engine.context import EngineContext
 from tenax.engine.fleet.worker_rests import WorkerRests
 from tenax.engine.fleet.workers import is_outdated
-from tenax.engine.notifier import Settled
+from tenax.engine.notifier import WorkerEffects
 from tenax.model.changes import Loss, Run
 from tenax.model.wire import LeaseRequest, Registration
 from tenax.policy.dispatch.assignment import DEGRADED, HEALTHY, PROBE, Able, Offer
 from tenax.store.connect import Connection
+from tenax.store.fleet import workers
+from tenax.store.fleet.workers import RunTally, WorkerStanding
 from tenax.store.rows import LeasedItem
-from tenax.store.tables import workers
-from tenax.store.tables.workers import RunTally, WorkerStanding
 
 _RANKS: Final = {"healthy": HEALTHY, "degraded": DEGRADED}
 _PROBE_SLOTS = 1
@@ -33,7 +33,7 @@ class Fleet:
         self._known: dict[str, WorkerStanding] = {}
         self._seen = _Observed()
         self._rests = WorkerRests(lambda: context.notifier.wake(server_steps=False, messages=False))
-        self._rows: dict[str, int] = {}
+        self._streaks: dict[str, int] = {}
         """Failures in a row by worker, as far as this server saw them."""
         self.limited: frozenset[str] = frozenset()
         """Queues that have a limit."""
@@ -76,30 +76,33 @@ class Fleet:
             if (known := self._known.get(name)) is not None:
                 known.probe = False
 
-    def note_settled(self, settled: Settled) -> bool:
+    def note_worker_effects(self, effects: WorkerEffects) -> bool:
         """Takes in the effects of a commit on workers. Returns True if a limited queue may have room again."""
-        for worker, runs in _by_worker(settled.runs).items():
+        for worker, runs in _by_worker(effects.runs).items():
             known = self._known.get(worker)
             if known is not None:
                 known.depth = max(0, known.depth - len(runs))
-            if worker in self._rows or any(run.outcome == "failed" for run in runs):
+            if worker in self._streaks or any(run.outcome == "failed" for run in runs):
                 for run in runs:
-                    self._count_row(run)
+                    self._count_streak(run)
             if runs[-1].outcome != "released":
                 self._rests.end(worker)
             self._seen.add_runs(worker, runs)
-        self._seen.lost += settled.losses
-        self._seen.pardons += settled.pardons
-        return bool(settled.runs and self.limited)
+        self._seen.lost += effects.losses
+        self._seen.pardons += effects.pardons
+        return bool(effects.runs and self.limited)
 
-    def _count_row(self, run: Run) -> None:
+    def _count_streak(self, run: Run) -> None:
         """Counts failures in a row. They are judged at once and not at the next look, because each of them costs an
         attempt."""
         if run.outcome == "sound":
-            self._rows.pop(run.worker, None)
+            self._streaks.pop(run.worker, None)
         elif run.outcome == "failed":
-            row = self._rows[run.worker] = self._rows.get(run.worker, 0) + 1
-            if row in (self._context.settings.degraded_failures, self._context.settings.unhealthy_failures):
+            streak = self._streaks[run.worker] = self._streaks.get(run.worker, 0) + 1
+            if streak in (
+                self._context.settings.degraded_failures,
+                self._context.settings.unhealthy_failures,
+            ):
                 self._context.notifier.on_fleet()
 
     async def catch_up(self) -> bool:
@@ -129,10 +132,10 @@ class _Observed:
     pardons: list[int] = field(default_factory=list)
 
     def add_runs(self, worker: str, runs: Sequence[Run]) -> None:
-        told = [run for run in runs if run.outcome != "lost"]
-        if told:
-            self.ended.setdefault(worker, []).extend(told)
-        for run in told:
+        not_lost = [run for run in runs if run.outcome != "lost"]
+        if not_lost:
+            self.ended.setdefault(worker, []).extend(not_lost)
+        for run in not_lost:
             if run.outcome != "released":
                 self.tallies.setdefault(worker, RunTally()).add(failed=run.outcome == "failed")
 

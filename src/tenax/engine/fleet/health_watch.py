@@ -33,8 +33,8 @@ from tenax.policy.dispatch.health import (
 )
 from tenax.settings import Settings
 from tenax.store.connect import Connection
-from tenax.store.tables import workers
-from tenax.store.tables.workers import NewHealth, WorkerRow
+from tenax.store.fleet import workers
+from tenax.store.fleet.workers import NewHealth, WorkerRow
 
 LABELS_KNOWN = 10
 """Looks at the fleet between two queries for the labels that work asks for."""
@@ -63,7 +63,7 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
     report = row.reported or {}
     # A resumed worker still counts its old failures for a while. Its count is used once the server has seen a new
     # failure of it.
-    told = report.get("consecutive_failures", 0) if row.report_is_news and row.streak else 0
+    reported_failures = report.get("consecutive_failures", 0) if row.report_is_news and row.streak else 0
     # Failures are judged by their figures, under the floor. The worker's own status counts only for other reasons.
     status = report.get("status")
     if status == "degraded" and report.get("consecutive_failures", 0) >= terms.degraded_failures:
@@ -78,7 +78,7 @@ def seen_of(row: WorkerRow, terms: HealthTerms, asked: frozenset[tuple[str, str]
         state=row.state,
         health=row.health,
         heartbeat_age=max(0.0, row.heartbeat_age),
-        consecutive_failures=max(row.streak, told),
+        consecutive_failures=max(row.streak, reported_failures),
         last_failure_age=row.last_failure_age,
         queue_depth=max(row.depth, report.get("queue_depth", 0)),
         runs=row.runs,
@@ -147,7 +147,8 @@ class HealthWatch:
         }
 
     async def _end_streaks(self, tx: Connection, rows: Sequence[WorkerRow]) -> list[WorkerRow]:
-        """Clears streaks that are over, so that the counts end together with their verdicts. Returns the updated rows."""
+        """Clears streaks that are over, so that the counts end together with their verdicts. Returns
+        the updated rows."""
         terms = terms_of(self._context.settings)
         over = [row.name for row in rows if streak_is_over(seen_of(row, terms), terms)]
         if over:
@@ -286,7 +287,7 @@ def _changed(
         "column": verdict.column,
         "value": verdict.value,
     }
-    told = {name: value for name, value in said.items() if value is not None}
+    fields = {name: value for name, value in said.items() if value is not None}
     tell = _log.warning if verdict.health == "unhealthy" else _log.info
-    tell("the health of a worker changed", **told)
+    tell("the health of a worker changed", **fields)
     return event(WorkerHealthChanged, data=data)

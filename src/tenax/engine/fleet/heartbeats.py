@@ -25,36 +25,36 @@ class Heartbeats:
         self._together = GroupCommit[Heartbeat, HeartbeatAnswer | None](
             lambda beats: heartbeats(context, beats)
         )
-        self._crowd = Crowd(context.settings.heartbeat)
+        self._recent = RecentWorkers(context.settings.heartbeat)
         self._seconds = min(LONGEST, context.settings.heartbeat / TURNS)
-        self._opening: asyncio.Event | None = None
+        self._batch_start: asyncio.Event | None = None
 
     async def __call__(self, beat: Heartbeat) -> HeartbeatAnswer:
-        await self._turn(beat)
+        await self._wait_for_batch(beat)
         [answer] = await self._together([beat])
         return answer or await heartbeat(self._context, beat)
 
-    async def _turn(self, beat: Heartbeat) -> None:
+    async def _wait_for_batch(self, beat: Heartbeat) -> None:
         """Waits for the batch. Waiting heartbeats are written in the order in which they came. A worker that leaves
         writes them first and then its own, since one of them may be an earlier one of its own."""
         loop = asyncio.get_running_loop()
-        workers = self._crowd.count(beat.worker, loop.time())
-        if self._opening is None:
+        workers = self._recent.count(beat.worker, loop.time())
+        if self._batch_start is None:
             if beat.leaving or workers <= TURNS:
                 return
-            self._opening = asyncio.Event()
-            loop.call_later(self._seconds, self._open, self._opening)
+            self._batch_start = asyncio.Event()
+            loop.call_later(self._seconds, self._open, self._batch_start)
         elif beat.leaving:
-            loop.call_soon(self._open, self._opening)
-        await self._opening.wait()
+            loop.call_soon(self._open, self._batch_start)
+        await self._batch_start.wait()
 
-    def _open(self, opening: asyncio.Event) -> None:
-        opening.set()
-        if self._opening is opening:
-            self._opening = None
+    def _open(self, start: asyncio.Event) -> None:
+        start.set()
+        if self._batch_start is start:
+            self._batch_start = None
 
 
-class Crowd:
+class RecentWorkers:
     """Counts the workers heard within a number of seconds."""
 
     def __init__(self, seconds: float) -> None:

@@ -12,8 +12,8 @@ import structlog
 FREE = 5
 """Times that a worker may hand an item back without a rest. A worker may be restarted or disconnected in the middle of
 its work."""
-FIRST_REST = 1.0
-LONGEST_REST = 60.0
+FIRST_REST = 1.0  # seconds of the first rest
+LONGEST_REST = 60.0  # seconds of a rest at most
 _ITEMS = 1000
 """Items that are remembered of one worker."""
 _log = structlog.get_logger("tenax.fleet")

@@ -28,11 +28,12 @@ from tenax.model.wire import (
 )
 from tenax.policy.dispatch.health import health_tests
 from tenax.policy.transitions import check
-from tenax.store.tables import queue, workers
-from tenax.store.tables.workers import BeatAnswer, LockedWorker, WorkerRow
+from tenax.store.fleet import workers
+from tenax.store.fleet.workers import BeatAnswer, LockedWorker, WorkerRow
+from tenax.store.tables import live_items
 
-LEASES_SHOWN = 100
-EVENTS_SHOWN = 20
+LEASES_SHOWN = 100  # leases in the view of a worker
+EVENTS_SHOWN = 20  # events in the view of a worker
 _ACTIONS: Final = {"paused": "worker_pause", "draining": "worker_drain", "active": "worker_resume"}
 
 
@@ -75,7 +76,7 @@ async def heartbeat(context: EngineContext, beat: Heartbeat) -> HeartbeatAnswer:
     """Takes a heartbeat. The leases that it names are extended, whichever life of the worker holds them."""
     items, tokens = [held.item_id for held in beat.holding], [held.token for held in beat.holding]
     async with context.transaction() as tx:
-        extended = await queue.extend_leases(tx, items, tokens, context.terms) if items else set()
+        extended = await live_items.extend_leases(tx, items, tokens, context.terms) if items else set()
         heard = await workers.beat_worker(tx, beat)
         if beat.leaving:
             await workers.end_worker(tx, beat.worker, beat.life)
@@ -110,7 +111,7 @@ async def _beat_together(
     held = [held for beat in beats.values() for held in beat.holding]
     items, tokens = [one.item_id for one in held], [one.token for one in held]
     async with context.transaction() as tx:
-        extended = await queue.extend_leases(tx, items, tokens, context.terms) if items else set()
+        extended = await live_items.extend_leases(tx, items, tokens, context.terms) if items else set()
         heard = await workers.beat_workers(tx, list(beats.values()))
     return {
         n: _answer(beat, extended, heard[beat.worker]) for n, beat in beats.items() if beat.worker in heard

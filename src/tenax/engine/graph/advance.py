@@ -116,7 +116,7 @@ async def _advance_graph(
             journal.step(step)
             if _end_state(update, step) == "failed" and step.step in plan.goals and update.failure is None:
                 update.failure = failure_of(step)
-        await _lend_results(tx, journal, update, fresh)
+        await _copy_fallback_results(tx, journal, update, fresh)
         progress = await in_slices(advance(plan, _endings(update, fresh), waiting, closed))
         for name in progress.ready:
             check("step", _state_of(name, states, ended), "queued")
@@ -183,7 +183,7 @@ async def _load_missing(
             closed.add(name)
 
 
-async def _lend_results(
+async def _copy_fallback_results(
     tx: Connection, journal: Journal, update: ExecutionUpdate, fresh: Sequence[StepRow]
 ) -> None:
     """Copies the result of a fallback to the step that it replaces."""
@@ -202,14 +202,14 @@ async def _lend_results(
 def _lend(journal: Journal, lender: StepRow, failed: StepRow) -> None:
     """Gives a result to the failed step. A result that is too large to be read is copied within its table."""
     size = (lender.left_out or {}).get("result")
-    lent = replace(_with_result(failed, lender.result), stored=False)
+    copied_results = replace(_with_result(failed, lender.result), stored=False)
     if size is None:
-        journal.step(lent)
+        journal.step(copied_results)
         return
     key = (failed.execution_id, failed.step)
-    lent.left_out = {**(lent.left_out or {}), "result": size}
-    (journal.steps if key in journal.steps else journal.read_results)[key] = lent
-    journal.lent.append((failed.execution_id, lender.step, failed.step))
+    copied_results.left_out = {**(copied_results.left_out or {}), "result": size}
+    (journal.steps if key in journal.steps else journal.read_results)[key] = copied_results
+    journal.copied_results.append((failed.execution_id, lender.step, failed.step))
 
 
 def _with_result(step: StepRow, result: Any) -> StepRow:

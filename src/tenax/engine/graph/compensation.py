@@ -56,7 +56,7 @@ async def _go_on(
     if started is not None:
         step, item = started
         after.log(row.id, event(CompensationEnqueued, step, item=item))
-        journal.placed += 1
+        journal.slots_filled += 1
     else:
         await _end(tx, after, row, plan)
     await after.write(tx)

@@ -27,7 +27,7 @@ from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, NewItem, OpenItem
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import end_unstarted_items
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def cancel_items(
     going = {*journal.ended_items, *_cancel_retries(journal, executions, steps)}
     if not running_too:  # started in this transaction: it now runs elsewhere and may finish
         going |= {item.id for item in journal.accepted if item.runs_elsewhere}
-    found = await queue.lock_open_items(tx, executions, running_too=running_too, steps=steps)
+    found = await live_items.lock_open_items(tx, executions, running_too=running_too, steps=steps)
     ended = [item for item in found if item.id not in going]
     time_slice = TimeSlice()
     for item in ended:

@@ -22,7 +22,7 @@ from tenax.policy.outcome_events import Item
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import FanOutRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import (
     close_fan_out,
     close_fan_out_without_result,
@@ -32,7 +32,7 @@ from tenax.store.tables.fan_outs import (
 )
 from tenax.store.tables.steps import StepKey
 
-FED_AT_ONCE = 200
+FILLED_AT_ONCE = 200  # executions whose fan-outs get slots in one transaction
 
 
 def fan_out_key(item: Item) -> StepKey:
@@ -135,10 +135,10 @@ def _counts(fan_out: FanOutRow) -> ItemCounts:
 async def fill_slots(context: EngineContext) -> int:
     """Gives free slots of fan-outs to their retries that are due. Returns the number of slots given."""
     async with context.transaction() as tx:
-        found = await find_free_slots(tx, FED_AT_ONCE)
+        found = await find_free_slots(tx, FILLED_AT_ONCE)
         if not found:
             return 0
-        executions, now = await queue.lock_executions(tx, found)
+        executions, now = await live_items.lock_executions(tx, found)
         if now is None:
             return 0
         journal = Journal(now)
@@ -147,4 +147,4 @@ async def fill_slots(context: EngineContext) -> int:
             journal.fan_outs[fan_out.execution_id, fan_out.step] = fan_out
         await journal.write(tx)
     announce(context.notifier, journal)
-    return journal.placed
+    return journal.slots_filled

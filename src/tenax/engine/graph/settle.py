@@ -38,7 +38,7 @@ async def settle(
     ended: Sequence[EndedAttempt],
 ) -> list[Decision]:
     """Decides on each ended attempt and writes everything that follows. The executions and the items must be locked."""
-    journal.most_read = context.settings.max_rendered
+    journal.max_result_bytes = context.settings.max_rendered
     plans = await context.plans.load(tx, {attempt.item.plan_id for attempt in ended})
     keys = {fan_out_key(attempt.item) for attempt in ended if attempt.item.item_no is not None}
     fan_outs = await load_fan_outs(tx, sorted(keys)) if keys else {}

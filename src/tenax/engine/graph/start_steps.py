@@ -29,13 +29,13 @@ from tenax.store.rows import ExecutionRow, ItemLimits, NewFanOut, NewItem
 
 MOST_ITEMS = 1_000_000
 """Items of one fan-out."""
-KEY_SHOWN = 200
-"""Characters of a key of `concurrency` that errors show."""
+LONGEST_PLAIN_KEY = 200
+"""Characters up to which a key of `concurrency` is stored as it is. A longer one is stored as a hash."""
 WORK_PER_KEY = 1_000
 """Units of work that each item of a fan-out adds to the budget of all their keys. `{{ item.customer }}` takes 16 and
 its length."""
-CROWD_ITEMS = 10
-CROWD_STEPS = 50
+TURN_TAKING_ITEMS = 10
+TURN_TAKING_STEPS = 50
 """A fan-out of more items, or a graph of more steps, takes turns with those of other executions."""
 
 
@@ -111,7 +111,7 @@ async def queued_item(
     """Returns the item of a step without `for_each`, with its lane and its limits."""
     item = new_item(update.row, planned)
     if item.queue != SERVER_QUEUE:
-        item.lane = update.row.lane or (update.row.id if len(update.plan.steps) > CROWD_STEPS else 0)
+        item.lane = update.row.lane or (update.row.id if len(update.plan.steps) > TURN_TAKING_STEPS else 0)
     if planned.step.concurrency is not None:
         keys = await concurrency_keys_of(tx, journal, update, planned)
         item.limits = limits_of(update, planned, keys[0] if keys is not None else None)
@@ -162,7 +162,9 @@ async def concurrency_keys_of(
 
 def _key_text(text: str) -> str:
     """Returns a key as it is stored. A long key is replaced by its hash, because keys are in indexes."""
-    return text if len(text) <= KEY_SHOWN else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+    return (
+        text if len(text) <= LONGEST_PLAIN_KEY else hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+    )
 
 
 def _skip(journal: Journal, row: ExecutionRow, name: str, why: SkippedData) -> StepRow:
@@ -206,7 +208,7 @@ async def _start_fan_out(
 def fan_out_item(update: ExecutionUpdate, planned: PlannedStep, total: int) -> NewItem:
     """Returns an item of a fan-out, without its element and its key."""
     item = new_item(update.row, planned)
-    if item.queue != SERVER_QUEUE and total > CROWD_ITEMS:
+    if item.queue != SERVER_QUEUE and total > TURN_TAKING_ITEMS:
         item.lane = update.row.lane or update.row.id
     elif item.queue != SERVER_QUEUE:
         item.lane = update.row.lane

@@ -11,7 +11,7 @@ from tenax.policy.expressions.values import LeftOut
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
-from tenax.store.tables.queue import load_inputs
+from tenax.store.tables.live_items import load_inputs
 from tenax.store.tables.steps import StepKey, load_step_results
 from tenax.store.time_slices import TimeSlice
 
@@ -47,7 +47,7 @@ async def load_results(
     if unread:
         known |= {
             key: row
-            for key, row in (await load_step_results(tx, unread, journal.most_read)).items()
+            for key, row in (await load_step_results(tx, unread, journal.max_result_bytes)).items()
             if row.state != "pending"
         }
     for key in keys:

@@ -132,7 +132,7 @@ class Claims:
         return claimed
 
     async def _look(self, tx: Connection, claim: Claim) -> Claim:
-        levels = await claims.look_at_queues(tx, sorted(claim.queues))
+        levels = await claims.read_queues(tx, sorted(claim.queues))
         snapshot = QueueSnapshot(claim.queues, _now(), levels)
         self._state, claim = claim_plan.after_look(self._state, claim, snapshot)
         return claim
@@ -149,7 +149,7 @@ class Claims:
         """
         if not self._state.filled or sum(offer.slots for offer in offers) <= claim_plan.MAX_CLAIM_SIZE:
             return offers
-        return [replace(offer, whole=self._worker_speed.is_brisk(offer.worker)) for offer in offers]
+        return [replace(offer, whole=self._worker_speed.is_fast(offer.worker)) for offer in offers]
 
     async def _offers(self, tx: Connection, requests: Sequence[LeaseRequest]) -> list[Offer]:
         """Returns the offer of each request. Only one server probes a worker, by one request."""

@@ -5,39 +5,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
 from typing import Any
+
+import structlog
 
 from tenax.engine.context import EngineContext
 from tenax.engine.fleet.fleet_view import Fleet
 from tenax.engine.lease.claim import Claims
 from tenax.engine.lease.full_claim import Claimed
 from tenax.engine.lease.heard_workers import HeardWorkers
+from tenax.engine.lease.large_inputs import LargeInputs
 from tenax.engine.lease.render_inputs import InputRenderer
+from tenax.engine.lease.waiting_requests import WaitingRequest, by_execution, share_out
 from tenax.engine.lease.worker_speed import WorkerSpeed
-from tenax.engine.notifier import Settled, whenever
-from tenax.engine.report.release import release_grants
-from tenax.engine.slices import TimeSlice, in_slices
+from tenax.engine.notifier import WorkerEffects, whenever
+from tenax.engine.report.release import release, release_grants
+from tenax.engine.slices import TimeSlice, in_slices, urgent
 from tenax.errors import Unreachable
-from tenax.model.wire import Assignment, LeaseRequest, Report
+from tenax.model.wire import Assignment, LeaseRequest, Release, Report
 from tenax.policy.dispatch.assignment import Candidate
 from tenax.store.rows import LeasedItem
 
-_TURNS_TO_ANSWER = 5
+_LOOP_ROUNDS_TO_ANSWER = 5
 """Iterations of the event loop until an answer is sent to its worker. After a claim that left slots empty the next
 claim waits this long, because it would mostly find nothing."""
 
 
-@dataclass(eq=False, slots=True)
-class WaitingRequest:
-    request: LeaseRequest
-    granted: asyncio.Future[list[Assignment]]
-    leaving: bool = False
-    """The request's time is over while a claim is under way. It still gets the items that this claim leases to it."""
-    served: bool = False
-    """Items are leased to it, and their inputs are being rendered."""
+OWN_CLAIMS_AT_ONCE = 2
+"""Claims for executions with workers of their own, each of which needs a session."""
+_log = structlog.get_logger("tenax.lease")
 
 
 class Dispatcher:
@@ -48,24 +46,28 @@ class Dispatcher:
         self._report = report
         self._waiting: list[WaitingRequest] = []
         self._wake = asyncio.Event()
-        self._doubtful: list[tuple[str, str]] = []
+        self._uncertain: list[tuple[str, str]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[Any]] = set()
         self.heard_workers = HeardWorkers(context, self.wake)
         self.fleet = Fleet(context)
         self.worker_speed = WorkerSpeed()
         self._claims = Claims(context, self.fleet, self.worker_speed)
+        self._large = LargeInputs(context)
+        self._own_at_once = asyncio.Semaphore(OWN_CLAIMS_AT_ONCE)
+        self._rounds = 0
+        """How often there was news."""
         context.notifier.when_ready(self._wake.set)
-        context.notifier.on_settled = self._note_settled
+        context.notifier.on_worker_effects = self._note_worker_effects
         context.notifier.on_restricted = self._claims.look_anew
         context.notifier.on_handed_back = self.fleet.note_handed_back
 
     def wake(self) -> None:
         self._wake.set()
 
-    def _note_settled(self, settled: Settled) -> bool:
+    def _note_worker_effects(self, effects: WorkerEffects) -> bool:
         self._claims.note_news()  # the end of an attempt may allow its worker to get work again
-        return self.fleet.note_settled(settled)
+        return self.fleet.note_worker_effects(effects)
 
     async def lease(self, request: LeaseRequest) -> list[Assignment]:
         """Waits until there is work or the request's time is over. If the caller goes away, its items are released."""
@@ -150,7 +152,7 @@ class Dispatcher:
         The next claim releases the leases that the old grants may have.
         """
         for waiting in group:
-            self._doubtful.append((waiting.request.worker, waiting.request.grant))
+            self._uncertain.append((waiting.request.worker, waiting.request.grant))
             if not waiting.granted.done():
                 waiting.granted.set_result([])
         self._wake.set()
@@ -162,7 +164,7 @@ class Dispatcher:
         """Releases the leases of callers that have gone or may have gone. Call it after the last claim."""
         await self.finish_answers()
         with contextlib.suppress(Unreachable):
-            await self._release_doubtful()
+            await self._release_uncertain()
 
     async def finish_answers(self) -> None:
         """Waits until every claimed item is rendered, and answered, released or reported as broken."""
@@ -172,52 +174,70 @@ class Dispatcher:
 
     async def _claim_if_asked(self) -> int:
         if not self._waiting:
-            self._claims.note_news()  # no claim has handled the news yet: the next request will
+            self._claims.note_news()  # nobody has looked at the news yet: the next request does
+            self._rounds += 1
             return 0
         asked = sum(waiting.request.slots for waiting in self._waiting)
         progress = await self.claim()
         if 0 < progress < asked:
-            for _ in range(_TURNS_TO_ANSWER):
+            for _ in range(_LOOP_ROUNDS_TO_ANSWER):
                 await asyncio.sleep(0)
         return progress
 
     async def claim(self) -> int:
-        """Makes one round of claims: one for the fleet, and one for each execution with a worker of its own. Returns
-        the progress."""
+        """Makes a claim for the fleet, and begins one for each execution with a worker of its own. Returns how much the first one did."""
         taken, self._waiting = self._waiting, []
         self._claims.note_news()
-        parties: dict[int | None, list[WaitingRequest]] = defaultdict(list)
+        self._rounds += 1
         try:
             silent = await self.heard_workers.silent(waiting.request.worker for waiting in taken)
-            for waiting in taken:
-                if waiting.request.worker not in silent:
-                    parties[waiting.request.execution_id].append(waiting)
-            await self._release_doubtful()
-            progress = sum([await self._serve(party) for party in parties.values()])
-            if not progress:
-                self._claims.note_in_vain([one.request for party in parties.values() for one in party])
+            await self._release_uncertain()
+            here = [waiting for waiting in taken if waiting.request.worker not in silent]
+            taken = [waiting for waiting in taken if waiting.is_of_fleet or waiting.request.worker in silent]
+            for party in by_execution(here):
+                self._later(self._serve_own(party))
+            fleet = [waiting for waiting in here if waiting.is_of_fleet]
+            with urgent():
+                progress = await self._serve(fleet) if fleet else 0
+            if fleet and not progress:
+                self._claims.note_in_vain([waiting.request for waiting in fleet])
             return progress
         finally:
-            self._wait_again([one for one in taken if not one.served and not one.granted.done()])
+            self._wait_again(taken)
 
-    def _wait_again(self, unserved: list[WaitingRequest]) -> None:
+    async def _serve_own(self, party: list[WaitingRequest]) -> None:
+        """Makes a claim for the workers of one execution. Nobody else waits for it."""
+        progress, rounds = 0, self._rounds
+        try:
+            async with self._own_at_once:
+                if staying := [waiting for waiting in party if not waiting.granted.done()]:
+                    progress = await self._serve(staying)
+        finally:
+            self._wait_again(party)
+            if progress or self._rounds != rounds:  # there may be more, or there was news meanwhile
+                self._wake.set()
+
+    def _wait_again(self, taken: Sequence[WaitingRequest]) -> None:
+        """Lets the requests that were not served wait again, or end if their time is up."""
+        unserved = [waiting for waiting in taken if not waiting.served and not waiting.granted.done()]
         for waiting in unserved:
-            waiting.served = False
             if waiting.leaving:
                 waiting.granted.set_result([])
         self._waiting = [waiting for waiting in unserved if not waiting.leaving] + self._waiting
 
-    async def _release_doubtful(self) -> None:
+    async def _release_uncertain(self) -> None:
         """Releases the grants of claims whose commit may have failed. Their items never reached a worker."""
-        while self._doubtful:
-            worker, grant = self._doubtful[-1]
+        while self._uncertain:
+            worker, grant = self._uncertain[-1]
             await release_grants(self._context, worker, [grant])
-            self._doubtful.pop()
+            self._uncertain.pop()
 
     async def _serve(self, group: list[WaitingRequest]) -> int:
         try:
-            claimed, assigning = await self._claim([waiting.request for waiting in group])
-        except asyncio.CancelledError:  # the server stops: it releases the items that never reached a worker
+            claimed, assigning, large = await self._claim(
+                self._large.bounded([waiting.request for waiting in group])
+            )
+        except asyncio.CancelledError:  # the server stops: it releases what never reached a worker
             with contextlib.suppress(Unreachable):
                 for waiting in group:
                     await release_grants(self._context, waiting.request.worker, [waiting.request.grant])
@@ -229,8 +249,8 @@ class Dispatcher:
             granted = {item.grant for item in items}
             served = [waiting for waiting in group if waiting.request.grant in granted]
             self._note_served(served, items, claimed.probed)
-            # The next claim starts first: the database works on it while these inputs are rendered.
-            asyncio.get_running_loop().call_soon(self._grant, served, items, assigning)
+            # By then the next claim is on its way: the database works on it while the inputs are rendered.
+            asyncio.get_running_loop().call_soon(self._grant, served, items, assigning, large)
         if claimed.next_token is not None:
             self._wake_in(claimed.next_token)
         return claimed.progress
@@ -244,29 +264,37 @@ class Dispatcher:
             self.worker_speed.note_served(waiting.request)
 
     def _grant(
-        self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
+        self,
+        served: Sequence[WaitingRequest],
+        items: Sequence[LeasedItem],
+        assigning: InputRenderer,
+        large: AbstractSet[int] = frozenset(),
     ) -> None:
-        """Answers the requests with the items leased to them. Long rendering continues in time slices."""
+        """Answers the requests with the items that were leased to them: at once, or in slices where the rendering takes longer.
+
+        A request with one of the items that need something `large` is answered when that has been read.
+        """
         self._note_expiry(items)
         self._context.notifier.announce(executions={item.execution_id for item in items})
-        time_slice, answering = TimeSlice(), self._answer_all(served, items, assigning)
+        shares = share_out(served, items)
+        if large:
+            for waiting, own in shares:
+                if any(item.id in large for item in own):
+                    self._later(self._answer_large(waiting, own))
+            shares = [share for share in shares if not any(item.id in large for item in share[1])]
+        time_slice, answering = TimeSlice(), self._answer_all(shares, assigning)
         for _ in answering:
             if time_slice.is_over:
                 self._later(in_slices(answering))
                 return
 
     def _answer_all(
-        self, served: Sequence[WaitingRequest], items: Sequence[LeasedItem], assigning: InputRenderer
+        self, shares: Sequence[tuple[WaitingRequest, list[LeasedItem]]], assigning: InputRenderer
     ) -> Generator[None, None, None]:
-        """Renders the items request by request, and answers each request when its items are rendered. Yields after each
-        item."""
-        by_grant: dict[str, list[LeasedItem]] = defaultdict(list)
-        for item in items:
-            by_grant[item.grant].append(item)
-        for waiting in served:
+        """Renders the items of one request after the other, and answers each as soon as its own are rendered. Rests after each item."""
+        for waiting, own in shares:
             assignments: list[Assignment] = []
             broken: list[Report] = []
-            own = by_grant.get(waiting.request.grant, [])
             for item in own:
                 made = assigning.make(item)
                 if isinstance(made, Assignment):
@@ -274,13 +302,35 @@ class Dispatcher:
                 else:
                     broken.append(made)
                 yield
-            self._context.lease_cache.note(own)
-            self._answer(waiting, assignments)
-            if broken:
-                self._later(self._report(broken))
-                if not waiting.granted.done():
-                    self._wait_again([waiting])
-                    self._wake.set()
+            self._large.note_fitted(waiting.request.worker)
+            self._finish(waiting, own, assignments, broken)
+
+    async def _answer_large(self, waiting: WaitingRequest, own: Sequence[LeasedItem]) -> None:
+        """Answers a request with as many of its items as an answer has room for, and releases the others."""
+        try:
+            rendered = await self._large.render(own)
+        except Exception:  # raised again: what was leased never reached the worker
+            self.give_up([waiting])
+            raise
+        self._finish(waiting, own[: len(own) - len(rendered.left)], rendered.assignments, rendered.broken)
+        if rendered.left:
+            await release(self._context, [_without_room(item) for item in rendered.left])
+
+    def _finish(
+        self,
+        waiting: WaitingRequest,
+        own: Sequence[LeasedItem],
+        assignments: list[Assignment],
+        broken: Sequence[Report],
+    ) -> None:
+        self._context.lease_cache.note(own)
+        self._answer(waiting, assignments)
+        if broken:
+            self._later(self._report(broken))
+            if not waiting.granted.done():
+                waiting.served = False
+                self._wait_again([waiting])
+                self._wake.set()
 
     def _answer(self, waiting: WaitingRequest, assignments: list[Assignment]) -> None:
         if waiting.granted.done():  # the caller has gone meanwhile, and nobody else would release its items
@@ -288,16 +338,18 @@ class Dispatcher:
         elif assignments:
             waiting.granted.set_result(assignments)
 
-    async def _claim(self, requests: Sequence[LeaseRequest]) -> tuple[Claimed, InputRenderer]:
-        """Makes a short claim if it is enough, else a full one."""
+    async def _claim(
+        self, requests: Sequence[LeaseRequest]
+    ) -> tuple[Claimed, InputRenderer, AbstractSet[int]]:
+        """Makes a short claim where it is enough, else a full one. Reads what its items need, but nothing large."""
         if (asked := self._claims.for_short_claim(requests)) is not None:
             async with self._context.statements() as tx:
                 claimed = await self._claims.take_short(tx, asked)
                 if claimed is not None:
-                    return claimed, await InputRenderer.prepare(tx, self._context, claimed.items)
+                    return claimed, *await InputRenderer.prepare_shortly(tx, self._context, claimed.items)
         async with self._context.transaction() as tx:
             claimed = await self._claims.take_in_full(tx, requests)
-            return claimed, await InputRenderer.prepare(tx, self._context, claimed.items)
+            return claimed, *await InputRenderer.prepare_shortly(tx, self._context, claimed.items)
 
     def _wake_in(self, seconds: float) -> None:
         """Wakes the dispatcher when the rate of a queue allows the next start. Replaces an earlier timer."""
@@ -313,10 +365,19 @@ class Dispatcher:
 
     def _later(self, work: Awaitable[Any]) -> None:
         async def run() -> None:
-            # A lease that cannot be reported now expires, and is decided on then.
-            with contextlib.suppress(Unreachable):
+            # A lease that cannot be reported now runs out, and is decided on then.
+            try:
                 await work
+            except Unreachable:
+                pass
+            except Exception:  # noqa: BLE001 -- nobody waits for it who could be told
+                _log.exception("an answer to a worker failed")
 
         task = asyncio.create_task(run())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _without_room(item: LeasedItem) -> Release:
+    detail = "the inputs of the items before it fill the answer"
+    return Release(item.execution_id, item.id, item.attempt, item.lease_token, "draining", detail)

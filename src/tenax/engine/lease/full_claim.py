@@ -27,7 +27,7 @@ from tenax.store.tables.claims import QueueLimit, WorkerGroup
 MAX_LANES = 64
 """Fan-outs of one level that a claim reads. The next claim goes on behind them. If they have too few items, all are
 read."""
-ALL_LANES = 1_000_000_000
+ALL_LANES = 1_000_000_000  # more than any number of fan-outs: all are read
 EXTRA_CANDIDATES = 50
 """Candidates beyond the number of slots, because the first ones may go to other workers or may have to wait."""
 MAX_BLOCKED = 1000

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from tenax.engine.context import EngineContext
-from tenax.store.tables.workers import find_silent_workers
+from tenax.store.fleet.workers import find_silent_workers
 
 
 class HeardWorkers:
@@ -19,7 +19,8 @@ class HeardWorkers:
 
     @property
     def silence_limit(self) -> float:
-        """Seconds after which a worker counts as silent: later than its next heartbeat, and before its lease expires."""
+        """Seconds after which a worker counts as silent: later than its next heartbeat, and before its
+        lease expires."""
         return (self._context.settings.heartbeat + self._context.settings.lease) / 2
 
     def heard(self, worker: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,7 @@ import structlog
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.template_scope import step_scope
 from tenax.model.attempt.outcome import Facts, Outcome
+from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
 from tenax.model.wire import Assignment, Report
 from tenax.policy.expressions.compiler import EvaluationError
@@ -26,9 +28,48 @@ from tenax.store.tables.steps import StepKey
 _log = structlog.get_logger("tenax.assign")
 
 
+SHORT_BATCH = 8_000_000
+"""Bytes of inputs and results that are read at once for the items of one claim."""
+SHORT_VALUE = 1_000_000
+"""Bytes of one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What has to be read for a batch of items: the results of steps (whether they are final), and the inputs of executions."""
+
+    steps: Mapping[StepKey, bool]
+    inputs: AbstractSet[int]
+
+    @classmethod
+    def of(cls, items: Sequence[LeasedItem], plans: Mapping[int, Plan]) -> _Needs:
+        steps: dict[StepKey, bool] = {}
+        inputs: set[int] = set()
+        for item in items:
+            if item.plan_id not in plans:
+                continue
+            plan = plans[item.plan_id]
+            action = plan.action(item.step, compensates=item.compensates)
+            for name in action.reads:
+                steps[item.execution_id, name] = plan.steps[name].is_final
+            if action.reads_input:
+                inputs.add(item.execution_id)
+        return cls(steps, inputs)
+
+
+def _is_missing(
+    plan: Plan, item: LeasedItem, steps: AbstractSet[StepKey], inputs: Mapping[int, dict[str, Any]]
+) -> bool:
+    """Whether an item needs one of these steps, or an input that is not among these."""
+    action = plan.action(item.step, compensates=item.compensates)
+    return any((item.execution_id, name) in steps for name in action.reads) or (
+        action.reads_input and item.execution_id not in inputs
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class InputRenderer:
-    """Renders a batch of leased items. Its data is read in the transaction that leased them."""
+    """All that a batch of leased items needs to be rendered."""
 
     secret: bytes
     callback_base: str | None
@@ -42,24 +83,51 @@ class InputRenderer:
     async def prepare(
         cls, tx: Connection, context: EngineContext, items: Sequence[LeasedItem]
     ) -> InputRenderer:
+        """Reads all that these items need, however large it is."""
         plans = await context.plans.load(tx, {item.plan_id for item in items})
-        keys: dict[StepKey, bool] = {}
-        readers: set[int] = set()
-        for item in items:
-            if item.plan_id not in plans:
-                continue
-            plan = plans[item.plan_id]
-            action = plan.action(item.step, compensates=item.compensates)
-            for name in action.reads:
-                keys[item.execution_id, name] = plan.steps[name].is_final
-            if action.reads_input:
-                readers.add(item.execution_id)
+        needs = _Needs.of(items, plans)
+        results = (
+            await context.results.load(tx, needs.steps, context.settings.max_rendered) if needs.steps else {}
+        )
+        inputs = await context.input_cache.load(tx, needs.inputs) if needs.inputs else {}
+        return cls._of(context, plans, results, inputs)
+
+    @classmethod
+    async def prepare_shortly(
+        cls, tx: Connection, context: EngineContext, items: Sequence[LeasedItem]
+    ) -> tuple[InputRenderer, AbstractSet[int]]:
+        """Reads the same as far as it is short. Returns also the items that cannot be rendered with it.
+
+        These need a plan that is not in memory, or something large.
+        """
+        wanted = {item.plan_id for item in items}
+        plans = {id_: plan for id_ in wanted if (plan := context.plans.use(id_)) is not None}
+        needs = _Needs.of(items, plans)
+        values = len(needs.steps) + len(needs.inputs)
+        most = min(SHORT_VALUE, SHORT_BATCH // max(1, values), context.settings.max_rendered)
+        results = await context.results.load(tx, needs.steps, most) if needs.steps else {}
+        inputs = await context.input_cache.load_small(tx, needs.inputs, most) if needs.inputs else {}
+        missing = {key for key, row in results.items() if row.left_out is not None}
+        assigning = cls._of(context, plans, results, inputs)
+        if not missing and len(inputs) == len(needs.inputs) and len(plans) == len(wanted):
+            return assigning, frozenset()
+        return assigning, {
+            item.id
+            for item in items
+            if item.plan_id not in plans or _is_missing(plans[item.plan_id], item, missing, inputs)
+        }
+
+    @classmethod
+    def _of(
+        cls,
+        context: EngineContext,
+        plans: Mapping[int, Plan],
+        results: Mapping[StepKey, StepRow],
+        inputs: Mapping[int, dict[str, Any]],
+    ) -> InputRenderer:
         steps: dict[int, dict[str, Any]] = {}
-        for (execution_id, step), row in (
-            await context.results.load(tx, keys, context.settings.max_rendered) if keys else {}
-        ).items():
+        for (execution_id, step), row in results.items():
             steps.setdefault(execution_id, {})[step] = step_scope(row)
-        inputs = await context.input_cache.load(tx, readers) if readers else {}
         return cls(context.secret, context.callback_base, plans, steps, inputs, context.rendering)
 
     @classmethod
@@ -78,7 +146,7 @@ class InputRenderer:
             return self._assignment(item)
         except EvaluationError as error:
             return _unrendered(item, error)
-        except Exception as error:  # noqa: BLE001 -- it is leased already: whatever went wrong must end this attempt, and only it
+        except Exception as error:  # noqa: BLE001 -- the item is leased: the error must end this attempt, and only this one
             _log.exception("a leased item cannot be made an assignment", item_id=item.id)
             return _unrendered(item, error)
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from tenax.model.wire import LeaseRequest
 
-BRISK_SECONDS = 0.1
+FAST_SECONDS = 0.1
 """A worker that finishes its items within this many seconds may have its whole request filled: the others are served
 soon after."""
-MOST_WORKERS = 10_000
+MOST_WORKERS = 10_000  # workers that are remembered
 
 
 class WorkerSpeed:
@@ -24,21 +24,21 @@ class WorkerSpeed:
         self.clock = clock
         self._served: dict[str, tuple[int, float]] = {}
         """The slots that a worker had asked for when it was last given items, and the time of that."""
-        self._brisk: set[str] = set()
+        self._fast: set[str] = set()
 
-    def is_brisk(self, worker: str) -> bool:
-        return worker in self._brisk
+    def is_fast(self, worker: str) -> bool:
+        return worker in self._fast
 
     def note_asked(self, request: LeaseRequest) -> None:
         """Notes a request. A worker with as many free slots as before has finished the items that it was given."""
         slots, at = self._served.pop(request.worker, (0, float("-inf")))
-        if request.slots >= slots and self.clock() - at < BRISK_SECONDS:
-            self._brisk.add(request.worker)
+        if request.slots >= slots and self.clock() - at < FAST_SECONDS:
+            self._fast.add(request.worker)
         else:
-            self._brisk.discard(request.worker)
+            self._fast.discard(request.worker)
 
     def note_served(self, request: LeaseRequest) -> None:
-        if len(self._served) + len(self._brisk) >= MOST_WORKERS:  # most of these workers are gone
+        if len(self._served) + len(self._fast) >= MOST_WORKERS:  # most of these workers are gone
             self._served.clear()
-            self._brisk.clear()
+            self._fast.clear()
         self._served[request.worker] = request.slots, self.clock()

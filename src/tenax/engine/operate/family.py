@@ -18,10 +18,10 @@ from tenax.model.events.types import ExecutionCancelled, ExecutionPaused, Execut
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.executions import find_descendants
 
-TRIES = 5
+TRIES = 5  # transactions that may fail by a deadlock before the error is raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class _Family:
     reason: str | None
 
     def log(self, row: ExecutionRow, action: str) -> None:
-        """Logs the operator's action with the execution it was asked for. The descendants' events name that execution."""
+        """Logs the operator's action with the execution it was asked for. The descendants' events name
+        that execution."""
         because_of = self.head.id if row.id != self.head.id else UNSET
         data = OperatorData(action=action, actor=self.actor, reason=self.reason, because_of=because_of)
         self.journal.log(row.id, event(OperatorAction, data=data))
@@ -99,7 +100,7 @@ async def _lock(
     """Locks the family. A child is started under its parent's lock, so all are locked once no new one appears."""
     rows: dict[int, ExecutionRow] = {}
     while missing := [id_ for id_ in await find_descendants(tx, execution_id) if id_ not in rows]:
-        locked, now = await queue.lock_executions(tx, missing)
+        locked, now = await live_items.lock_executions(tx, missing)
         if now is None:
             raise no_execution(execution_id)
         rows |= locked
@@ -158,4 +159,4 @@ async def _switch(family: _Family, rows: list[ExecutionRow], state: str) -> None
         family.journal.execution(row)
         family.journal.log(row.id, event(ExecutionPaused if paused else ExecutionResumed))
     plans = await family.context.plans.load(family.tx, {row.plan_id for row in rows})
-    await queue.pause_items(family.tx, [row.id for row in rows], plans, paused=paused)
+    await live_items.pause_items(family.tx, [row.id for row in rows], plans, paused=paused)

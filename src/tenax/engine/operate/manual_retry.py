@@ -23,9 +23,12 @@ from tenax.policy.transitions import check
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow
-from tenax.store.tables import executions, queue
+from tenax.store.tables import executions, live_items
 from tenax.store.tables.fan_outs import load_open_fan_outs
-from tenax.store.tables.steps import ended_steps
+from tenax.store.tables.steps import ended_steps, load_within
+
+CARRIED_TOGETHER = 4
+"""Times `max_rendered`: bytes of results that a new execution takes over from the one that it retries."""
 
 
 async def retry_now(
@@ -34,7 +37,7 @@ async def retry_now(
     """Starts items that wait for their next attempt. Returns the steps that were waiting."""
     async with context.transaction() as tx:
         row, now = await _locked(tx, execution_id)
-        items = [item for item in await queue.lock_open_items(tx, [row.id], running_too=False)
+        items = [item for item in await live_items.lock_open_items(tx, [row.id], running_too=False)
                  if item.state in ("retrying", "held")]  # fmt: skip
         if not items:
             raise Conflict(
@@ -89,15 +92,11 @@ async def retry_anew(
             raise Conflict(f"execution {execution_id} has completed: there is no failed step to retry from")
         plan = await context.plans.one(tx, row.plan_id)
         await know_inputs(tx, [row])
-        ended = await ended_steps(tx, execution_id, context.settings.max_rendered if from_failed else 0)
-        done = await _kept(plan, ended, undone=row.compensation is not None)
-        large = next((step for step in done if step.left_out is not None), None) if from_failed else None
-        if large is not None:
-            raise Conflict(
-                f"step {large.step} has {sum((large.left_out or {}).values()):,} bytes of results, which is more than a new execution can"
-                " take over (`max_rendered`)",
-                remedy="run all of it anew, without `from_failed`",
-            )
+        carried: list[StepRow] = []
+        if from_failed:
+            ended = await ended_steps(tx, execution_id, most=0)
+            kept = await _kept(plan, ended, undone=row.compensation is not None)
+            carried = await _with_results(tx, kept, context.settings.max_rendered)
         return Start(
             plan=plan,
             plan_id=row.plan_id,
@@ -106,8 +105,25 @@ async def retry_anew(
             retry_of=execution_id,
             original_execution=row.original_execution or execution_id,
             operator=OperatorData(action="retry", actor=actor, reason=reason, from_failed=from_failed),
-            carried=tuple(done) if from_failed else (),
+            carried=tuple(carried),
         )
+
+
+async def _with_results(tx: Connection, kept: Sequence[StepRow], most: int) -> list[StepRow]:
+    """Loads the results of the steps that are taken over: each, and all of them together, within its limit."""
+    together = CARRIED_TOGETHER * most
+    found = await load_within(tx, [(step.execution_id, step.step) for step in kept], together, most)
+    rows = [found[step.execution_id, step.step] for step in kept]
+    large = next((step for step in rows if step.left_out is not None), None)
+    if large is None:
+        return rows
+    size = sum((large.left_out or {}).values())
+    what = (
+        f"step {large.step} has {size:,} bytes of results, which is more than a new execution can take over"
+        if size > most
+        else f"the steps that are done have more than {together:,} bytes of results together, which a new execution cannot take over"
+    )
+    raise Conflict(f"{what} (`max_rendered`)", remedy="run all of it anew, without `from_failed`")
 
 
 async def _kept(plan: Plan, ended: Sequence[StepRow], *, undone: bool) -> list[StepRow]:
@@ -135,7 +151,7 @@ async def is_execution_open(context: EngineContext, execution_id: int) -> bool:
 
 
 async def _locked(tx: Connection, execution_id: int) -> tuple[ExecutionRow, datetime]:
-    rows, now = await queue.lock_executions(tx, [execution_id])
+    rows, now = await live_items.lock_executions(tx, [execution_id])
     if now is None:
         raise no_execution(execution_id)
     return rows[execution_id], now

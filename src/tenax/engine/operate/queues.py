@@ -13,12 +13,12 @@ from tenax.model.names import name_fault
 from tenax.model.parse.findings import shorten
 from tenax.model.queue_limits import MAX_LIMIT, MIN_RATE, usual_burst
 from tenax.model.views import LimitAnswer, Queue
-from tenax.store.tables import fleet, workers
+from tenax.store.fleet import queues, workers
 
 
 async def list_queues(context: EngineContext) -> list[Queue]:
     async with context.transaction() as tx:
-        return await fleet.list_queues(tx, context.settings.lease)
+        return await queues.list_queues(tx, context.settings.lease)
 
 
 async def limit_queue(
@@ -36,7 +36,7 @@ async def limit_queue(
     if rate is not None and burst is None:
         burst = usual_burst(rate)
     async with context.transaction() as tx:
-        await fleet.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
+        await queues.limit_queue(tx, queue, concurrency=concurrency, rate=rate, burst=burst)
         data = OperatorData(
             action="queue_limit",
             queue=queue,

@@ -20,8 +20,8 @@ from tenax.engine.report.release import give_up_unwanted
 from tenax.engine.schema_guard import SchemaGuard
 from tenax.errors import DatabaseAway, SchemaOutdated, Unreachable
 from tenax.store import service
-from tenax.store.tables import queue
-from tenax.store.tables.workers import end_lost_workers
+from tenax.store.fleet.workers import end_lost_workers
+from tenax.store.tables import live_items
 
 SWEPT_AT_ONCE = 10_000
 """Open executions that one sweep looks at. The next sweep goes on from there."""
@@ -59,10 +59,11 @@ class Maintenance:
         """Records that a server is alive. After a gap in service no lease expires for a full lease."""
         settings = self._context.settings
         async with self._context.transaction() as tx:
-            await queue.beat_service(tx, settings.lease, settings.probe_after)
+            await live_items.beat_service(tx, settings.lease, settings.probe_after)
 
     async def look_after_fleet(self) -> None:
-        """Synchronises the state of the workers. The leading server also judges their health and looks for stuck work."""
+        """Synchronises the state of the workers. The leading server also judges their health and looks
+        for stuck work."""
         fleet = self._dispatcher.fleet
         news = await fleet.catch_up()
         if await self.leadership.renew():  # this detects a gap in service before any worker is judged by it
@@ -140,7 +141,7 @@ class Maintenance:
                 _log.warning("PostgreSQL is away; the server goes on once it is back", error=str(error))
             self._away = True
         except Unreachable as error:
-            _log.warning("something could not be done now; it is tried again", error=str(error))
+            _log.warning("periodic work could not be done now; it is tried again", error=str(error))
         else:
             if self._away:
                 _log.warning("PostgreSQL is back")

@@ -18,12 +18,12 @@ from tenax.model.attempt.outcome import Facts, FailureClass, Outcome
 from tenax.model.durations import format_duration
 from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
+from tenax.store.fleet.workers import find_served_items
 from tenax.store.journal import Journal
 from tenax.store.rows import ExpiredItem, ItemRow
-from tenax.store.tables import queue
-from tenax.store.tables.workers import find_served_items
+from tenax.store.tables import live_items
 
-BATCH = 500
+BATCH = 500  # expired items that one transaction handles
 _log = structlog.get_logger("tenax.reap")
 
 
@@ -32,12 +32,12 @@ class Reaper:
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
 
     @property
-    def broken(self) -> list[int]:
+    def isolated(self) -> list[int]:
         """Ids of the items that are isolated now."""
-        return self._broken.ids
+        return self._isolated.ids
 
     async def reap(self) -> int:
         """Decides on everything that has expired by now. Returns the number of items and executions handled."""
@@ -50,9 +50,9 @@ class Reaper:
         settings = self._context.settings
         async with self._context.transaction() as tx:
             # A gap in service is detected before any item expires.
-            await queue.beat_service(tx, settings.lease, settings.probe_after)
-            found = await queue.find_expired_items(tx, BATCH, self.broken)
-        return await self._broken.deal(found, self._decide, "an expired work item cannot be decided on")
+            await live_items.beat_service(tx, settings.lease, settings.probe_after)
+            found = await live_items.find_expired_items(tx, BATCH, self.isolated)
+        return await self._isolated.process(found, self._decide, "an expired work item cannot be decided on")
 
     async def _decide(self, found: Sequence[tuple[int, int]]) -> int:
         return await _reap_batch(self._context, found)
@@ -62,10 +62,10 @@ async def _reap_batch(context: EngineContext, found: Sequence[tuple[int, int]]) 
     if not found:
         return 0
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+        executions, now = await live_items.lock_executions(tx, [execution_id for _, execution_id in found])
         if now is None:
             return 0
-        items = await queue.lock_expired_items(tx, [item_id for item_id, _ in found])
+        items = await live_items.lock_expired_items(tx, [item_id for item_id, _ in found])
         journal = Journal(now)
         waited = [item.id for item in items if item.state in ("queued", "retrying")]
         served = await find_served_items(tx, waited, context.settings.lease) if waited else set()
@@ -150,13 +150,13 @@ def _awaited(item: ItemRow) -> str:
 
 async def _reap_executions(context: EngineContext) -> int:
     async with context.transaction() as tx:
-        found = await queue.find_expired_executions(tx, BATCH)
+        found = await live_items.find_expired_executions(tx, BATCH)
     return sum([await _reap_execution(context, execution_id) for execution_id in found])
 
 
 async def _reap_execution(context: EngineContext, execution_id: int) -> int:
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [execution_id])
+        executions, now = await live_items.lock_executions(tx, [execution_id])
         if now is None or not executions[execution_id].open or executions[execution_id].failing:
             return 0
         row, journal = executions[execution_id], Journal(now)
@@ -166,7 +166,7 @@ async def _reap_execution(context: EngineContext, execution_id: int) -> int:
         message = f"the execution did not end within its deadline of {format_duration(limit)}"
         failure = {"class": "timeout", "reason": "execution_deadline", "message": message}
         # No child may run longer than its parent, especially if compensations wait for it.
-        journal.cancels += await queue.find_awaited_children(tx, row.id)
+        journal.cancels += await live_items.find_awaited_children(tx, row.id)
         fail_execution(journal, row, plan, failure)
         await write(tx, context, journal)
     announce(context.notifier, journal)

@@ -28,7 +28,7 @@ from tenax.settings import Settings
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
 from tenax.store.rows import FanOutRow
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import (
     FanOutCounts,
     LostItem,
@@ -66,10 +66,10 @@ async def _repair_safely(context: EngineContext, key: StepKey) -> bool:
 
 async def _repair(context: EngineContext, key: StepKey) -> bool:
     async with context.transaction() as tx:
-        rows, now = await queue.lock_executions(tx, [key[0]])
+        rows, now = await live_items.lock_executions(tx, [key[0]])
         if now is None or not rows[key[0]].open or key not in await find_broken_fan_outs(tx):
             return False
-        row, journal = rows[key[0]], Journal(now, most_read=context.settings.max_rendered)
+        row, journal = rows[key[0]], Journal(now, max_result_bytes=context.settings.max_rendered)
         plan = await context.plans.one(tx, row.plan_id)
         update, fan_out = ExecutionUpdate(row, plan, context.rendering), (await load_fan_outs(tx, [key]))[key]
         await _mend(
@@ -83,14 +83,14 @@ async def _repair(context: EngineContext, key: StepKey) -> bool:
 
 
 async def rebuild_fan_out(
-    tx: Connection, journal: Journal, update: ExecutionUpdate, name: str, told: FanOut, settings: Settings
+    tx: Connection, journal: Journal, update: ExecutionUpdate, name: str, recorded: FanOut, settings: Settings
 ) -> FanOutRow:
     """Writes the rows of a fan-out that has lost its own: its items and results, as its events record them. Returns the
     fan-out's row."""
     step, key = update.plan.steps[name].step, (update.row.id, name)
-    at_once = None if told.parallelism >= told.total else told.parallelism
-    tolerated = step.tolerate.allowed(told.total) if step.tolerate is not None else 0
-    fan_out = FanOutRow(*key, told.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
+    at_once = None if recorded.parallelism >= recorded.total else recorded.parallelism
+    tolerated = step.tolerate.allowed(recorded.total) if step.tolerate is not None else 0
+    fan_out = FanOutRow(*key, recorded.total, 0, 0, 0, tolerated, at_once, 0, closed=False)
     await restore_fan_out(tx, fan_out, step.queue_ttl)
     fan_out = (await load_fan_outs(tx, [key]))[key]
     await _mend(tx, journal, update, fan_out, settings, "a fan-out had lost its row")

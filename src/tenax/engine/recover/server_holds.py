@@ -17,34 +17,38 @@ from tenax.model.events.types import RetryReleased
 from tenax.model.execution_views import Event
 from tenax.model.health import SERVER_ACTOR
 from tenax.policy.outcome_events import EndedAttempt
+from tenax.store.fleet import queues
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.tables import fleet, queue
+from tenax.store.tables import live_items
 from tenax.store.tables.log import get_events
 
 
 class HeldItemReleases:
-    """Finds holds that no longer have a reason. An item that cannot be decided on is logged and isolated for a while."""
+    """Finds holds that no longer have a reason. An item that cannot be decided on is logged and
+    isolated for a while."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
 
     async def release(self) -> int:
         """Releases items that the setting `poison_after` would not hold any more. Returns their number."""
         async with self._context.transaction() as tx:
-            found = await fleet.find_releasable_items(
-                tx, self._context.settings.poison_after, self._broken.ids
+            found = await queues.find_releasable_items(
+                tx, self._context.settings.poison_after, self._isolated.ids
             )
-        return await self._broken.deal(found, self._decide, "a held work item cannot be decided on")
+        return await self._isolated.process(found, self._decide, "a held work item cannot be decided on")
 
     async def _decide(self, found: Sequence[Found]) -> int:
         context = self._context
         async with context.transaction() as tx:
-            executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+            executions, now = await live_items.lock_executions(
+                tx, [execution_id for _, execution_id in found]
+            )
             if now is None:
                 return 0
-            items = await queue.lock_items(tx, [item_id for item_id, _ in found])
+            items = await live_items.lock_items(tx, [item_id for item_id, _ in found])
             held = [item for item in items if item.state == "held"]
             journal = Journal(now)
             events = {id_: await get_events(tx, id_) for id_ in {item.execution_id for item in held}}

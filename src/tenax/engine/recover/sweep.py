@@ -22,13 +22,13 @@ from tenax.settings import Settings
 from tenax.store import service
 from tenax.store.connect import Connection
 from tenax.store.journal import Journal
-from tenax.store.tables import inbox, queue
+from tenax.store.tables import inbox, live_items
 from tenax.store.tables.executions import OpenExecution, find_open_executions
 from tenax.store.tables.fan_outs import restore_items
 from tenax.store.tables.log import get_events
 from tenax.store.tables.steps import ended_steps
 
-BATCH = 200
+BATCH = 200  # executions that one transaction looks at
 _OVER = ("completed", "failed", "skipped", "unreachable")
 _LIVE = ("queued", "running", "retrying", "held")
 _log = structlog.get_logger("tenax.recover")
@@ -70,7 +70,9 @@ class Recovery:
         async with self._context.transaction() as tx:
             unheard = await inbox.find_unheard_children(tx)
             if unheard:
-                _log.warning("children had ended unheard; their parents are told", children=unheard)
+                _log.warning(
+                    "the parents of ended children had not been told; they are told now", children=unheard
+                )
                 await inbox.announce_endings(tx, unheard, await service.now(tx))
         if repaired or unheard:
             self._context.notifier.announce(
@@ -105,7 +107,7 @@ async def _repair_safely(context: EngineContext, execution_id: int) -> bool:
 
 async def _repair(context: EngineContext, execution_id: int) -> bool:
     async with context.transaction() as tx:
-        rows, now = await queue.lock_executions(tx, [execution_id])
+        rows, now = await live_items.lock_executions(tx, [execution_id])
         found = await find_open_executions(tx, execution_id - 1, 1)
         if now is None or not found or found[0].id != execution_id:
             return False
@@ -114,7 +116,7 @@ async def _repair(context: EngineContext, execution_id: int) -> bool:
         plan = await context.plans.one(tx, row.plan_id)
         if not _is_missing_something(plan, seen):
             return False
-        journal = Journal(now, most_read=context.settings.max_rendered)
+        journal = Journal(now, max_result_bytes=context.settings.max_rendered)
         if row.failing:
             journal.failing[row.id] = row
             await write(tx, context, journal)

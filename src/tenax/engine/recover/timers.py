@@ -5,22 +5,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+
+import structlog
 
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.fan_out import fill_slots
 from tenax.engine.recover.reap import Reaper
+from tenax.engine.slices import urgent
 from tenax.errors import Unreachable
-from tenax.store.tables import queue
-from tenax.store.tables.queue import NextWake
+from tenax.store.tables import live_items
+from tenax.store.tables.live_items import NextWake
 
 LONGEST = 5.0
 """Seconds after which the database is asked again in any case."""
 SHORTEST = 0.05
-"""Seconds between two looks at something that has expired but may not be reaped yet."""
+"""Seconds between two looks at something that is over but may not be reaped yet."""
+AWAY = 0.5
+"""Seconds after which the database is asked again that could not be had."""
 REST = 8.0
-"""Pause between two questions to the database, in multiples of the time that the last answer took, and at most
-`SHORTEST`. Under load the question is expensive, and the work on due items finds further ones by itself."""
+"""Where one thing after the other falls due, it is asked again after so many times as long as the answer took: under load the question
+has its price, and whoever works off what is due finds the rest by itself."""
+LONGEST_REST = 0.01
+"""Seconds. What falls due in a rest starts so much later: on a busy event loop an answer takes long that cost little."""
+
+_log = structlog.get_logger("tenax.timers")
 
 
 class Timers:
@@ -29,6 +39,8 @@ class Timers:
         self._reaper = reaper
         self._earlier = asyncio.Event()
         self._target = float("inf")
+        self._beside: dict[str, asyncio.Task[None]] = {}
+        """What is worked off while the timers go on, by its kind."""
         context.notifier.on_due = self.note
 
     def note(self, seconds: float) -> None:
@@ -37,30 +49,66 @@ class Timers:
             self._earlier.set()
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self._sleep(await self.tick())
-            except Unreachable:
-                await asyncio.sleep(0.5)
+        try:
+            while True:
+                try:
+                    await self._sleep(await self.look())
+                except Unreachable:
+                    await asyncio.sleep(AWAY)
+        finally:
+            for task in self._beside.values():
+                task.cancel()
+            await self._finish()
 
     async def tick(self) -> float:
-        """Handles what is due. Returns the seconds until the next thing is due."""
+        """Looks, and waits until what is due has been dealt with. Returns the seconds until something else will be due."""
+        seconds = await self.look()
+        await self._finish()
+        return seconds
+
+    async def look(self) -> float:
+        """Tells everybody what is due, and begins to work off what nobody else does. Returns the seconds until the next look.
+
+        The next look does not wait for what has run out: that may be any number of items, and retries fall due meanwhile.
+        """
         self._earlier.clear()
         self._target = float("inf")  # until the next wake-up is known, anything new may be earlier
         asked = asyncio.get_running_loop().time()
-        async with self._context.statements() as tx:
-            wake = await queue.next_wake(tx, self._reaper.broken, LONGEST)
-        rest = min(SHORTEST, REST * (asyncio.get_running_loop().time() - asked))
+        with urgent():
+            async with self._context.statements() as tx:
+                wake = await live_items.next_wake(tx, self._reaper.isolated, LONGEST)
+        rest = min(LONGEST_REST, REST * (asyncio.get_running_loop().time() - asked))
         self._context.notifier.wake(server_steps=wake.server_steps, messages=wake.messages)
         if wake.places:
-            await fill_slots(self._context)
+            self._begin("places", lambda: fill_slots(self._context))
         over = _earliest(wake.wait, wake.deadline, _expiry(wake))
         if over is not None and over <= wake.now:
-            return 0.0 if await self._reaper.reap() else SHORTEST
+            self._begin("reap", self._reaper.reap)
+            over = None
         next_due = _earliest(wake.retry, over)
         if next_due is None:
             return LONGEST
         return min(LONGEST, max(rest, (next_due - wake.now).total_seconds()))
+
+    def _begin(self, kind: str, work: Callable[[], Awaitable[int]]) -> None:
+        if kind not in self._beside:
+            self._beside[kind] = asyncio.create_task(self._work_off(kind, work))
+
+    async def _work_off(self, kind: str, work: Callable[[], Awaitable[int]]) -> None:
+        """Has the timers look again once the work is done: there may be more."""
+        pause = AWAY
+        try:
+            pause = 0.0 if await work() else SHORTEST
+        except Unreachable:
+            pass
+        except Exception:  # noqa: BLE001 -- nobody waits for it who could be told
+            _log.exception("what is due could not be dealt with", kind=kind)
+        finally:
+            del self._beside[kind]
+            asyncio.get_running_loop().call_later(pause, self._earlier.set)
+
+    async def _finish(self) -> None:
+        await asyncio.gather(*self._beside.values(), return_exceptions=True)
 
     async def _sleep(self, seconds: float) -> None:
         self._target = asyncio.get_running_loop().time() + seconds
@@ -75,7 +123,8 @@ def _earliest(*times: datetime | None) -> datetime | None:
 
 
 def _expiry(wake: NextWake) -> datetime | None:
-    """Returns when the next lease may be reaped: not before a full lease has passed since an interruption of service."""
+    """Returns when the next lease may be reaped: not before a full lease has passed since an
+    interruption of service."""
     if wake.expiry is None or wake.reap_after is None:
         return wake.expiry
     return max(wake.expiry, wake.reap_after)

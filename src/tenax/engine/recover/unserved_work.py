@@ -19,9 +19,10 @@ from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.plan import Plan
 from tenax.store import service
 from tenax.store.connect import Connection
+from tenax.store.fleet import queues
 from tenax.store.journal import Journal
 from tenax.store.rows import ItemRow
-from tenax.store.tables import fleet, queue
+from tenax.store.tables import live_items
 
 SEEK_EVERY = 10.0
 """Seconds between two searches for items that no worker is able to run, at most."""
@@ -29,7 +30,7 @@ KEYS_AT_ONCE = 300
 """Keys of limits that one look covers. The next look goes on from there."""
 DECIDES_HOLDS = ("retry_held", "compensation_retry")
 """The events whose decision may be to hold an item."""
-_log = structlog.get_logger("tenax.nets")
+_log = structlog.get_logger("tenax.unserved_work")
 
 
 class UnservedWork:
@@ -37,7 +38,7 @@ class UnservedWork:
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
-        self._broken = IsolatedItems()
+        self._isolated = IsolatedItems()
         self._sought_at: datetime | None = None
         self._last_key = ""
 
@@ -52,10 +53,10 @@ class UnservedWork:
             since = (now - self._sought_at).total_seconds() if self._sought_at is not None else -1.0
             if 0 <= since < _seek_every(wait):  # below 0: the clock was set back
                 return 0
-            found = await fleet.find_unserved_items(tx, wait, lease, self._broken.ids)
+            found = await queues.find_unserved_items(tx, wait, lease, self._isolated.ids)
         if not found:
             self._sought_at = now
-        return await self._broken.deal(
+        return await self._isolated.process(
             found, self._give_up, "a work item that nobody runs cannot be decided on"
         )
 
@@ -63,11 +64,13 @@ class UnservedWork:
         wait = self._context.settings.worker_wait
         assert wait is not None
         async with self._context.transaction() as tx:
-            executions, now = await queue.lock_executions(tx, [execution_id for _, execution_id in found])
+            executions, now = await live_items.lock_executions(
+                tx, [execution_id for _, execution_id in found]
+            )
             if now is None:
                 return 0
             journal = Journal(now)
-            items = await queue.lock_items(tx, [item_id for item_id, _ in found])
+            items = await live_items.lock_items(tx, [item_id for item_id, _ in found])
             ready = [item for item in items if item.state in ("queued", "retrying")]
             plans = await self._context.plans.load(tx, {item.plan_id for item in ready})
             ended = [_unserved(item, plans[item.plan_id], wait) for item in ready]
@@ -78,10 +81,10 @@ class UnservedWork:
     async def unblock_forgotten(self) -> int:
         """Unblocks items that wait at a limit that has room. Returns their number."""
         async with self._context.transaction() as tx:
-            unblocked, last = await fleet.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
+            unblocked, last = await queues.unblock_forgotten_items(tx, self._last_key, KEYS_AT_ONCE)
         self._last_key = last or ""
         if unblocked:
-            self._context.notifier.announce(ready=True, special=True)
+            self._context.notifier.announce(ready=True, restricted=True)
         return unblocked
 
 
@@ -107,7 +110,7 @@ async def held_steps(tx: Connection, execution_id: int, events: Iterable[Event])
     """Returns the held work of an execution by step, with the rule and the reason of the last decision to hold."""
     last = {e.step: e.data["decision"] for e in events if e.type in DECIDES_HOLDS}
     found: dict[str, HeldWork] = {}
-    for step, held in (await fleet.find_held_work(tx, execution_id)).items():
+    for step, held in (await queues.find_held_work(tx, execution_id)).items():
         decision = last.get(step, {})
         reason = decision.get("reason") or held.reason
         found[step] = replace(held, rule=decision.get("rule"), reason=reason)

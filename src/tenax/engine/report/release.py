@@ -1,4 +1,5 @@
-"""Releases leases that workers hand back, without counting an attempt, and fails items that no worker is left to run."""
+"""Releases leases that workers hand back, without counting an attempt, and fails items that no worker
+is left to run."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ from tenax.policy.outcome_events import EndedAttempt
 from tenax.policy.queued_action import queue_deadline
 from tenax.policy.transitions import check
 from tenax.store.connect import Connection
+from tenax.store.fleet import workers
 from tenax.store.journal import Journal
 from tenax.store.rows import ExecutionRow, FanOutRow, ItemRow
-from tenax.store.tables import queue, workers
+from tenax.store.tables import live_items
 from tenax.store.tables.fan_outs import load_fan_outs
 
 
@@ -34,7 +36,7 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
     for back in releases:
         context.lease_cache.take(back.token)
     async with context.transaction() as tx:
-        executions, now = await queue.lock_executions(tx, [r.execution_id for r in releases])
+        executions, now = await live_items.lock_executions(tx, [r.execution_id for r in releases])
         if now is None:
             return
         items = await _leased(tx, executions, releases)
@@ -66,7 +68,7 @@ async def release(context: EngineContext, releases: Sequence[Release]) -> None:
         decisions = await settle(tx, context, journal, executions, unknown)
     for worker in {item.worker for item in items if item.worker is not None}:
         context.notifier.on_handed_back(worker, [item.id for item in items if item.worker == worker])
-    context.notifier.announce(ready=True, special=True)
+    context.notifier.announce(ready=True, restricted=True)
     _announce(context, journal, decisions)
 
 
@@ -74,7 +76,7 @@ async def _leased(
     tx: Connection, executions: Mapping[int, ExecutionRow], releases: Sequence[Release]
 ) -> list[ItemRow]:
     """Loads each item whose lease is still the named one. A release that names another execution has no effect."""
-    found = await queue.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
+    found = await live_items.load_leased_items(tx, [r.item_id for r in releases], [r.token for r in releases])
     return list({item.id: item for item in found if item.execution_id in executions}.values())
 
 
@@ -130,12 +132,12 @@ def _no_handler(item: ItemRow, detail: str | None) -> Outcome:
 async def give_up_unwanted(context: EngineContext) -> int:
     """Fails items that every live worker has refused and whose other workers are gone."""
     async with context.transaction() as tx:
-        found = await queue.find_unwanted_items(tx, context.settings.lease)
-        executions, now = await queue.lock_executions(tx, [item.execution_id for item in found])
+        found = await live_items.find_unwanted_items(tx, context.settings.lease)
+        executions, now = await live_items.lock_executions(tx, [item.execution_id for item in found])
         if now is None:
             return 0
         journal = Journal(now)
-        items = await queue.lock_unwanted_items(tx, [item.id for item in found])
+        items = await live_items.lock_unwanted_items(tx, [item.id for item in found])
         for item in items:
             item.attempt += 1
         ended = [EndedAttempt(item, _no_handler(item, None), "unwanted") for item in items]
@@ -147,7 +149,7 @@ async def give_up_unwanted(context: EngineContext) -> int:
 async def release_grants(context: EngineContext, worker: str, grants: Sequence[str]) -> None:
     """Releases the leases whose answer never reached their worker."""
     async with context.transaction() as tx:
-        found = await queue.find_granted_items(tx, grants, worker)
+        found = await live_items.find_leases_of_grants(tx, grants, worker)
     if found:
         await release(
             context,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.settle import settle
 from tenax.engine.late_results import answer_late
-from tenax.engine.notifier import Settled, announce
+from tenax.engine.notifier import WorkerEffects, announce
 from tenax.engine.slices import LARGE, TimeSlice
 from tenax.model.attempt.belief import believed_reports
 from tenax.model.attempt.outcome import Facts, Outcome
@@ -32,7 +32,7 @@ from tenax.store.connect import Connection
 from tenax.store.item_changes import Change, Expects
 from tenax.store.journal import Journal
 from tenax.store.rows import Accepted, ItemRow, LeasedItem
-from tenax.store.tables import queue
+from tenax.store.tables import live_items
 
 EXECUTION_COMPLETED = event(ExecutionCompleted)
 
@@ -66,9 +66,9 @@ def _tell_of_workers(context: EngineContext, reports: Sequence[Report], runs: li
     if not runs:
         return
     if any(run.outcome != "sound" for run in runs):
-        order = {r.item_id: place for place, r in enumerate(reports)}
+        order = {r.item_id: n for n, r in enumerate(reports)}
         runs.sort(key=lambda run: order[run.item_id])
-    if context.notifier.on_settled(Settled(runs)):
+    if context.notifier.on_worker_effects(WorkerEffects(runs)):
         context.notifier.announce(ready=True)
 
 
@@ -142,7 +142,7 @@ class ReportBatch:
             delay = decision.delay.delay if decision.delay is not None else None
             self._decided.append((r, decision.verdict, delay, made.run))
             journal.guarded.append(change)
-            journal.special |= change.next is not None and item.lane != 0
+            journal.queues_restricted_item |= change.next is not None and item.lane != 0
 
     def note_applied(self, journal: Journal, applied: set[int]) -> None:
         for r, verdict, delay, run in self._decided:
@@ -158,14 +158,16 @@ class ReportBatch:
     # -- from the rows
 
     async def _write_under_lock(self, tx: Connection, journal: Journal) -> None:
-        order = {r.token: place for place, r in enumerate(self._reports)}
+        order = {r.token: n for n, r in enumerate(self._reports)}
         reports = sorted(self.from_rows, key=lambda r: order[r.token])
-        executions, now = await queue.lock_executions(tx, [r.execution_id for r in reports])
+        executions, now = await live_items.lock_executions(tx, [r.execution_id for r in reports])
         if (
             now is not None
         ):  # the transaction that held the locks before has written events of an earlier time
             journal.guarded_now, journal.now = journal.now, now
-        items = await queue.load_leased_items(tx, [r.item_id for r in reports], [r.token for r in reports])
+        items = await live_items.load_leased_items(
+            tx, [r.item_id for r in reports], [r.token for r in reports]
+        )
         plans = await self._context.plans.load(tx, {item.plan_id for item in items})
         leased = {item.lease_token: item for item in items if item.plan_id in plans}
         current = [r for r in reports if r.token in leased and _is_of(leased[r.token], r)]
@@ -185,7 +187,8 @@ class ReportBatch:
                 self._delays.append(decision.delay.delay)
 
     def _accept(self, journal: Journal, plans: Mapping[int, Plan], item: ItemRow, r: Report) -> bool:
-        """Applies an acceptance if the step is async and its callee has accepted the attempt. Returns whether it did."""
+        """Applies an acceptance if the step is async and its callee has accepted the attempt. Returns
+        whether it did."""
         if r.outcome.status != "accepted":
             return False
         deadline = _async_deadline(plans[item.plan_id], item)
@@ -240,13 +243,15 @@ def _retried(made: Transition, again: ItemAgain) -> Change:
 def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
     """Makes the change for a completed step: its one successor is queued, or the execution is complete."""
     item, follower, result = made.item, plan.fixed_successors[step.step].next, step.result
-    told = None if result is None else encode(result)
-    if told is not None and len(told) > LARGE:  # encoding it again for its event would take as long
-        made.events[0]["data"] = replace(made.events[0]["data"], result=Raw(told.encode()))
+    result_text = None if result is None else encode(result)
+    if (
+        result_text is not None and len(result_text) > LARGE
+    ):  # encoding it again for its event would take as long
+        made.events[0]["data"] = replace(made.events[0]["data"], result=Raw(result_text.encode()))
     if follower is None:
         check("execution", "running", "completed")
         expects: Expects = "last_step"
-        whole, then, queued = f"{{{encode(step.step)}:{told or 'null'}}}", EXECUTION_COMPLETED, None
+        whole, then, queued = f"{{{encode(step.step)}:{result_text or 'null'}}}", EXECUTION_COMPLETED, None
     else:
         expects, whole, then, queued = (
             "more_steps",
@@ -256,13 +261,13 @@ def _completed(plan: Plan, made: Transition, step: StepRow) -> Change:
         )
     return Change(
         item.id, item.lease_token, item.execution_id, expects, None, None, None, None, None, None, None, None, None,
-        None, None if plan.single else True, None if plan.single else told, whole, encode([*made.events, then]), queued,
+        None, None if plan.single else True, None if plan.single else result_text, whole, encode([*made.events, then]), queued,
     )  # fmt: skip
 
 
 def _async_deadline(plan: Plan, item: ItemRow) -> float | None:
-    """Returns a failure in place of an acceptance, because only the callee of an async step can accept an attempt.
-    Leaves other outcomes as they are."""
+    """Returns how long a callee may take after accepting an attempt of this item. Returns None if the step is not
+    async."""
     spec = plan.action(item.step, compensates=item.compensates).step.spec
     return spec["async"]["deadline"] if "async" in spec else None
 
@@ -280,7 +285,7 @@ def _accept(journal: Journal, item: ItemRow, outcome: Outcome, deadline: float) 
 
 
 def believed(outcome: Outcome) -> Outcome:
-    """Returns a failure in place of an acceptance: only the callee of an async step can accept."""
+    """Returns a failure in place of an acceptance, because only the callee of an async step can accept an attempt."""
     if outcome.status == "accepted":
         message = "the worker says that a callee has accepted it, but the step is not async"
         return Outcome(

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from tenax.engine.context import EngineContext
 from tenax.engine.graph.advance import advance_executions
 from tenax.engine.graph.compensation import write
-from tenax.engine.graph.start_steps import CROWD_STEPS, ExecutionUpdate, start_steps
-from tenax.engine.lease.dispatcher import Dispatcher, WaitingRequest
+from tenax.engine.graph.start_steps import TURN_TAKING_STEPS, ExecutionUpdate, start_steps
+from tenax.engine.lease.dispatcher import Dispatcher
+from tenax.engine.lease.waiting_requests import WaitingRequest
 from tenax.engine.slices import TimeSlice
 from tenax.model.changes import StepRow
 from tenax.model.events import event
@@ -89,7 +90,7 @@ def is_large_start(start: Start) -> bool:
     over results."""
     plan = start.plan
     return (
-        len(plan.steps) > CROWD_STEPS
+        len(plan.steps) > TURN_TAKING_STEPS
         or bool(start.carried)
         or any(plan.steps[name].for_each is not None for name in plan.roots)
     )
@@ -100,7 +101,10 @@ def _is_plain(start: Start) -> bool:
     it then finds both."""
     plan = start.plan
     return (
-        plan.begins_plainly and start.parent is None and not start.carried and len(plan.steps) <= CROWD_STEPS
+        plan.begins_plainly
+        and start.parent is None
+        and not start.carried
+        and len(plan.steps) <= TURN_TAKING_STEPS
     )
 
 
@@ -154,7 +158,8 @@ async def _hand_over(dispatcher: Dispatcher, waiting: WaitingRequest, leased: Le
         await dispatcher.hand_over(waiting, leased)
     except Exception:  # noqa: BLE001 -- it is submitted, whatever became of its lease, which has been given up
         _log.exception(
-            "what was leased as it was submitted could not be handed over", execution_id=leased.execution_id
+            "an item that was leased at its submission could not be handed to its worker",
+            execution_id=leased.execution_id,
         )
 
 
@@ -195,7 +200,7 @@ async def _insert(
 ) -> dict[int, InsertedExecution]:
     """Writes the executions. Returns the inserted ones by number: the keys of the others were taken. `waiting` is the
     request that the only item goes to."""
-    journal = Journal(now, most_read=context.settings.max_rendered)
+    journal = Journal(now, max_result_bytes=context.settings.max_rendered)
     rows: list[NewExecution] = []
     for number, start in new:
         parent = start.parent

@@ -14,12 +14,12 @@ from msgspec import structs
 from tenax.engine.context import EngineContext, no_execution
 from tenax.engine.recover.unserved_work import DECIDES_HOLDS, held_steps
 from tenax.engine.slices import TimeSlice
+from tenax.engine.views.view_room import ViewRoom
 from tenax.engine.views.why_blocked import NOTHING, items_waiting_at, steps_waiting_at
 from tenax.errors import Conflict, NotFound
 from tenax.model.changes import StepRow
 from tenax.model.events import timestamp
 from tenax.model.execution_views import Child, Event, Execution, News, Parent, StandIn, Step, left_out
-from tenax.model.json_text import encode
 from tenax.model.parse.findings import suggest
 from tenax.model.state.execution import ExecutionState, apply, fold
 from tenax.model.state.fan_out import fan_out_status
@@ -29,16 +29,14 @@ from tenax.store.connect import Connection
 from tenax.store.tables import executions
 from tenax.store.tables.executions import RelatedExecution, StoredExecution
 from tenax.store.tables.fan_outs import FanOutItems, count_items, list_items
-from tenax.store.tables.log import find_log_place, get_events_page, get_new_events, get_step_level_events
+from tenax.store.tables.log import find_log_position, get_events_page, get_new_events, get_step_level_events
 from tenax.store.tables.steps import load_within
 
 ITEMS_FOLDED = 1000
-"""Items of fan-outs up to which a view is folded from the events. Beyond that, items are counted in the tables."""
-SMALL = 1000
-"""Bytes of a result that is always shown."""
+"""Up to so many items of fan-outs, all is told from the events; beyond, it is counted in the tables."""
 IN_PARTS = "its steps have it in parts: `tenax show`, `tenax items`, GET /v1/executions/ID/steps/STEP/items"
-CHILDREN_SHOWN = 100
-NODES_SHOWN = 500
+CHILDREN_SHOWN = 100  # children of one execution in a tree
+NODES_SHOWN = 500  # executions in a tree
 
 
 async def get(context: EngineContext, execution_id: int) -> Execution:
@@ -49,18 +47,18 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         plan = await context.plans.one(tx, row.plan_id)
         fan_outs = await count_items(tx, execution_id) if not plan.single else {}
         many = sum(fan_out.total for fan_out in fan_outs.values()) > ITEMS_FOLDED
-        told = await _fold(tx, execution_id, plan, most, with_items=not many)
+        folded = await _fold(tx, execution_id, plan, most, with_items=not many)
         results = await load_within(tx, [(execution_id, name) for name in _in_tables(plan, fan_outs)], most)
         children = await executions.get_family(tx, [execution_id], CHILDREN_SHOWN) if plan.children else []
         waiting_at = await steps_waiting_at(tx, context, execution_id) if row.open else {}
-        held = await held_steps(tx, execution_id, told.holds.values()) if row.open else {}
+        held = await held_steps(tx, execution_id, folded.holds.values()) if row.open else {}
     steps: dict[str, Step] = {}
     family = _by_step(children)
     time_slice = TimeSlice()
     for name, planned in plan.steps.items():
         if time_slice.is_over:
             await time_slice.give_way()
-        shown = told.state.steps[name].shown()
+        shown = folded.state.steps[name].shown()
         if (ended := results.get((execution_id, name))) is not None:
             shown |= {"result": ended.result, "failures": ended.failures, **_left_out(ended)}
         if many and name in fan_outs:
@@ -93,7 +91,7 @@ async def get(context: EngineContext, execution_id: int) -> Execution:
         deadline_at=timestamp(row.deadline_at),
         finished_at=timestamp(row.finished_at),
         now=timestamp(row.now),
-        last_seq=told.last_seq,
+        last_seq=folded.last_seq,
         steps=steps,
     )
 
@@ -135,17 +133,14 @@ class _Folded:
     holds: dict[str | None, Event] = field(default_factory=dict)
     """The last event of each step that decided to hold an item."""
 
-    async def add(self, events: Iterable[Event], room: int | None = None) -> None:
-        """Adds events. `room` limits the bytes of their large results together. None means no limit, for a few events."""
+    async def add(self, events: Iterable[Event], room: ViewRoom | None = None) -> None:
+        """Adds events. Their large values must fit into the room, unless they are known to be few."""
         time_slice = TimeSlice()
         for event in events:
             if time_slice.is_over:
                 await time_slice.give_way()
-            if room is not None and (size := len(encode(event.data.get("result")))) > SMALL:
-                if size <= room:
-                    room -= size
-                else:
-                    event.data["result"] = left_out(size)
+            if room is not None:
+                room.fit(event)
             apply(self.state, event)
             self.last_seq = event.seq
             if event.type in DECIDES_HOLDS:
@@ -153,20 +148,22 @@ class _Folded:
 
 
 async def _fold(tx: Connection, execution_id: int, plan: Plan, most: int, *, with_items: bool) -> _Folded:
-    """Folds the events of an execution page by page. Events of single items of fan-outs are left out unless wanted.
-    After `most` bytes, further large results are left out too."""
+    """Folds the events of an execution, a page at a time. Those of single items of fan-outs are left out, unless they are wanted.
+
+    Once `most` bytes have been read, so are further large results, and the evidence of further failures.
+    """
     folded = _Folded(fold((), list(plan.steps)))
     if not with_items:
         await folded.add(await get_step_level_events(tx, execution_id, most))
         return folded
-    place = await find_log_place(tx, execution_id)
+    position = await find_log_position(tx, execution_id)
     before = 0
     while True:
-        page, place = await get_events_page(tx, execution_id, place)
+        page, position = await get_events_page(tx, execution_id, position)
         if not page:
             return folded
-        await folded.add(page, None if place.size <= most else max(0, most - before))
-        before = place.size
+        await folded.add(page, None if position.size <= most else ViewRoom(max(0, most - before)))
+        before = position.size
 
 
 def _of_plan(plan: Plan, planned: PlannedStep) -> dict[str, Any]:
@@ -277,7 +274,7 @@ def _tree(
     )
 
 
-async def list_(
+async def list_summaries(
     context: EngineContext,
     *,
     states: Sequence[str] | None = None,
@@ -322,15 +319,15 @@ async def event_pages(
     """Yields the events after a sequence number page by page. Only one page is in memory, and no session is held
     between two pages."""
     async with context.view() as tx:
-        place = await find_log_place(tx, execution_id, after)
-        page, place = await get_events_page(tx, execution_id, place)
+        position = await find_log_position(tx, execution_id, after)
+        page, position = await get_events_page(tx, execution_id, position)
         if not page:
             await _known(tx, execution_id)
     while page:
         if wanted := [e for e in page if e.seq > after]:
             yield wanted
         async with context.view() as tx:
-            page, place = await get_events_page(tx, execution_id, place)
+            page, position = await get_events_page(tx, execution_id, position)
 
 
 async def events(context: EngineContext, execution_id: int, *, after: int = 0) -> list[Event]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tenax.engine.context import EngineContext
 from tenax.engine.slices import TimeSlice
 from tenax.engine.views.executions import event_pages
+from tenax.engine.views.view_room import ViewRoom
 from tenax.errors import NotFound
 from tenax.model.execution_views import Event
 from tenax.model.views import Explanation
@@ -29,9 +30,14 @@ async def explain(
     """Explains every decision on retries of an execution, or only those of one step, item or attempt."""
     found: list[Event] = []
     known: set[str] = set()
+    room = ViewRoom(context.settings.max_rendered)
     async for page in event_pages(context, execution_id):
         known |= {e.step for e in page if e.step is not None}
-        found += [_without_results(e) for e in page if e.data.keys() & {"decision", "failure"}]
+        for e in page:
+            if e.data.keys() & {"decision", "failure"}:
+                told = _without_results(e)
+                room.fit(told)
+                found.append(told)
     if step is not None and step not in known:
         raise NotFound(
             f"execution {execution_id} has no events of a step {step!r}; there are: {', '.join(sorted(known))}"

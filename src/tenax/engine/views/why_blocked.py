@@ -10,9 +10,9 @@ from tenax.model.queue_limits import rate_words
 from tenax.model.views import IdleWorker, Limited, Standing, Unserved
 from tenax.policy.dispatch.why_unserved import NAMED, LiveWorker, Want, why_unserved
 from tenax.store.connect import Connection
-from tenax.store.tables import fleet, workers
+from tenax.store.fleet import queues, workers
+from tenax.store.fleet.workers import WorkerRow
 from tenax.store.tables.ready_work import ReadyWork, ready_work_among, ready_work_of
-from tenax.store.tables.workers import WorkerRow
 
 NOTHING = Standing()
 
@@ -45,7 +45,9 @@ async def _judged(
     rows = await workers.load_workers(tx, context.settings.health_window, lease)
     live = [row for row in rows if row.heartbeat_age < lease]
     own = any(row.serves is not None for row in live)
-    lines = {id_: await fleet.find_line(tx, id_) for id_ in {work.execution_id for work in ready} if own}
+    lines = {
+        id_: await queues.find_ancestors(tx, id_) for id_ in {work.execution_id for work in ready} if own
+    }
     judged: list[tuple[ReadyWork, Standing]] = []
     for work in ready:
         line = lines.get(work.execution_id, set())

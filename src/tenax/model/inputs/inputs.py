@@ -15,10 +15,10 @@ from tenax.model.definition.workflow import Input, Workflow
 from tenax.model.inputs.schema_cost import NotAtOnce, SchemaCost, cost_of, is_short, size_of, weight_of
 from tenax.model.inputs.schema_validator import validator_of
 from tenax.model.json_text import LARGEST_INTEGER, SMALLEST_INTEGER
-from tenax.model.parse.fields import Fields, describe_mismatch
-from tenax.model.parse.findings import Path, format_path, shorten, suggest
+from tenax.model.parse.findings import Findings, Path, describe_mismatch, format_path, shorten, suggest
 
 MAX_INPUTS = 500  # inputs of one workflow
+_PATH: Path = ("input",)
 MAX_DEPTH = 100
 """Levels of lists and objects in an input."""
 _SCHEMAS_AT_ONCE = 200
@@ -31,7 +31,7 @@ _VALUES_AT_ONCE = 10_000
 """The most values in all inputs of an execution that are checked on the event loop."""
 
 # fmt: off
-_KEYWORDS = (
+INPUT_KEYWORDS = (
     "type", "enum", "const", "required", "default", "description", "title", "examples", "format",
     "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
     "maxLength", "items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems",
@@ -59,25 +59,25 @@ class Limits:
     """True if reading must be short. `NotAtOnce` is raised if a schema may take longer."""
 
 
-def read_inputs(fields: Fields, limits: Limits) -> dict[str, Input]:
+def read_inputs(given: Mapping[str, Any], findings: Findings, limits: Limits) -> dict[str, Input]:
     """Reads the workflow's `input`, a mapping of names to schemas."""
-    if len(fields.values) > MAX_INPUTS:
-        fields.findings.add(fields.path, f"more than {MAX_INPUTS} inputs: pass one mapping instead")
+    if len(given) > MAX_INPUTS:
+        findings.add(_PATH, f"more than {MAX_INPUTS} inputs: pass one mapping instead")
         return {}
-    values = cost_of(fields.values).values
+    values = cost_of(given).values
     if values > limits.schema:
         message = (
             f"{values:,} values in the schemas of the inputs; {limits.schema:,} are allowed (`max_schema`)"
         )
-        fields.findings.add(fields.path, message)
+        findings.add(_PATH, message)
         return {}
     if limits.at_once and values > _SCHEMAS_AT_ONCE:
         raise NotAtOnce
     inputs: dict[str, Input] = {}
-    for name in fields.values:
+    for name, value in given.items():
         if limits.at_once:
-            _stay_short(fields.values[name])
-        declared = _read_input(name, fields)
+            _stay_short(value)
+        declared = _read_input(value, (*_PATH, name), findings)
         if declared is not None:
             inputs[name] = declared
     return inputs
@@ -90,57 +90,57 @@ def _stay_short(schema: Any) -> None:
         raise NotAtOnce
 
 
-def _read_input(name: str, fields: Fields) -> Input | None:
-    value = fields.values[name]
+def _read_input(value: Any, path: Path, findings: Findings) -> Input | None:
     if not isinstance(value, dict):
         example = f"{{type: {value}}}" if isinstance(value, str) and value.isalpha() else "{type: string}"
-        fields.report(name, f"an input is a JSON Schema such as {shorten(example)}")
+        findings.add(path, f"an input is a JSON Schema such as {shorten(example)}")
         return None
-    own = Fields(value, (*fields.path, name), fields.findings)
-    found = len(fields.findings)
-    own.refuse_unknown(_KEYWORDS, within="in an input's schema")
+    found = len(findings)
+    for key in value:
+        if key not in INPUT_KEYWORDS:
+            hint = suggest(key, INPUT_KEYWORDS)
+            findings.add((*path, key), f"unknown key `{shorten(key)}` in an input's schema{hint}")
     # JSON Schema's own `required` is a list of property names; the input's is a boolean.
-    required = own.flag("required", default=False) if not isinstance(value.get("required"), list) else False
+    required = value.get("required") is True
+    if not isinstance(value.get("required", False), bool | list):
+        findings.mismatch("true or false", value["required"], (*path, "required"))
     schema = {
         key: part for key, part in value.items() if key != "default" and not (key == "required" and required)
     }
     if value.get("required") is False:
         del schema["required"]
     if required and "default" in value:
-        own.report(
-            "required", "an input with a `default` is never missing: leave out `required` or `default`"
-        )
-    if len(fields.findings) == found:
-        _check_schema(own, schema)
+        message = "an input with a `default` is never missing: leave out `required` or `default`"
+        findings.add((*path, "required"), message)
+    if len(findings) == found:
+        _check_schema(schema, path, findings)
     if "default" not in value:
         return Input(schema, required=required)
-    if len(fields.findings) == found:
-        for path, problem in _problems(schema, value["default"]):
-            own.report("default", f"does not fit the input's own schema: {problem}", *path)
+    if len(findings) == found:
+        for below, problem in _problems(schema, value["default"]):
+            findings.add((*path, "default", *below), f"does not fit the input's own schema: {problem}")
     return Input(schema, has_default=True, default=value["default"])
 
 
-def _check_schema(fields: Fields, schema: dict[str, Any]) -> None:
+def _check_schema(schema: dict[str, Any], path: Path, findings: Findings) -> None:
     from jsonschema import Draft202012Validator, SchemaError
 
     references = list(_walk_references(schema, ()))
-    for path, message in references:
-        fields.findings.add((*fields.path, *path), message)
+    for below, message in references:
+        findings.add((*path, *below), message)
     if references:
         return
     try:
         Draft202012Validator.check_schema(schema)
     except (OverflowError, RecursionError):
         message = "not valid JSON Schema: a `pattern` counts or nests too far"
-        fields.findings.add(fields.path, message)
+        findings.add(path, message)
         return
     except SchemaError as error:
-        fields.findings.add(
-            (*fields.path, *error.absolute_path), f"not valid JSON Schema: {_brief(error.message)}"
-        )
+        findings.add((*path, *error.absolute_path), f"not valid JSON Schema: {_brief(error.message)}")
         return
     if unusable := _try_out(schema):
-        fields.findings.add(fields.path, unusable)
+        findings.add(path, unusable)
 
 
 def _try_out(schema: dict[str, Any]) -> str | None:

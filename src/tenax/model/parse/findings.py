@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tenax.errors import Finding, InvalidDefinition
@@ -95,6 +95,35 @@ def name_kind(value: Any) -> str:
             return "a mapping"
 
 
+def found_in_words(value: Any) -> str:
+    """Returns what a value is, with the value itself where it is short, in words a writer of YAML knows."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return "a number" if isinstance(value, int) and abs(value) > 10**20 else f"the number {value}"
+        case str():
+            return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:40]!r}..."
+        case Mapping():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case _:
+            return f"a value of type {type(value).__name__}"
+
+
+def describe_mismatch(wanted: str, found: Any, written: str | None) -> str:
+    """Says what was wanted and what was found. Where text was wanted and YAML read something else, also how to write it."""
+    if isinstance(found, list | dict) or not written:
+        return f"expected {wanted}, found {name_kind(found)}"
+    message = f"expected {wanted}, found {name_kind(found)} ({shorten(written)})"
+    if wanted.startswith("text"):
+        message += f': quote it: "{shorten(written)}"'
+    return message
+
+
 def more_to_come(file: str | None) -> Finding:
     return Finding(f"these are the first {MOST_FINDINGS} errors; there may be more", file=file)
 
@@ -126,6 +155,10 @@ class Findings:
         )
         if len(self._found) >= MOST_FINDINGS:
             self.refuse()
+
+    def mismatch(self, wanted: str, found: Any, path: Path) -> None:
+        """Report a value of the wrong type."""
+        self.add(path, describe_mismatch(wanted, found, self.source.written(path)))
 
     def refuse(self) -> None:
         """Raise what was found, in the order of the file; return quietly where there is nothing."""

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tenax.model.definition.workflow import Workflow
 from tenax.model.inputs.inputs import Limits, check_input, read_inputs
-from tenax.model.names import is_workflow_name
 from tenax.model.parse.drafts import StepDefaults, StepDraft
-from tenax.model.parse.fields import Fields
-from tenax.model.parse.findings import Findings, Path, shorten
+from tenax.model.parse.findings import Findings, Path
 from tenax.model.parse.links import link_steps
-from tenax.model.parse.step_keys import read_defaults, read_step
+from tenax.model.parse.shape import read_mapping
+from tenax.model.parse.steps import read_defaults, read_step
+from tenax.model.parse.workflow_file import WorkflowFile
 from tenax.model.parse.yaml_source import read_source
 
 __all__ = [
-    "WORKFLOW_KEYS",
     "Draft",
     "Limits",
     "check_input",
@@ -30,7 +30,6 @@ __all__ = [
     "workflow_hash",
 ]
 
-WORKFLOW_KEYS = ("name", "version", "description", "input", "defaults", "deadline", "outputs", "workflow")
 _DEFAULT_LIMITS = Limits()
 
 
@@ -65,21 +64,22 @@ def draft_workflow(
     if not isinstance(source.data, dict):
         findings.add((), "a definition is a mapping with at least `name` and `workflow`")
         findings.refuse()
-    fields = Fields(source.data if isinstance(source.data, dict) else {}, (), findings)
-    fields.refuse_unknown(WORKFLOW_KEYS, within="at the top of the file")
-    defaults = read_defaults(Fields(fields.mapping("defaults") or {}, ("defaults",), findings))
-    drafts = _without_namesakes(_read_steps(fields, defaults, limits.steps), findings)
+    data: dict[str, Any] = source.data if isinstance(source.data, dict) else {}
+    top, wrong = read_mapping(WorkflowFile, data, (), findings)
+    defaults = read_defaults(top.given().get("defaults", {}), findings)
+    listed = top.workflow if "workflow" not in wrong else []
+    drafts = _without_namesakes(_read_steps(listed, defaults, limits.steps, findings), findings)
     before = len(findings)
     steps = link_steps(drafts, findings)
     workflow = Workflow(
-        name=_read_name(fields) or "",
+        name=top.name,
         steps=steps,
-        version=fields.label("version"),
-        description=fields.text("description"),
-        inputs=read_inputs(Fields(fields.mapping("input") or {}, ("input",), findings), limits),
+        version=top.version,
+        description=top.description,
+        inputs=read_inputs(top.input, findings, limits),
         retry=defaults.retry,
-        deadline=fields.duration("deadline"),
-        outputs=fields.mapping("outputs"),
+        deadline=top.deadline,
+        outputs=top.outputs,
     )
     return Draft(workflow, findings, tuple(draft.path for draft in drafts), linked=len(findings) == before)
 
@@ -90,33 +90,15 @@ def workflow_hash(workflow: Workflow) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _read_name(fields: Fields) -> str | None:
-    if "name" not in fields:
-        fields.miss("name", "every workflow has a name (`name: nightly-sync`)")
-    name = fields.text("name")
-    if name is not None and not is_workflow_name(name):
-        fields.report("name", f"`{shorten(name)}` is not a name: use up to 200 letters, digits, _, - and .")
-    return name
-
-
-def _read_steps(fields: Fields, defaults: StepDefaults, most: int) -> list[StepDraft]:
-    if "workflow" not in fields:
-        fields.miss("workflow", "the list of steps")
+def _read_steps(
+    listed: Sequence[Any], defaults: StepDefaults, most: int, findings: Findings
+) -> list[StepDraft]:
+    if len(listed) > most:
+        message = f"{len(listed):,} steps; a workflow has at most {most:,} (`max_steps`)"
+        findings.add(("workflow",), message)
         return []
-    listed: Any = fields.values["workflow"]
-    if not isinstance(listed, list):
-        fields.expect("a list of steps", "workflow")
-    elif not listed:
-        fields.report("workflow", "a workflow has at least one step")
-    elif len(listed) > most:
-        fields.report("workflow", f"{len(listed):,} steps; a workflow has at most {most:,} (`max_steps`)")
-    else:
-        drafts = (
-            read_step(value, ("workflow", index), defaults, fields.findings)
-            for index, value in enumerate(listed)
-        )
-        return [draft for draft in drafts if draft is not None]
-    return []
+    drafts = (read_step(value, ("workflow", index), defaults, findings) for index, value in enumerate(listed))
+    return [draft for draft in drafts if draft is not None]
 
 
 def _without_namesakes(drafts: list[StepDraft], findings: Findings) -> list[StepDraft]:

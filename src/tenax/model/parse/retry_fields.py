@@ -1,45 +1,347 @@
-"""One level's `retry:` value, from a file or from JSON, checked field by field.
+"""The fields of a retry policy, declared; and one level's `retry:` value, from a file or from JSON, read field by field.
 
 Findings carry a key path and no line: whoever read the file knows the lines, and JSON has none.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 from tenax.errors import UsageError
 from tenax.model.attempt.outcome import FAILURE_CLASSES, NEVER_RETRIED
 from tenax.model.attempt.reasons import REASONS, is_known_reason, known_names
 from tenax.model.definition.vary import override_text
 from tenax.model.durations import parse_duration
-from tenax.model.parse.findings import NOT_YET, format_path, nearest, suggest_or_list
-from tenax.model.policy import DELAY_FIELDS, Backoff, Patch, Policy
+from tenax.model.parse.field_types import DURATION_PATTERN, FLAG, TEXT_SCHEMA, is_number, is_whole
+from tenax.model.parse.findings import NOT_YET, Path, format_path, found_in_words, nearest, suggest_or_list
+from tenax.model.parse.shape import (
+    JsonSchema,
+    Mismatch,
+    Read,
+    ReadApart,
+    Shape,
+    Short,
+    Together,
+    any_of,
+    declare,
+    faults,
+    read_shape,
+)
+from tenax.model.policy import Backoff, Patch, Policy
 
 __all__ = ["REASONS", "RETRY_FIELDS", "RULE_FIELDS", "is_known_reason", "parse_retry", "retry_of_settings"]
 
-Path = tuple[str | int, ...]
 RetryFinding = tuple[Path, str]
 
-RETRY_FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Policy))
 LATER_RETRY_FIELDS: Mapping[str, str] = {
     "attempt_cost": "it is charged against a budget, and a step cannot have one yet"
 }
 """Fields of a policy that do nothing in a workflow yet, and why. Stored policies may have them."""
-RULE_FIELDS: tuple[str, ...] = ("on", "when", "retry", "max_attempts", *DELAY_FIELDS)
+_ORDER = ("on", "when", "retry", *(field.name for field in fields(Policy)))
 _BACKOFFS: tuple[str, ...] = get_args(Backoff)
+_REASON = (
+    r"^(http_[1-9][0-9]{2}|exit_code_[0-9]{1,10}|signal_[0-9]{1,3}|exception_[A-Za-z_][A-Za-z0-9_.]{0,199})$"
+)
 _LARGEST_COUNT = 1_000_000_000
+_LARGEST_NUMBER = sys.float_info.max
 
 
-class _FieldError(ValueError):
-    """A value that cannot be accepted, and where within the field (for lists)."""
+def _count(least: int, too_small: str, *, unlimited: bool = False, why_limited: str = "") -> Read:
+    """A whole number, or None for `unlimited`. `why_limited` is said where that is refused."""
+    wanted = f"a whole number from {least} to {_LARGEST_COUNT:,}" + (", or unlimited" if unlimited else "")
+    schema: JsonSchema = {"type": "integer", "minimum": least, "maximum": _LARGEST_COUNT}
 
-    def __init__(self, message: str, *within: str | int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.within = within
+    def read(value: Any) -> int | None:
+        if value == "unlimited" and unlimited:
+            return None
+        if value == "unlimited" and why_limited:
+            raise ValueError(why_limited)
+        if not is_whole(value) or value > _LARGEST_COUNT:
+            raise Mismatch(wanted)
+        if value < least:
+            raise ValueError(too_small.format(max(value, -_LARGEST_COUNT)))
+        return int(value)
+
+    return Read(read, {"anyOf": [schema, {"const": "unlimited"}]} if unlimited else schema)
+
+
+def _condition(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Mismatch("a condition in quotes")
+    if not value.strip():
+        raise ValueError("it is empty; write a condition, or leave the key out")
+    return value
+
+
+def _backoff(value: Any) -> str:
+    if not isinstance(value, str) or value not in _BACKOFFS:
+        hint = suggest_or_list(value if isinstance(value, str) else "", _BACKOFFS)
+        raise ValueError(f"unknown backoff {found_in_words(value)}{hint}")
+    return value
+
+
+def _jitter(value: Any) -> float | str:
+    if isinstance(value, bool):
+        return 0.5 if value else 0.0
+    if value in ("full", "equal"):
+        return str(value)
+    if isinstance(value, str):
+        raise ValueError(
+            f"unknown jitter {found_in_words(value)}; write false, true, a factor from 0 to 1, full or equal"
+        )
+    return _in_range(value, 0, 1, "jitter must be from 0 to 1 (a share of the delay), not {:g}")
+
+
+def _in_range(value: Any, least: float, most: float, message: str) -> float:
+    if not is_number(value):
+        raise Mismatch("a number")
+    if not -_LARGEST_NUMBER <= value <= _LARGEST_NUMBER:  # nor is NaN
+        raise Mismatch("a finite number")
+    if not least <= value <= most:
+        raise ValueError(message.format(float(value)))
+    return float(value)
+
+
+def _number(least: float, message: str) -> Read:
+    return Read(
+        lambda value: _in_range(value, least, _LARGEST_NUMBER, message), {"type": "number", "minimum": least}
+    )
+
+
+def _name(item: Any, *, retried: bool) -> str:
+    """A class or reason; `retried` where naming it would make it be retried."""
+    if not isinstance(item, str):
+        raise ValueError(f"this takes names of failure classes or reasons, not {found_in_words(item)}")
+    if retried and item in NEVER_RETRIED:
+        raise ValueError(f"`{item}` is never retried by itself, so it cannot stand here; remove it")
+    if item not in FAILURE_CLASSES and not is_known_reason(item):
+        raise ValueError(f"unknown failure class or reason {found_in_words(item)}{_nearest_reason(item)}")
+    return item
+
+
+def _names(*, retried: bool = False, least: int = 0) -> Read:
+    known = [name for name in known_names() if not retried or name not in NEVER_RETRIED]
+    item: JsonSchema = {"anyOf": [{"enum": known}, {"type": "string", "pattern": _REASON}]}
+
+    def read(value: Any) -> list[str]:
+        listed = [value] if isinstance(value, str) else value
+        if not isinstance(listed, list | tuple):
+            raise Mismatch("a list of failure classes or reasons")
+        if len(listed) < least:
+            raise ValueError("`on` is empty, so the rule can never match")
+        names: list[str] = []
+        wrong: list[tuple[Path, ValueError, Any]] = []
+        for index, one in enumerate(listed):
+            try:
+                names.append(_name(one, retried=retried))
+            except ValueError as error:
+                wrong.append(((index,), error, one))
+        if wrong:
+            raise faults(wrong)
+        return names
+
+    return Read(read, {"anyOf": [*item["anyOf"], {"type": "array", "items": item, "minItems": least}]})
+
+
+def _nearest_reason(name: str) -> str:
+    meant = nearest(name, known_names())
+    if meant is not None:
+        return f"; did you mean `{meant}`?"
+    patterns = "http_503, exit_code_7, signal_9, exception_OSError"
+    return f"; classes are {', '.join(FAILURE_CLASSES)}; reasons are such as connection_refused, {patterns}"
+
+
+def _entry(value: Any) -> str:
+    """An entry of `vary` as canonical JSON. Whether its keys are a step's, only who knows the step can say."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        wanted = "an entry of vary must be a mapping of the step's own keys ({} changes none)"
+        raise ValueError(f"{wanted}, not {found_in_words(value)}")
+    try:
+        return override_text(value)
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("an entry of vary must be plain JSON of finite numbers") from None
+
+
+def _listed(wanted: str) -> Short:
+    def expand(value: Any) -> list[Any]:
+        if not isinstance(value, list | tuple):
+            raise Mismatch(wanted)
+        return list(value)
+
+    return Short(expand)
+
+
+def _rule(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise ValueError(
+            f"a rule must be a mapping such as {{on: [timeout], retry: false}}, not {found_in_words(value)}"
+        )
+    return value
+
+
+_CONDITION = Read(_condition, TEXT_SCHEMA)
+_FROM_ZERO = _count(0, "it cannot be negative; write 0 for none")
+_MAX_ATTEMPTS = _count(
+    1,
+    "max_attempts counts the first attempt too, so {} can never run; "
+    "write 1 (or retry: false) for one attempt without retries, or unlimited",
+    unlimited=True,
+)
+_RULE_ATTEMPTS = _count(
+    1,
+    "max_attempts {} can never be reached; write retry: false in the rule for no retry",
+    why_limited="leave max_attempts out of the rule: then only the policy's own limit binds",
+)
+_DURATION = Read(
+    parse_duration,
+    {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": DURATION_PATTERN}]},
+)
+_JITTER: JsonSchema = {
+    "anyOf": [
+        {"type": "boolean"},
+        {"type": "number", "minimum": 0, "maximum": 1},
+        {"enum": ["full", "equal"]},
+    ]
+}
+
+
+class DelayFields(Shape):
+    """The fields that a policy and each of its rules may have. The defaults are those of `Policy`."""
+
+    backoff: Any = declare(
+        f"the curve: {', '.join(f'`{name}`' for name in _BACKOFFS)}",
+        Read(_backoff, {"enum": list(_BACKOFFS)}),
+    )
+    initial_delay: Any = declare("the delay before the second attempt", _DURATION)
+    backoff_multiplier: Any = declare(
+        "growth of `exponential`; at least 1",
+        _number(1, "backoff_multiplier must be at least 1 (delays do not shrink), not {:g}"),
+    )
+    max_delay: Any = declare(
+        "the cap of the curve, after jitter too. Where it is not set and `initial_delay` is longer: `initial_delay`",
+        _DURATION,
+    )
+    jitter: Any = declare(
+        "`false` or 0: none; a factor from 0 to 1; `full`; `equal`; `true` is 0.5", Read(_jitter, _JITTER)
+    )
+    honor_retry_after: Any = declare("the callee's `Retry-After` is a floor for the delay", FLAG)
+    max_retry_after: Any = declare(
+        "the most of such a floor, and of a handler's own `Retry(after=...)`, that is honoured", _DURATION
+    )
+
+    @classmethod
+    def refuse(cls, key: str) -> str:
+        known = [name for name in _ORDER if name in cls.model_fields and name not in LATER_RETRY_FIELDS]
+        return f"unknown key {key!r}{suggest_or_list(str(key), known)}"
+
+
+class RuleFields(DelayFields):
+    """A rule: what certain failures get instead."""
+
+    together: ClassVar[tuple[Together, ...]] = (
+        any_of("on", "when", "a rule needs `on` (classes or reasons) or `when` (a condition)"),
+        Together(
+            lambda data: "on" in data and "when" in data,
+            "a rule takes `on` or `when`, not both; test failure.class within the condition",
+            {"not": {"required": ["on", "when"]}},
+        ),
+        Together(
+            lambda data: not any(key not in ("on", "when") for key in data),
+            f"the rule changes nothing; give it any of retry, max_attempts, {', '.join(DelayFields.key_names())}",
+            {"minProperties": 2},
+        ),
+    )
+
+    on: Any = declare("the classes or reasons that it is for", _names(least=1))
+    when: Any = declare("the condition by which it is chosen", _CONDITION)
+    retry: Any = declare("whether there is a retry at all", FLAG)
+    max_attempts: Any = declare("counts only the attempts that ended in this rule", _RULE_ATTEMPTS)
+
+    @classmethod
+    def refuse(cls, key: str) -> str:
+        return f"a rule cannot have {key} of its own" if key in ("rules", "vary") else super().refuse(key)
+
+
+class RetryFields(DelayFields):
+    """The fields of a policy, as a file may give them."""
+
+    max_attempts: Any = declare(
+        "**total** counted attempts, the first included; `unlimited` is allowed, 0 is refused. Where no level gives a policy: 1",
+        _MAX_ATTEMPTS,
+    )
+    retryable: Any = declare(
+        "`false`: the first attempt runs, nothing after it, whatever `max_attempts` says", FLAG
+    )
+    retry_when: Any = declare(
+        "a [condition](conditions.md): decides instead of the failure's class", _CONDITION
+    )
+    stop_when: Any = declare("a condition: where it is true, there is no retry", _CONDITION)
+    retry_on: Any = declare(
+        "classes or reasons that are retried besides the defaults; `budget` and `cancelled` are refused here",
+        _names(retried=True),
+    )
+    never_on: Any = declare(
+        "classes or reasons that are not retried. Beats `retry_on`; a reason beats a class", _names()
+    )
+    rules: list[Annotated[RuleFields, Short(_rule)]] = declare(
+        "what certain failures get instead: see [rules](#rules)", _listed("a list of mappings")
+    )
+    infra_attempts: Any = declare(
+        "this many attempts lost to infrastructure are not counted: see [lost workers](#lost-workers)",
+        _FROM_ZERO,
+    )
+    give_up_after: Any = declare(
+        "total time since the first enqueue; a retry that would start later is not made", _DURATION
+    )
+    max_snoozes: Any = declare(
+        "how often a handler may snooze; beyond it a snooze counts as a transient failure", _FROM_ZERO
+    )
+    vary: list[Annotated[str, Read(_entry, {"type": "object"})]] = declare(
+        "other values for the step's own keys, by counted attempt: see [vary](#vary)",
+        _listed("a list of mappings, one for each attempt"),
+    )
+
+    @classmethod
+    def refuse(cls, key: str) -> str:
+        if key in LATER_RETRY_FIELDS:
+            return f"`{key}` {NOT_YET}: {LATER_RETRY_FIELDS[key]}"
+        return super().refuse(key)
+
+
+class DecidedFields(RetryFields):
+    """The fields of a policy that is decided by hand: with those that have no effect in a workflow yet."""
+
+    attempt_cost: Any = declare(
+        "what an attempt that reports no usage is charged against a budget. Steps have no budgets yet, so workflow files and settings with this field are refused; `tenax decide` takes it",
+        _number(0, "attempt_cost cannot be negative"),
+    )
+
+
+RETRY_FIELDS = tuple(name for name in _ORDER if name in DecidedFields.model_fields)
+RULE_FIELDS = tuple(name for name in _ORDER if name in RuleFields.model_fields)
+
+
+def _expand(value: Any) -> Any:
+    """`true` and `false` stay what they are; a number is that of attempts."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"max_attempts": value}
+    if isinstance(value, bool | Mapping):
+        return value
+    message = (
+        f"retry must be true, false, a number of attempts or a mapping of fields, not {found_in_words(value)}"
+    )
+    raise ValueError(message + ("; write {max_attempts: unlimited}" if value == "unlimited" else ""))
+
+
+Retry = Annotated[
+    RetryFields | None,
+    Short(_expand, {"type": "boolean"}, {"type": "integer", "minimum": 1, "maximum": _LARGEST_COUNT}),
+]
+RETRY = ReadApart(lambda value: value, lambda: Retry)
+"""The key `retry`, which `parse_retry` reads."""
 
 
 def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch | None, list[RetryFinding]]:
@@ -47,30 +349,27 @@ def parse_retry(value: Any, path: Path, *, later: bool = False) -> tuple[Patch |
 
     `later` also accepts the fields that have no effect in a workflow yet.
     """
-    if isinstance(value, bool):
-        return value, []
-    findings: list[RetryFinding] = []
-    if isinstance(value, int):
-        patch = _parse_fields({"max_attempts": value}, _FIELDS, path, findings, keyed=False)
-    elif isinstance(value, Mapping):
-        known = {key: one for key, one in value.items() if later or key not in LATER_RETRY_FIELDS}
-        findings += [
-            ((*path, key), f"`{key}` {NOT_YET}: {LATER_RETRY_FIELDS[key]}")
-            for key in value
-            if key not in known
-        ]
-        patch = _parse_fields(known, _FIELDS, path, findings)
-        _parse_rules(value, patch, path, findings)
-        _parse_vary(value, patch, path, findings)
-    else:
-        message = (
-            f"retry must be true, false, a number of attempts or a mapping of fields, not {_found(value)}"
-        )
-        if value == "unlimited":
-            message += "; write {max_attempts: unlimited}"
-        findings.append((path, message))
-        return None, findings
-    return (None, findings) if findings else (patch, findings)
+    try:
+        expanded = _expand(value)
+    except ValueError as error:
+        return None, [(path, str(error))]
+    if isinstance(expanded, bool):
+        return expanded, []
+    found, wrong = read_shape(DecidedFields if later else RetryFields, expanded, lambda _: None)
+    if wrong:
+        keyed = isinstance(value, Mapping)
+        return None, [((*path, *(fault.path if keyed else ())), _words(fault)) for fault in wrong]
+    patch = found.given()
+    if "rules" in patch:
+        patch["rules"] = [rule.given() for rule in patch["rules"]]
+    return patch, []
+
+
+def _words(fault: Any) -> str:
+    key = next((one for one in reversed(fault.path) if isinstance(one, str)), "max_attempts")
+    if isinstance(fault.message, Mismatch):
+        return f"{key} must be {fault.message.wanted}, not {found_in_words(fault.value)}"
+    return str(fault.message)
 
 
 def retry_of_settings(value: Any, source: str) -> Patch | None:
@@ -83,303 +382,3 @@ def retry_of_settings(value: Any, source: str) -> Patch | None:
             f"{source}: {'; '.join(f'{format_path(path)}: {message}' for path, message in findings)}"
         )
     return patch
-
-
-_Parser = Callable[[Any], Any]
-
-
-def _parse_fields(
-    body: Mapping[Any, Any],
-    parsers: Mapping[str, _Parser],
-    path: Path,
-    findings: list[RetryFinding],
-    *,
-    keyed: bool = True,
-) -> dict[str, Any]:
-    patch: dict[str, Any] = {}
-    for key, value in body.items():
-        place = (*path, key if isinstance(key, str | int) else str(key)) if keyed else path
-        if isinstance(key, str) and key in parsers:
-            try:
-                patch[key] = parsers[key](value)
-            except _FieldError as wrong:
-                findings.append(((*place, *wrong.within), wrong.message))
-        elif key not in _READ_APART:
-            findings.append((place, f"unknown key {key!r}{suggest_or_list(str(key), _suggested(parsers))}"))
-    return patch
-
-
-def _suggested(parsers: Mapping[str, _Parser]) -> tuple[str, ...]:
-    return tuple(name for name in (*parsers, *_READ_APART) if name not in LATER_RETRY_FIELDS)
-
-
-def _parse_rules(
-    body: Mapping[Any, Any], patch: dict[str, Any], path: Path, findings: list[RetryFinding]
-) -> None:
-    """`rules` is read apart from the other fields, for one rule can have several findings."""
-    if "rules" not in body:
-        return
-    rules, place = body["rules"], (*path, "rules")
-    if not isinstance(rules, list | tuple):
-        findings.append((place, f"rules must be a list of mappings, not {_found(rules)}"))
-        return
-    patch["rules"] = [_parse_rule(rule, (*place, index), findings) for index, rule in enumerate(rules)]
-
-
-def _parse_rule(rule: Any, path: Path, findings: list[RetryFinding]) -> dict[str, Any]:
-    if not isinstance(rule, Mapping):
-        findings.append(
-            (path, f"a rule must be a mapping such as {{on: [timeout], retry: false}}, not {_found(rule)}")
-        )
-        return {}
-    known = {key: value for key, value in rule.items() if key not in _READ_APART}
-    findings += [((*path, key), f"a rule cannot have {key} of its own") for key in _READ_APART if key in rule]
-    parsed = _parse_fields(known, _RULE_PARSERS, path, findings)
-    match ("on" in rule, "when" in rule):
-        case (False, False):
-            findings.append((path, "a rule needs `on` (classes or reasons) or `when` (a condition)"))
-        case (True, True):
-            findings.append(
-                (path, "a rule takes `on` or `when`, not both; test failure.class within the condition")
-            )
-    if not any(key not in ("on", "when") for key in rule):
-        findings.append((path, f"the rule changes nothing; give it any of {', '.join(RULE_FIELDS[2:])}"))
-    return parsed
-
-
-def _parse_vary(
-    body: Mapping[Any, Any], patch: dict[str, Any], path: Path, findings: list[RetryFinding]
-) -> None:
-    """Entries as canonical JSON. Whether their keys are a step's, only who knows the step can say."""
-    if "vary" not in body:
-        return
-    entries, place = body["vary"], (*path, "vary")
-    if not isinstance(entries, list | tuple):
-        findings.append(
-            (place, f"vary must be a list of mappings, one for each attempt, not {_found(entries)}")
-        )
-        return
-    patch["vary"] = []
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
-            wanted = "an entry of vary must be a mapping of the step's own keys ({} changes none)"
-            findings.append(((*place, index), f"{wanted}, not {_found(entry)}"))
-            continue
-        try:
-            patch["vary"].append(override_text(entry))
-        except (TypeError, ValueError, RecursionError):
-            findings.append(((*place, index), "an entry of vary must be plain JSON of finite numbers"))
-
-
-def _max_attempts(value: Any) -> int | None:
-    if value == "unlimited":
-        return None
-    count = _count(value, "max_attempts", "a whole number from 1, or unlimited")
-    if count < 1:
-        raise _FieldError(
-            f"max_attempts counts the first attempt too, so {count} can never run; "
-            "write 1 (or retry: false) for one attempt without retries, or unlimited"
-        )
-    return count
-
-
-def _rule_attempts(value: Any) -> int:
-    if value == "unlimited":
-        raise _FieldError("leave max_attempts out of the rule: then only the policy's own limit binds")
-    count = _count(value, "max_attempts", "a whole number from 1")
-    if count < 1:
-        raise _FieldError(
-            f"max_attempts {count} can never be reached; write retry: false in the rule for no retry"
-        )
-    return count
-
-
-def _count(value: Any, name: str, wanted: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _FieldError(f"{name} must be {wanted}, not {_found(value)}")
-    if value > _LARGEST_COUNT:
-        raise _FieldError(f"{name} is larger than {_LARGEST_COUNT:,}; write unlimited if that is meant")
-    return max(value, -_LARGEST_COUNT)
-
-
-def _from_zero(name: str) -> _Parser:
-    def parse(value: Any) -> int:
-        count = _count(value, name, "a whole number from 0")
-        if count < 0:
-            raise _FieldError(f"{name} cannot be negative; write 0 for none")
-        return count
-
-    return parse
-
-
-def _flag(name: str) -> _Parser:
-    def parse(value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise _FieldError(f"{name} must be true or false, not {_found(value)}")
-        return value
-
-    return parse
-
-
-def _duration(name: str) -> _Parser:
-    def parse(value: Any) -> float:
-        try:
-            return parse_duration(value)
-        except ValueError as wrong:
-            raise _FieldError(f"{name}: {wrong}") from None
-
-    return parse
-
-
-def _condition(name: str) -> _Parser:
-    def parse(value: Any) -> str:
-        if not isinstance(value, str):
-            raise _FieldError(f"{name} must be a condition in quotes, not {_found(value)}")
-        if not value.strip():
-            raise _FieldError(f"{name} is empty; write a condition, or leave the key out")
-        return value
-
-    return parse
-
-
-def _backoff(value: Any) -> str:
-    if not isinstance(value, str) or value not in _BACKOFFS:
-        hint = (
-            suggest_or_list(value, _BACKOFFS)
-            if isinstance(value, str)
-            else f"; known are {', '.join(_BACKOFFS)}"
-        )
-        raise _FieldError(f"unknown backoff {_found(value)}{hint}")
-    return value
-
-
-def _multiplier(value: Any) -> float:
-    number = _number(value, "backoff_multiplier")
-    if number < 1:
-        raise _FieldError(f"backoff_multiplier must be at least 1 (delays do not shrink), not {number:g}")
-    return number
-
-
-def _jitter(value: Any) -> float | str:
-    if isinstance(value, bool):
-        return 0.5 if value else 0.0
-    if value in ("full", "equal"):
-        return str(value)
-    if isinstance(value, str):
-        raise _FieldError(
-            f"unknown jitter {_found(value)}; write false, true, a factor from 0 to 1, full or equal"
-        )
-    number = _number(value, "jitter")
-    if not 0 <= number <= 1:
-        raise _FieldError(f"jitter must be from 0 to 1 (a share of the delay), not {number:g}")
-    return number
-
-
-def _cost(value: Any) -> float:
-    number = _number(value, "attempt_cost")
-    if number < 0:
-        raise _FieldError("attempt_cost cannot be negative")
-    return number
-
-
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _FieldError(f"{name} must be a number, not {_found(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise _FieldError(f"{name} must be a finite number")
-    return number
-
-
-def _names(field: str, *, retried: bool) -> _Parser:
-    """A list of classes and reasons; `retried` where naming them would make them be retried."""
-
-    def parse(value: Any) -> list[str]:
-        listed = [value] if isinstance(value, str) else value
-        if not isinstance(listed, list | tuple):
-            raise _FieldError(f"{field} must be a list of failure classes or reasons, not {_found(value)}")
-        if field == "on" and not listed:
-            raise _FieldError("`on` is empty, so the rule can never match")
-        return [name(item, *(() if isinstance(value, str) else (i,))) for i, item in enumerate(listed)]
-
-    def name(item: Any, *within: int) -> str:
-        if not isinstance(item, str):
-            raise _FieldError(
-                f"{field} takes names of failure classes or reasons, not {_found(item)}", *within
-            )
-        if retried and item in NEVER_RETRIED:
-            raise _FieldError(
-                f"`{item}` is never retried by itself, so it cannot stand in {field}; remove it", *within
-            )
-        if item not in FAILURE_CLASSES and not is_known_reason(item):
-            raise _FieldError(
-                f"unknown failure class or reason {_found(item)}{_nearest_reason(item)}", *within
-            )
-        return item
-
-    return parse
-
-
-def _nearest_reason(name: str) -> str:
-    meant = nearest(name, known_names())
-    if meant is not None:
-        return f"; did you mean `{meant}`?"
-    patterns = "http_503, exit_code_7, signal_9, exception_OSError"
-    return f"; classes are {', '.join(FAILURE_CLASSES)}; reasons are such as connection_refused, {patterns}"
-
-
-def _found(value: Any) -> str:
-    """What was found in the place, in words a writer of YAML knows."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return "a number" if isinstance(value, int) and abs(value) > 10**20 else f"the number {value}"
-        case str():
-            return f"the text {value!r}" if len(value) <= 40 else f"the text {value[:40]!r}..."
-        case Mapping():
-            return "a mapping"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return f"a value of type {type(value).__name__}"
-
-
-_DELAY_PARSERS: dict[str, _Parser] = {
-    "backoff": _backoff,
-    "initial_delay": _duration("initial_delay"),
-    "backoff_multiplier": _multiplier,
-    "max_delay": _duration("max_delay"),
-    "jitter": _jitter,
-    "honor_retry_after": _flag("honor_retry_after"),
-    "max_retry_after": _duration("max_retry_after"),
-}
-
-_READ_APART = ("rules", "vary")
-
-_FIELDS: dict[str, _Parser] = {
-    "max_attempts": _max_attempts,
-    "retryable": _flag("retryable"),
-    **_DELAY_PARSERS,
-    "retry_when": _condition("retry_when"),
-    "stop_when": _condition("stop_when"),
-    "retry_on": _names("retry_on", retried=True),
-    "never_on": _names("never_on", retried=False),
-    "infra_attempts": _from_zero("infra_attempts"),
-    "give_up_after": _duration("give_up_after"),
-    "attempt_cost": _cost,
-    "max_snoozes": _from_zero("max_snoozes"),
-}
-
-_RULE_PARSERS: dict[str, _Parser] = {
-    "on": _names("on", retried=False),
-    "when": _condition("when"),
-    "retry": _flag("retry"),
-    "max_attempts": _rule_attempts,
-    **_DELAY_PARSERS,
-}

@@ -1,295 +1,317 @@
-"""The keys that every step has, whatever its type; and the defaults that a workflow sets for them."""
+"""The keys that steps have, whatever their type, declared: what is read, what the JSON Schema says, and what the docs say."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Any
+import re
+from typing import Annotated, Any, ClassVar
 
-from tenax.model.definition.vary import override_text, read_override
+from pydantic import AfterValidator, ConfigDict
+
 from tenax.model.definition.workflow import (
     DEFAULT_PRIORITY,
     DEFAULT_QUEUE,
-    DEFAULT_TIMEOUT,
     PRIORITIES,
-    SERVER_TYPES,
     STEP_TYPES,
-    Step,
-    StepType,
+    Tolerance,
+    Until,
 )
-from tenax.model.parse.drafts import Reference, StepDefaults, StepDraft
-from tenax.model.parse.fields import Fields
-from tenax.model.parse.findings import NOT_YET, Findings, Path, shorten, suggest
-from tenax.model.parse.retry_fields import parse_retry
-from tenax.model.parse.step_extras import read_concurrency, read_fan_out, read_on_failure, read_until
-from tenax.model.parse.step_types import LATER_TYPES, SPEC_KEYS, read_spec, refuse_type
-from tenax.model.policy import Patch
-
-WORKER_KEYS = ("timeout", "queue", "queue_ttl", "priority", "labels", "dependency")
-"""How a worker is found, and how long it may take."""
-STEP_KEYS = (
-    "step",
-    "type",
-    "needs",
-    "next",
-    "when",
-    "for_each",
-    "parallelism",
-    "tolerate",
-    "goal",
-    *WORKER_KEYS,
-    "concurrency",
-    "retry",
-    "until",
-    "on_failure",
-    "compensate",
+from tenax.model.parse.field_types import (
+    ANY,
+    DURATION,
+    FLAG,
+    NAME,
+    NAME_SCHEMA,
+    TEMPLATE,
+    TEXT,
+    TEXT_MAPPING,
+    TEXT_SCHEMA,
+    is_template,
+    is_whole,
+    refuse_template,
+    text,
+    whole,
 )
-LATER_STEP_KEYS = ("budget",)
-DEFAULTS_KEYS = ("retry", "timeout", "queue", "queue_ttl", "priority")
-COMPENSATE_KEYS = ("type", *WORKER_KEYS, "retry")
-COMPENSATE_TYPES: tuple[StepType, ...] = tuple(name for name in STEP_TYPES if name not in SERVER_TYPES)
+from tenax.model.parse.findings import shorten
+from tenax.model.parse.retry_fields import RETRY
+from tenax.model.parse.shape import (
+    JsonSchema,
+    Mismatch,
+    Read,
+    Shape,
+    Short,
+    Together,
+    declare,
+    exclusive,
+    faults,
+    only_with,
+)
 
-_MOST_RETRY_VALUES = 2_000
-"""In one `retry`: far beyond what anyone writes, and little enough to look through at once."""
+MOST_PARALLEL = 1_000_000
+MOST_POLLS = 1_000_000_000
+_PERCENTAGE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%", re.ASCII)
+_PERCENTAGE_PATTERN = r"^\s*([0-9]{1,2}(\.[0-9]{1,6})?|100(\.0{1,6})?|0[0-9]{2}(\.[0-9]{1,6})?)\s*%\s*$"
+_TOLERANCE: JsonSchema = {
+    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _PERCENTAGE_PATTERN}]
+}
+_DONE = Until("true")
+"""Holds of every result; and its limits are the defaults."""
+_ON_FAILURE_FORMS = "write continue, {value: ANY} or {step: NAME}"
 
 
-def refused_keys(step_type: StepType) -> dict[str, str]:
-    """The keys of every step that one of this type cannot have, and why."""
-    if step_type not in SERVER_TYPES:
-        return {}
-    why = "the server itself carries it out, without a worker"
-    refused = dict.fromkeys((*WORKER_KEYS, "concurrency", "until"), why)
-    if step_type == "workflow":
-        del refused["timeout"]
-    else:
-        refused["compensate"] = "it does nothing that could be undone"
-    if step_type == "wait":
-        refused["timeout"] += "; how long it waits at most is its `deadline`"
-    return refused
+def _plain_name(value: Any) -> str:
+    refuse_template(value)
+    return text(value)
 
 
-def read_defaults(fields: Fields) -> StepDefaults:
-    """The workflow's `defaults`."""
-    fields.refuse_unknown(DEFAULTS_KEYS, within="in `defaults`")
-    return StepDefaults(
-        retry=read_retry(fields),
-        timeout=fields.duration("timeout") or DEFAULT_TIMEOUT,
-        queue=fields.name("queue", DEFAULT_QUEUE) or DEFAULT_QUEUE,
-        queue_ttl=fields.duration("queue_ttl"),
-        priority=fields.whole("priority", PRIORITIES, DEFAULT_PRIORITY),
+def _when(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else text(value)
+
+
+def _for_each(value: Any) -> Any:
+    if not isinstance(value, list) and not is_template(value):
+        raise Mismatch("a list, or a template that gives one")
+    return value
+
+
+def _tolerance(value: Any) -> Tolerance:
+    refuse_template(value)
+    if isinstance(value, str) and (share := _PERCENTAGE.fullmatch(value.strip())) and float(share[1]) <= 100:
+        return Tolerance(percent=float(share[1]))
+    if is_whole(value) and value >= 0:
+        return Tolerance(count=value)
+    raise Mismatch("how many items may fail: a whole number from 0, or a percentage from 0% to 100%")
+
+
+def _max_polls(value: Any) -> int | None:
+    if value == "unlimited":
+        return None
+    refuse_template(value)
+    if not is_whole(value):
+        raise Mismatch("a whole number from 1, or unlimited")
+    if not 1 <= value <= MOST_POLLS:
+        raise ValueError(f"must be from 1 to {MOST_POLLS:,}, or unlimited, found {value}")
+    return int(value)
+
+
+class UntilKeys(Shape):
+    within = "in `until`"
+
+    condition: str = declare(
+        "what must hold of a result for the step to be done",
+        TEXT,
+        needed="what must hold of a result for the step to be done",
+        stand_in=_DONE.condition,
     )
+    delay: float = declare("before it runs again", DURATION, default=_DONE.delay, extra={"default": "5s"})
+    max_polls: int | None = declare(
+        "how often it may run again",
+        Read(
+            _max_polls,
+            {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_POLLS}, {"const": "unlimited"}]},
+        ),
+        default=_DONE.max_polls,
+    )
+    deadline: float | None = declare("since the first enqueue", DURATION)
 
 
-def read_step(value: Any, path: Path, defaults: StepDefaults, findings: Findings) -> StepDraft | None:
-    """One element of `workflow`. None where it has no usable name or type; everything else in it is still checked."""
+def _expand_until(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"condition": value}
     if not isinstance(value, dict):
-        findings.add(path, "a step is a mapping that begins with `step: NAME`")
-        return None
-    fields = Fields(value, path, findings)
-    if "step" not in fields:
-        fields.miss("step", "every step has a name (`step: NAME`)")
-    name = fields.name("step")
-    step_type = _read_type(fields, STEP_TYPES)
-    _refuse_unknown(fields, step_type)
-    action = _read_action(fields, step_type, defaults)
-    on_failure, fallback = read_on_failure(fields)
-    needs, following = _read_references(fields, "needs"), _read_references(fields, "next")
-    # A step without a usable type stays in the draft, so that what refers to it is not reported as well.
-    step = Step(
-        name=name or "",
-        type=step_type or "python",
-        when=_read_when(fields),
-        goal=fields.flag("goal", default=False),
-        until=read_until(fields),
-        on_failure=on_failure,
-        compensate=_read_compensate(fields, name or "", step_type, defaults),
-        concurrency=read_concurrency(fields) if step_type not in SERVER_TYPES else None,
-        **action,
-        **read_fan_out(fields),
+        raise Mismatch("text: a condition, or {condition, delay, max_polls, deadline}")
+    return value
+
+
+def _limit_key(value: Any) -> str:
+    if not is_template(value):
+        raise ValueError(
+            'must be a template, such as "{{ input.customer }}", by which items differ; '
+            "steps that share one limit name it by `action`"
+        )
+    return str(value)
+
+
+_LIMIT = whole(1, MOST_PARALLEL)
+_LIMIT_WORDS = "how many may run at once (with `key` and no `key_limit`: of each key)"
+
+
+class ConcurrencyKeys(Shape):
+    within = "in `concurrency`"
+    together: ClassVar[tuple[Together, ...]] = (
+        only_with("key_limit", "key", "`key_limit` is for each value of `key`, which is not there"),
     )
-    if name is None:
-        return None
-    return StepDraft(step, path, tuple(needs), tuple(following), fallback)
+
+    limit: int = declare(_LIMIT_WORDS, _LIMIT, needed=_LIMIT_WORDS, stand_in=1)
+    action: str | None = declare(
+        "a name: all steps that name it are counted together, those of other workflows too. Without it, this step of this workflow alone",
+        NAME,
+    )
+    key: str | None = declare(
+        "a template, found when the step starts, for each of its items. Those for which it gives the same are counted together",
+        Read(_limit_key, TEMPLATE),
+    )
+    key_limit: int | None = declare("how many of each key, beside the `limit` of all", _LIMIT)
 
 
-def _read_action(fields: Fields, step_type: StepType | None, defaults: StepDefaults) -> dict[str, Any]:
-    """What it does, where and how often: the same for a step and for a compensation."""
-    found = len(fields.findings)
-    spec = read_spec(step_type, fields) if step_type is not None else _unread_spec(fields)
-    sound = len(fields.findings) == found
-    retry = read_retry(fields)
-    if step_type is not None and sound:
-        retry = _read_vary(fields, retry, step_type, spec)
-    if step_type in SERVER_TYPES:
-        timeout = fields.duration("timeout") if step_type == "workflow" else None
-        return {"spec": spec, "retry": retry, "timeout": timeout}
-    return {
-        "spec": spec,
-        "retry": retry,
-        "timeout": fields.duration("timeout") or defaults.timeout,
-        "queue": fields.name("queue", defaults.queue),
-        "queue_ttl": fields.duration("queue_ttl") or defaults.queue_ttl,
-        "priority": fields.whole("priority", PRIORITIES, defaults.priority),
-        "labels": fields.text_mapping("labels"),
-        "dependency": fields.text("dependency"),
-    }
+def _reachable(keys: ConcurrencyKeys | None) -> ConcurrencyKeys | None:
+    if keys is not None and keys.key_limit is not None and keys.key_limit > keys.limit:
+        message = f"never reached: all keys together may have {keys.limit}, by `limit`"
+        raise faults([(("key_limit",), ValueError(message), keys.key_limit)])
+    return keys
 
 
-def _read_vary(
-    fields: Fields, retry: Patch | None, step_type: StepType, spec: dict[str, Any]
-) -> Patch | None:
-    """Each entry in the form of the step's own keys: numbers in `headers` are text there too."""
-    if not isinstance(retry, dict) or "vary" not in retry:
-        return retry
-    path = (*fields.path, "retry", "vary")
-    entries = [
-        read_override(step_type, spec, json.loads(text), (*path, index), fields.findings)
-        for index, text in enumerate(retry["vary"])
-    ]
-    return {**retry, "vary": [override_text(entry) for entry in entries]}
+def _expand_concurrency(value: Any) -> Any:
+    refuse_template(value)
+    if is_whole(value):
+        return {"limit": value}
+    if not isinstance(value, dict):
+        raise Mismatch("how many may run at once: a whole number, or {limit, action, key, key_limit}")
+    return value
 
 
-def _read_compensate(
-    fields: Fields, name: str, of_type: StepType | None, defaults: StepDefaults
-) -> Step | None:
-    """An action by the name of the step that it undoes."""
-    if "compensate" not in fields or (of_type is not None and "compensate" in refused_keys(of_type)):
-        return None
-    own = fields.below("compensate")
-    if own is None:
-        return None
-    step_type = _read_type(own, COMPENSATE_TYPES)
-    _refuse_in_compensate(own, step_type)
-    return Step(name=name, type=step_type or "python", **_read_action(own, step_type, defaults))
+class OnFailureKeys(Shape):
+    """What comes in the place of a step. Without a key: nothing does, and what needs the step goes on."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    within = "in `on_failure`"
+    together: ClassVar[tuple[Together, ...]] = (exclusive("value", "step"),)
+
+    value: Any = declare("this is its result", ANY)
+    step: str | None = declare("this step runs, and only then", Read(_plain_name, NAME_SCHEMA))
 
 
-def _refuse_in_compensate(fields: Fields, step_type: StepType | None) -> None:
-    if step_type is not None:
-        specs = tuple(key for key in SPEC_KEYS[step_type] if key != "async")
-    else:
-        specs = _spec_keys(STEP_TYPES)
-    known = (*COMPENSATE_KEYS, *specs)
-    for key in fields.values:
-        if key == "async":
-            fields.report(key, "a compensation cannot be async: what undoes must have ended with its answer")
-        elif key in STEP_KEYS and key not in known:
-            fields.report(
-                key, f"`{key}` cannot stand in `compensate`: it is one action, and no step of the graph"
-            )
-        elif key not in known:
-            fields.report(key, f"unknown key `{shorten(key)}` in `compensate`{suggest(key, known)}")
+def _expand_on_failure(value: Any) -> Any:
+    if value == "continue":
+        return OnFailureKeys.model_construct()
+    if not isinstance(value, dict) or not value:
+        hint = f"; a step is named by {{step: {shorten(value)}}}" if isinstance(value, str) else ""
+        raise ValueError(_ON_FAILURE_FORMS + hint)
+    return value
 
 
-def _spec_keys(types: Sequence[StepType]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(key for name in types for key in SPEC_KEYS[name]))
+class NextKeys(Shape):
+    step: str = declare("the name of the step", TEXT, needed="write {step: NAME}", stand_in="unread")
 
-
-def _unread_spec(fields: Fields) -> dict[str, Any]:
-    """Of a step whose type is not known, the keys that any type has: their templates can be looked at all the same."""
-    return {key: fields.values[key] for key in _spec_keys(STEP_TYPES) if key in fields}
-
-
-def read_retry(fields: Fields) -> Patch | None:
-    """One level's `retry`, its findings put in their places."""
-    if "retry" not in fields:
-        return None
-    path = (*fields.path, "retry")
-    if fields.findings.source.size(path) > _MOST_RETRY_VALUES:
-        fields.report("retry", f"more than {_MOST_RETRY_VALUES:,} values in one policy")
-        return None
-    patch, wrong = parse_retry(fields.values["retry"], path)
-    for place, message in wrong:
-        fields.findings.add(place, message)
-    return patch
-
-
-def _read_when(fields: Fields) -> str | None:
-    given = fields.values.get("when")
-    if isinstance(given, bool):
-        return "true" if given else "false"
-    return fields.text("when")
-
-
-def _read_type(fields: Fields, known: tuple[StepType, ...]) -> StepType | None:
-    if "type" not in fields:
-        fields.miss("type", f"write one of {', '.join(known)}")
-        return None
-    name = fields.text("type")
-    for step_type in known:
-        if name == step_type:
-            return step_type
-    if name in STEP_TYPES:
-        fields.report("type", f"a compensation is an action for a worker: write one of {', '.join(known)}")
-    elif name is not None:
-        fields.report("type", refuse_type(name, known))
-    return None
-
-
-def _refuse_unknown(fields: Fields, step_type: StepType | None) -> None:
-    if step_type is not None:
-        _refuse_foreign(fields, step_type)
-    elif fields.values.get("type") in LATER_TYPES:
-        for key in LATER_STEP_KEYS:
-            if key in fields:
-                fields.report(key, f"`{key}` {NOT_YET}")
-    else:
-        every = (*STEP_KEYS, *_spec_keys(STEP_TYPES))
-        fields.refuse_unknown(every, within="in a step", later=LATER_STEP_KEYS)
-
-
-def _refuse_foreign(fields: Fields, step_type: StepType) -> None:
-    refused = refused_keys(step_type)
-    known = (*(key for key in STEP_KEYS if key not in refused), *SPEC_KEYS[step_type])
-    for key in fields.values:
-        if key in known:
-            continue
-        owners = [other for other, keys in SPEC_KEYS.items() if key in keys]
-        if key in LATER_STEP_KEYS:
-            fields.report(key, f"`{key}` {NOT_YET}")
-        elif key in refused:
-            fields.report(key, f"`{key}` cannot stand in a {step_type} step: {refused[key]}")
-        elif owners:
-            fields.report(key, f"`{key}` belongs to {' and '.join(owners)} steps; this one is {step_type}")
-        else:
-            hint = suggest(key, (*known, *LATER_STEP_KEYS))
-            fields.report(
-                key, f"unknown key `{shorten(key)}` in {_article(step_type)} {step_type} step{hint}"
-            )
-
-
-def _article(word: str) -> str:
-    return "an" if word == "http" else "a"
-
-
-def _read_references(fields: Fields, key: str) -> list[Reference]:
-    """Names of steps: one or a list; `next` takes `{step: NAME}` for each too."""
-    if key not in fields:
-        return []
-    given = fields.values[key]
-    references: list[Reference] = []
-    for index, element in enumerate(given if isinstance(given, list) else [given]):
-        below: tuple[int, ...] = (index,) if isinstance(given, list) else ()
-        if key == "next" and isinstance(element, dict):
-            references.extend(
-                _read_next_mapping(Fields(element, (*fields.path, key, *below), fields.findings))
-            )
-        elif isinstance(element, str):
-            references.append(Reference(element, (*fields.path, key, *below)))
-        else:
-            wanted = (
-                "text: the name of a step" if key == "needs" else "text: the name of a step, or {step: NAME}"
-            )
-            fields.expect(wanted, key, *below)
-    return references
-
-
-def _read_next_mapping(fields: Fields) -> list[Reference]:
-    for key in fields.values:
+    @classmethod
+    def refuse(cls, key: str) -> str:
         if key == "when":
-            fields.report(key, "`when` stands in the step itself, not in `next`")
-        elif key != "step":
-            fields.report(key, f"unknown key `{shorten(key)}` in `next`: write {{step: NAME}}")
-    if "step" not in fields:
-        fields.miss("step", "write {step: NAME}")
-    name = fields.text("step")
-    return [Reference(name, (*fields.path, "step"))] if name is not None else []
+            return "`when` stands in the step itself, not in `next`"
+        return f"unknown key `{shorten(key)}` in `next`: write {{step: NAME}}"
+
+
+_NEXT_FORM: JsonSchema = {
+    "type": "object",
+    "properties": {"step": NAME_SCHEMA},
+    "required": ["step"],
+    "additionalProperties": False,
+}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _step_name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Mismatch("text: the name of a step")
+    return value
+
+
+def _expand_next(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, str):
+        raise Mismatch("text: the name of a step, or {step: NAME}")
+    return {"step": value}
+
+
+PRIORITY = whole(PRIORITIES[0], PRIORITIES[-1])
+
+
+class WorkerKeys(Shape):
+    """How a worker is found, and how long it may take."""
+
+    timeout: float | None = declare(
+        "of each attempt; the server enforces it even if the worker is silent. Of a workflow step: none, unless it says so",
+        DURATION,
+        extra={"default": "5m"},
+    )
+    queue: str | None = declare(
+        "only workers that serve this queue get it", NAME, extra={"default": DEFAULT_QUEUE}
+    )
+    queue_ttl: float | None = declare(
+        "not leased within this time: a failed attempt, class `queue_timeout`; or `worker_unavailable`, where no live worker is able to run it then",
+        DURATION,
+    )
+    priority: int | None = declare("0 to 9, higher is sooner", PRIORITY, extra={"default": DEFAULT_PRIORITY})
+    labels: dict[str, str] = declare("only workers that offer all of these get it", TEXT_MAPPING, default={})
+    dependency: str | None = declare(
+        "a name for what it talks to (of an http step: its host); recorded with failures", TEXT
+    )
+
+
+_FAN_OUT_ONLY = "`{}` is for the items of `for_each`, which this step does not have"
+
+
+class StepKeys(Shape):
+    """The keys that a step of any type has."""
+
+    together: ClassVar[tuple[Together, ...]] = tuple(
+        only_with(key, "for_each", _FAN_OUT_ONLY.format(key)) for key in ("parallelism", "tolerate")
+    )
+
+    step: str = declare(
+        "its name: letters, digits, `_`, `-`",
+        NAME,
+        needed="every step has a name (`step: NAME`)",
+        stand_in="unread",
+    )
+    type: Any = declare(
+        f"one of {', '.join(f'`{kind}`' for kind in STEP_TYPES)}",
+        needed=f"write one of {', '.join(STEP_TYPES)}",
+        stand_in=None,
+    )
+    needs: list[Annotated[str, Read(_step_name, NAME_SCHEMA)]] = declare(
+        "the steps it waits for: a name or a list", Short(_listed, NAME_SCHEMA), default=[]
+    )
+    next: list[Annotated[NextKeys, Short(_expand_next, NAME_SCHEMA)]] = declare(
+        "the steps that wait for it: names, or `{step: NAME}`",
+        Short(_listed, NAME_SCHEMA, _NEXT_FORM),
+        default=[],
+    )
+    when: str | None = declare(
+        "an expression; where it is false the step is skipped",
+        Read(_when, {"anyOf": [TEXT_SCHEMA, {"type": "boolean"}]}),
+    )
+    for_each: Any = declare(
+        "one work item for each element: a list, or a template that gives one",
+        Read(_for_each, {"anyOf": [{"type": "array"}, TEMPLATE]}),
+        stand_in=[],
+    )
+    parallelism: int = declare(
+        "of a [fan-out](#fan-out): how many items run at once", whole(1, MOST_PARALLEL), default=1
+    )
+    tolerate: Tolerance | None = declare(
+        "of a fan-out: how many items may fail, a number or a share of all", Read(_tolerance, _TOLERANCE)
+    )
+    goal: bool = declare("see [goals](#the-graph)", FLAG, default=False)
+    retry: Any = declare("the [policy](policy.md); without one, a single attempt", RETRY)
+    on_failure: OnFailureKeys | None = declare(
+        "[what comes in its place](#on_failure) where it has failed for good",
+        Short(_expand_on_failure, {"const": "continue"}),
+    )
+
+
+class PolledKeys(Shape):
+    """The keys of a step that runs on a worker, and is looked at again."""
+
+    concurrency: ConcurrencyKeys | None = declare(
+        "[how many may run at once](#concurrency), in all executions",
+        Short(_expand_concurrency, _LIMIT.schema),
+        AfterValidator(_reachable),
+    )
+    until: UntilKeys | None = declare(
+        "runs again [until a condition holds](#until)",
+        Short(_expand_until, TEXT_SCHEMA),
+        stand_in={"condition": _DONE.condition},
+    )

@@ -1,207 +1,362 @@
-"""What each type of step takes, with its defaults. Those that need no worker are in `tenax.model.parse.server_steps`."""
+"""The keys of each type of step, declared: what is read, what the JSON Schema says, and what the docs say."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from tenax.model.definition.workflow import StepType
-from tenax.model.parse.fields import Fields
+from tenax.model.names import WORKFLOW_NAME
+from tenax.model.parse.field_types import (
+    ANY,
+    DURATION,
+    DURATION_SCHEMA,
+    NAME_SCHEMA,
+    TEMPLATE,
+    TEXT,
+    TEXT_SCHEMA,
+    WRITTEN_SCHEMA,
+    as_written,
+    duration,
+    flag,
+    is_template,
+    mapping,
+    matching,
+    name,
+    or_template,
+    text,
+    text_mapping,
+)
 from tenax.model.parse.findings import NOT_YET, nearest, shorten
-from tenax.model.parse.server_steps import read_child, read_sleep, read_wait
+from tenax.model.parse.shape import (
+    Mismatch,
+    Read,
+    ReadWritten,
+    Shape,
+    Together,
+    Written,
+    any_of,
+    declare,
+    exclusive,
+    faults,
+)
+from tenax.model.times import parse_time
 
-SPEC_KEYS: Mapping[StepType, tuple[str, ...]] = {
-    "http": ("url", "method", "headers", "params", "json", "body", "follow_redirects", "async"),
-    "process": ("command", "env", "cwd", "params"),
-    "python": ("task", "args"),
-    "sleep": ("for", "at"),
-    "wait": ("signal", "deadline"),
-    "workflow": ("workflow", "file", "input"),
-}
 LATER_TYPES = ("agent", "pod")
 
+_TIME = r"^\s*\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\s*$"
+_WEB = r"^([Hh][Tt][Tt][Pp][Ss]?:|(?![A-Za-z][A-Za-z0-9+.-]*:)[\s\S]*\{\{)"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METHOD = f"^({'|'.join(''.join(f'[{c}{c.lower()}]' for c in name) for name in _METHODS)})$"
+_HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
-_TASK_REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
-_TASK_NAME = re.compile(r"[\w.-]+")
+_TASK = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*|[\w.-]+")
+_CHILD = rf"{WORKFLOW_NAME}(@\S{{1,200}})?"
+_FILE = re.compile(r"(?![A-Za-z][A-Za-z0-9+.-]*://|[/~])[^\\]*[^\\/]")
 
 
-def read_spec(step_type: StepType, fields: Fields) -> dict[str, Any]:
-    """The keys of the step's own type. Templates in them stay text: they are rendered when an attempt is leased."""
-    return _READERS[step_type](fields)
+class OwnKeys(Shape):
+    """The keys of a step's own type. Templates in them stay text: they are rendered when an attempt is leased."""
+
+    only_if_given: ClassVar[frozenset[str]] = frozenset()
+    """Keys that have no default."""
+
+    def spec(self, own: type[OwnKeys]) -> dict[str, Any]:
+        """Returns the keys of the type, with their defaults, as a step keeps them."""
+        values = {
+            field.alias or name: getattr(self, name)
+            for name, field in own.model_fields.items()
+            if name in self.model_fields_set or name not in own.only_if_given
+        }
+        return {
+            key: value.model_dump() if isinstance(value, Shape) else value for key, value in values.items()
+        }
 
 
-def _read_http(fields: Fields) -> dict[str, Any]:
-    spec: dict[str, Any] = {
-        "url": _read_url(fields),
-        "method": _read_method(fields),
-        "headers": _read_headers(fields),
-        "params": _read_query(fields),
-        "follow_redirects": _read_follow_redirects(fields),
-    }
-    if "json" in fields:
-        spec["json"] = fields.values["json"]
-    if "body" in fields:
-        spec["body"] = _read_body(fields)
-    if "json" in fields and "body" in fields:
-        fields.report("body", "`json` and `body` exclude each other: keep one")
-    if "async" in fields:
-        spec["async"] = _read_async(fields)
-    return spec
-
-
-def _read_async(fields: Fields) -> dict[str, Any]:
-    own = fields.below("async")
-    if own is None:
-        return {}
-    own.refuse_unknown(("deadline",), within="in `async`")
-    if "deadline" not in own:
-        own.miss("deadline", "how long the callee may take to call back, such as 1h")
-    return {"deadline": own.duration("deadline")}
-
-
-def _read_url(fields: Fields) -> str:
-    if "url" not in fields:
-        fields.miss("url", "an http step needs the address it calls")
-        return ""
-    url = fields.text("url") or ""
-    before_template = url.split("{{", 1)[0]
-    if not url or (before_template != url and not _SCHEME.match(before_template)):
+def _url(value: Any) -> str:
+    url = text(value)
+    before = url.split("{{", 1)[0]
+    if before != url and not _SCHEME.match(before):
         return url
     try:
-        parts = urlsplit(before_template)
-        sound = parts.scheme in ("http", "https") and (bool(parts.hostname) or before_template != url)
-        sound = sound and (before_template != url or parts.port is None or parts.port > 0)
+        parts = urlsplit(before)
+        sound = parts.scheme in ("http", "https") and (bool(parts.hostname) or before != url)
+        sound = sound and (before != url or parts.port is None or parts.port > 0)
     except ValueError:
         sound = False
     if not sound:
-        fields.report(
-            "url", f"`{shorten(url)}` is not a web address: it begins with http:// or https:// and a host"
+        raise ValueError(
+            f"`{shorten(url)}` is not a web address: it begins with http:// or https:// and a host"
         )
     return url
 
 
-def _read_method(fields: Fields) -> str:
-    method = fields.text("method", "GET") or "GET"
-    if "{{" in method or method.upper() in _METHODS:
-        return method if "{{" in method else method.upper()
-    meant = nearest(method, _METHODS)
-    hint = f"; did you mean {meant}?" if meant else f" (there are: {', '.join(_METHODS)})"
-    fields.report("method", f"unknown method `{shorten(method)}`{hint}")
-    return "GET"
+def _method(value: Any) -> str:
+    method = text(value)
+    if method.upper() not in _METHODS:
+        meant = nearest(method, _METHODS)
+        hint = f"; did you mean {meant}?" if meant else f" (there are: {', '.join(_METHODS)})"
+        raise ValueError(f"unknown method `{shorten(method)}`{hint}")
+    return method.upper()
 
 
-def _read_headers(fields: Fields) -> dict[str, str]:
-    headers = fields.text_mapping("headers")
-    for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name):
-            fields.report("headers", f"`{shorten(name)}` cannot be the name of a header", name)
-        elif "\n" in value or "\r" in value:
-            fields.report(
-                "headers", "a header's value is one line; in YAML use > instead of |, or quotes", name
-            )
-    return headers
+def _header_fault(key: str, value: str) -> str | None:
+    if not re.fullmatch(_HEADER_NAME, key):
+        return f"`{shorten(key)}` cannot be the name of a header"
+    if "\n" in value or "\r" in value:
+        return "a header's value is one line; in YAML use > instead of |, or quotes"
+    return None
 
 
-def _read_query(fields: Fields) -> dict[str, Any] | str:
-    """`params` of the address: each a text, number or boolean, or a list of these."""
-    given = fields.values.get("params", {})
-    if isinstance(given, str) and "{{" in given:
-        return given
-    params = fields.mapping("params") or {}
-    for name, value in params.items():
-        values = value if isinstance(value, list) else [value]
-        if any(isinstance(v, list | dict) for v in values):
-            fields.report("params", "expected text, a number, or a list of these", name)
+def _query(value: Any) -> dict[str, Any]:
+    params = mapping(value)
+    wrong = [
+        key
+        for key, one in params.items()
+        if any(isinstance(part, list | dict) for part in (one if isinstance(one, list) else [one]))
+    ]
+    if wrong:
+        message = ValueError("expected text, a number, or a list of these")
+        raise faults(((key,), message, params[key]) for key in wrong)
     return params
 
 
-def _read_follow_redirects(fields: Fields) -> bool | str:
-    given = fields.values.get("follow_redirects")
-    if isinstance(given, str) and "{{" in given:
-        return given
-    return fields.flag("follow_redirects", default=True)
+def _body(value: Any) -> str:
+    if isinstance(value, list | dict):
+        raise ValueError("`body` is text as it is sent; for a list or a mapping use `json`")
+    if not isinstance(value, str):
+        raise Mismatch("text")
+    return value
 
 
-def _read_body(fields: Fields) -> str:
-    body = fields.values["body"]
-    if isinstance(body, str):
-        return body
-    if isinstance(body, list | dict):
-        fields.report("body", "`body` is text as it is sent; for a list or a mapping use `json`")
-    else:
-        fields.expect("text", "body")
-    return ""
+_SIMPLE = {"type": ["string", "number", "boolean", "null"]}
 
 
-def _read_process(fields: Fields) -> dict[str, Any]:
-    env = fields.text_mapping("env")
-    for name in env:
-        if "=" in name:
-            fields.report("env", f"`{shorten(name)}` cannot be the name of an environment variable", name)
-    return {
-        "command": _read_command(fields),
-        "env": env,
-        "cwd": fields.text("cwd"),
-        "params": fields.values.get("params", {}),
-    }
+class AsyncKeys(Shape):
+    within = "in `async`"
+
+    deadline: float = declare(
+        "how long the callee may take to call back",
+        DURATION,
+        needed="how long the callee may take to call back, such as 1h",
+        stand_in=1,
+    )
 
 
-def _read_command(fields: Fields) -> str | list[str]:
-    if "command" not in fields:
-        fields.miss("command", "a process step needs what it runs, as text (for sh -c) or as a list")
-        return ""
-    command = fields.values["command"]
-    if isinstance(command, list):
-        words = fields.text_list("command")
-        if words and not words[0].strip():
-            fields.report("command", "the program to run must not be empty", 0)
-        return words
-    if isinstance(command, str):
-        return fields.text("command") or ""
-    fields.expect("text or a list of text", "command")
-    return ""
+class HttpRequest(OwnKeys):
+    only_if_given = frozenset({"json_", "body"})
+    together: ClassVar[tuple[Together, ...]] = (exclusive("json", "body"),)
+
+    url: str = declare(
+        "the address that is called: http:// or https://",
+        Read(_url, {"type": "string", "pattern": _WEB}),
+        needed="an http step needs the address it calls",
+        stand_in="http://unread",
+    )
+    method: str = declare(
+        "the HTTP method",
+        or_template(_method, {"anyOf": [{"enum": list(_METHODS)}, {"type": "string", "pattern": _METHOD}]}),
+        default="GET",
+    )
+    headers: dict[str, str] = declare(
+        "headers of the request, by name",
+        text_mapping(_header_fault, {"pattern": f"^{_HEADER_NAME}$"}, {"pattern": "^[^\\r\\n]*$"}),
+        default={},
+    )
+    params: Any = declare(
+        "the query of the address: text, numbers, or lists of these, by name",
+        or_template(
+            _query,
+            {
+                "type": "object",
+                "additionalProperties": {"anyOf": [_SIMPLE, {"type": "array", "items": _SIMPLE}]},
+            },
+        ),
+        default={},
+    )
+    json_: Any = declare("a body that is sent as JSON", ANY, alias="json")
+    body: str = declare("a body that is sent as this text", Read(_body, {"type": "string"}), default="")
+    follow_redirects: bool | str = declare(
+        "whether redirects are followed", or_template(flag, {"type": "boolean"}), default=True
+    )
 
 
-def _read_python(fields: Fields) -> dict[str, Any]:
-    args = fields.values.get("args", {})
-    if not isinstance(args, dict | list) and not (isinstance(args, str) and "{{" in args):
-        fields.expect("a mapping (by name), a list (by position) or a template that gives one", "args")
-        args = {}
-    return {"task": _read_task(fields), "args": args}
+class HttpKeys(HttpRequest):
+    only_if_given = HttpRequest.only_if_given | {"async_"}
+
+    async_: AsyncKeys = declare("the callee [calls back](callbacks.md) with the outcome", alias="async")
 
 
-def _read_task(fields: Fields) -> str:
-    if "task" not in fields:
-        fields.miss("task", "a python step needs its function, as module:function or by its registered name")
-        return ""
-    task = fields.text("task") or ""
+def _variable_fault(key: str, _value: str) -> str | None:
+    return f"`{shorten(key)}` cannot be the name of an environment variable" if "=" in key else None
+
+
+def _command(value: Any, written: Written) -> str | list[str]:
+    if isinstance(value, str):
+        return text(value)
+    if not isinstance(value, list):
+        raise Mismatch("text or a list of text")
+    if not value:
+        raise ValueError("must not be empty")
+    words = [as_written(word, written(index)) for index, word in enumerate(value)]
+    wrong: list[tuple[int, ValueError]] = [
+        (index, Mismatch("text")) for index, word in enumerate(words) if not isinstance(word, str)
+    ]
+    if isinstance(words[0], str) and not words[0].strip():
+        wrong.insert(0, (0, ValueError("the program to run must not be empty")))
+    if wrong:
+        raise faults(((index,), error, value[index]) for index, error in wrong)
+    return words
+
+
+class ProcessKeys(OwnKeys):
+    command: str | list[str] = declare(
+        "what is run: a list as it is, a text by `sh -c`",
+        ReadWritten(
+            _command,
+            {
+                "anyOf": [
+                    TEXT_SCHEMA,
+                    {
+                        "type": "array",
+                        "prefixItems": [{"anyOf": [TEXT_SCHEMA, {"type": "number"}]}],
+                        "items": WRITTEN_SCHEMA,
+                        "minItems": 1,
+                    },
+                ]
+            },
+        ),
+        needed="a process step needs what it runs, as text (for sh -c) or as a list",
+        stand_in="unread",
+    )
+    env: dict[str, str] = declare(
+        "variables of the environment, by name",
+        text_mapping(_variable_fault, {"pattern": "^[^=]*$"}),
+        default={},
+    )
+    cwd: str | None = declare("the folder it runs in", TEXT)
+    params: Any = declare("any value, written to its parameter file", ANY, default={})
+
+
+def _task(value: Any) -> str:
+    task = text(value)
     if "{{" in task:
-        fields.report(
-            "task", "`task` cannot be a template: the server must know what a step runs before it runs"
-        )
-    elif task and not (_TASK_REFERENCE if ":" in task else _TASK_NAME).fullmatch(task):
-        fields.report("task", f"`{shorten(task)}` is neither module:function nor the name of a task")
+        raise ValueError("`task` cannot be a template: the server must know what a step runs before it runs")
+    if not _TASK.fullmatch(task):
+        raise ValueError(f"`{shorten(task)}` is neither module:function nor the name of a task")
     return task
 
 
-_READERS: Mapping[StepType, Callable[[Fields], dict[str, Any]]] = {
-    "http": _read_http,
-    "process": _read_process,
-    "python": _read_python,
-    "sleep": read_sleep,
-    "wait": read_wait,
-    "workflow": read_child,
+def _args(value: Any) -> Any:
+    if not isinstance(value, dict | list) and not is_template(value):
+        raise Mismatch("a mapping (by name), a list (by position) or a template that gives one")
+    return value
+
+
+class PythonKeys(OwnKeys):
+    task: str = declare(
+        "the function: module:function, or the name it is registered by",
+        Read(_task, {"type": "string", "pattern": "^[^\\s{}:]+(:[^\\s{}:]+)?$"}),
+        needed="a python step needs its function, as module:function or by its registered name",
+        stand_in="unread",
+    )
+    args: Any = declare(
+        "a mapping of keyword arguments, or a list of positional ones",
+        Read(_args, {"anyOf": [{"type": ["object", "array"]}, TEMPLATE]}),
+        default={},
+    )
+
+
+def _time(value: Any) -> str:
+    if not is_template(value):
+        parse_time(text(value))
+    return text(value)
+
+
+class SleepKeys(OwnKeys):
+    only_if_given = frozenset({"for_", "at"})
+    together: ClassVar[tuple[Together, ...]] = (
+        any_of(
+            "for",
+            "at",
+            "`for` is missing: how long (`for: 5m`) or until when (`at: 2030-01-31T09:30:00Z`)",
+        ),
+        exclusive("for", "at"),
+    )
+
+    for_: Any = declare("how long: a duration", or_template(duration, DURATION_SCHEMA), alias="for")
+    at: str | None = declare(
+        "until when: a time with its zone",
+        Read(_time, {"anyOf": [{"type": "string", "pattern": _TIME}, TEMPLATE]}),
+    )
+
+
+class WaitKeys(OwnKeys):
+    signal: str | None = declare(
+        "the signal that it waits for; without it, an approval", or_template(name, NAME_SCHEMA)
+    )
+    deadline: float | None = declare(
+        "how long it waits; then it has failed. Without it, as long as it takes", DURATION
+    )
+
+
+def _inputs(value: Any) -> Any:
+    if not isinstance(value, dict) and not is_template(value):
+        raise Mismatch("a mapping of inputs, or a template that gives one")
+    return value
+
+
+class ChildKeys(OwnKeys):
+    only_if_given = frozenset({"workflow", "file"})
+    together: ClassVar[tuple[Together, ...]] = (
+        any_of(
+            "workflow",
+            "file",
+            "`workflow` is missing: the child's name (`workflow: NAME`) or its file (`file: PATH`)",
+        ),
+        exclusive("workflow", "file"),
+    )
+
+    workflow: str | None = declare(
+        "a stored workflow: NAME or NAME@VERSION",
+        matching(
+            re.compile(_CHILD),
+            "is not the name of a workflow: write NAME or NAME@VERSION",
+            {"type": "string", "pattern": f"^{_CHILD}$"},
+        ),
+    )
+    file: str | None = declare(
+        "a workflow file: its path from the folder of this one",
+        matching(
+            _FILE,
+            "is not a path from this file's folder: write it as parts/child.yaml",
+            {"type": "string", "pattern": f"^{_FILE.pattern}$", "not": TEMPLATE},
+        ),
+    )
+    input: Any = declare(
+        "the inputs of the child: a mapping, or a template that gives one",
+        Read(_inputs, {"anyOf": [{"type": "object"}, TEMPLATE]}),
+        default={},
+    )
+
+
+OWN_KEYS: Mapping[StepType, type[OwnKeys]] = {
+    "http": HttpKeys,
+    "process": ProcessKeys,
+    "python": PythonKeys,
+    "sleep": SleepKeys,
+    "wait": WaitKeys,
+    "workflow": ChildKeys,
 }
+SPEC_KEYS: Mapping[StepType, tuple[str, ...]] = {kind: own.key_names() for kind, own in OWN_KEYS.items()}
 
 
-def refuse_type(name: str, known: tuple[str, ...]) -> str:
-    """Why there is no such type of step."""
-    if name in LATER_TYPES:
-        return f"the step type `{name}` {NOT_YET}"
-    meant = nearest(name, (*known, *LATER_TYPES))
+def refuse_type(given: str, known: tuple[str, ...]) -> str:
+    """Returns why there is no such type of step."""
+    if given in LATER_TYPES:
+        return f"the step type `{given}` {NOT_YET}"
+    meant = nearest(given, (*known, *LATER_TYPES))
     hint = f"; did you mean `{meant}`?" if meant else f" (there are: {', '.join(known)})"
-    return f"unknown step type `{shorten(name)}`{hint}"
+    return f"unknown step type `{shorten(given)}`{hint}"

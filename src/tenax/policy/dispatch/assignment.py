@@ -83,7 +83,7 @@ def assign(candidates: Sequence[Candidate], offers: Sequence[Offer]) -> list[tup
     outdated entry stands too far in front, and is corrected when it is reached.
     """
     slots = _Slots(offers)
-    heaps: dict[_Ask, list[_Place]] = {}
+    heaps: dict[_Ask, list[_ServingOrder]] = {}
     pairs: list[tuple[int, int]] = []
     for candidate in candidates:
         ask = _asked(candidate)
@@ -120,7 +120,7 @@ def is_at_a_limit(item: Candidate, running: Mapping[str, int]) -> bool:
     return any(running.get(limit.name, 0) >= limit.most for limit in item.limits)
 
 
-_Place = tuple[int, int, int]
+_ServingOrder = tuple[int, int, int]
 """Rank, depth and number of an offer: the order in which offers are served."""
 
 _Ask = tuple[str, str, frozenset[tuple[str, str]], bool]
@@ -149,30 +149,30 @@ class _Slots:
             self._depth[offer.worker] = max(offer.depth, self._depth.get(offer.worker, 0))
         self._suspects = {offer.worker for offer in offers if offer.suspects}
 
-    def heap(self, numbers: Iterable[int]) -> list[_Place]:
-        heap = [self._place(n) for n in numbers]
+    def heap(self, numbers: Iterable[int]) -> list[_ServingOrder]:
+        heap = [self._serving_order(n) for n in numbers]
         heapq.heapify(heap)
         return heap
 
     def best(
-        self, heap: list[_Place], refused_by: Sequence[str] = (), *, suspect: bool = False
+        self, heap: list[_ServingOrder], refused_by: Sequence[str] = (), *, suspect: bool = False
     ) -> int | None:
         """Returns the first offer in the heap that can take another item. It stays in the heap."""
-        refused: list[_Place] = []
+        refused: list[_ServingOrder] = []
         found: int | None = None
         while heap and found is None:
             n = heap[0][2]
             worker = self._offers[n].worker
             if self._free[n] <= 0 or (suspect and worker in self._suspects):
                 heapq.heappop(heap)
-            elif heap[0] != self._place(n):
-                heapq.heapreplace(heap, self._place(n))
+            elif heap[0] != self._serving_order(n):
+                heapq.heapreplace(heap, self._serving_order(n))
             elif worker in refused_by:
                 refused.append(heapq.heappop(heap))
             else:
                 found = n
-        for place in refused:
-            heapq.heappush(heap, place)
+        for order in refused:
+            heapq.heappush(heap, order)
         return found
 
     def take_turn(self, n: int, most: int) -> int:
@@ -189,6 +189,6 @@ class _Slots:
         if suspect:
             self._suspects.add(worker)
 
-    def _place(self, n: int) -> _Place:
+    def _serving_order(self, n: int) -> _ServingOrder:
         offer = self._offers[n]
         return offer.rank, self._depth[offer.worker], n

@@ -87,7 +87,8 @@ def alternate(new: Sequence[Ranked[T]], retries: Sequence[Ranked[T]]) -> list[Ra
 
 
 def lane_by_lane(items: Iterable[Candidate]) -> list[Candidate]:
-    """Orders the items of fan-outs by priority; within a priority, one item of each fan-out, then another one of each."""
+    """Orders the items of fan-outs by priority; within a priority, one item of each fan-out, then
+    another one of each."""
     lanes: dict[tuple[int, int], list[Candidate]] = {}
     for item in items:
         lanes.setdefault((item.priority, item.lane), []).append(item)

@@ -44,7 +44,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class HealthTest:
-    """One column of the table: a value, and the thresholds from which it is bad. A threshold of None is never reached."""
+    """One column of the table: a value, and the thresholds from which it is bad. A threshold of None is
+    never reached."""
 
     name: str
     value: Value

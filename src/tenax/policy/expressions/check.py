@@ -6,17 +6,18 @@ same list, so that the author of a file sees everything at once, each with its l
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tenax.model.definition.vary import read_override
 from tenax.model.definition.workflow import Step, Workflow
 from tenax.model.parse.findings import Findings, Path
+from tenax.model.parse.overrides import read_override
 from tenax.model.parse.parse import Draft, Limits, draft_workflow
 from tenax.model.policy import Patch, Policy
 from tenax.policy.expressions.compiler import ExpressionError, compile_expression
-from tenax.policy.expressions.conditions import compile_condition, strip_braces
+from tenax.policy.expressions.conditions import compile_condition, strip_braces, unknown_fields
 from tenax.policy.expressions.templates import SHELL_TEXT, UNTIL_VARIABLES
 from tenax.policy.expressions.visible_names import (
     OUTPUTS,
@@ -70,6 +71,8 @@ class _Check:
 
     def run(self) -> None:
         self._check_unread_conditions(("defaults", "retry"), self._workflow.retry)
+        if isinstance(self._workflow.retry, dict):
+            self._check_failure_fields(self._workflow.retry, ("defaults", "retry"))
         for step, path in zip(self._workflow.steps, self._paths, strict=True):
             self._check_step(step, path)
         self._check_texts(self._workflow.outputs, OUTPUTS, ("outputs",))
@@ -153,6 +156,8 @@ class _Check:
         if isinstance(action.retry, dict):
             self._spend((*path, "retry"), 1 + len(action.retry.get("rules", ())))
         self._check_unread_conditions((*path, "retry"), action.retry)
+        if isinstance(action.retry, dict):
+            self._check_failure_fields(action.retry, (*path, "retry"))
         try:
             return resolve_policy(levels)
         except PolicyError as error:
@@ -172,9 +177,9 @@ class _Check:
             self._check_texts(override, place, origin, shell_at=SHELL_TEXT.get(action.type))
 
     def _check_inherited(self, action: Step, override: dict[str, Any], path: Path) -> None:
-        findings = _Told(self._findings, self._say)
+        findings = _InheritedFindings(self._findings, self._say)
         read = read_override(action.type, action.spec, override, path, findings)
-        if not findings.told and read != override:
+        if not findings.any_reported and read != override:
             self._say(path, f"above the steps an entry is taken as it stands: write it as {json.dumps(read)}")
 
     def _check_unread_conditions(self, path: Path, patch: Patch | None) -> None:
@@ -182,24 +187,21 @@ class _Check:
         given = self._findings.source.value(path)
         if patch is not None or not isinstance(given, dict):
             return
-        rules = given.get("rules")
-        listed = enumerate(rules) if isinstance(rules, list) else ()
-        conditions = [
-            *(((name,), given.get(name)) for name in ("retry_when", "stop_when")),
-            *(
-                (("rules", index, "when"), rule.get("when"))
-                for index, rule in listed
-                if isinstance(rule, dict)
-            ),
-        ]
-        for below, text in conditions:
-            if isinstance(text, str) and text.strip():
-                self._check_condition(text, (*path, *below))
+        for below, text in _conditions(given):
+            self._check_condition(text, (*path, *below))
+
+    def _check_failure_fields(self, patch: Mapping[str, Any], path: Path) -> None:
+        """A misspelt field of `failure` is None for every failure, and the condition would never mean what it says."""
+        for below, text in _conditions(patch):
+            with contextlib.suppress(ExpressionError):  # what cannot be compiled is reported with the policy
+                for fault in unknown_fields(compile_condition(text)):
+                    self._say((*path, *below), fault)
 
     def _check_condition(self, text: str, path: Path) -> None:
         self._spend(path, 1)
         try:
-            compile_condition(text)
+            for fault in unknown_fields(compile_condition(text)):
+                self._say(path, fault)
         except ExpressionError as error:
             self._say(path, str(error))
 
@@ -217,17 +219,26 @@ class _Check:
             self._say(path, "a template cannot stand here: the value must be known before the step is queued")
 
 
-class _Told(Findings):
+class _InheritedFindings(Findings):
     """Findings about inherited parts. Each is reported once, with the way to correct it."""
 
     def __init__(self, findings: Findings, say: Say) -> None:
         super().__init__(findings.source)
         self._tell = say
-        self.told = False
+        self.any_reported = False
 
     def add(self, path: Path, message: str) -> None:
-        self.told = True
+        self.any_reported = True
         self._tell(path, f"{message}; a step without it says `retry: {{vary: []}}`")
+
+
+def _conditions(patch: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The conditions of one level's policy, which may be wrong in any other way."""
+    rules = patch.get("rules")
+    listed: list[tuple[Path, Any]] = [((name,), patch.get(name)) for name in ("retry_when", "stop_when")]
+    for index, rule in enumerate(rules if isinstance(rules, list) else ()):
+        listed.append((("rules", index, "when"), rule.get("when") if isinstance(rule, Mapping) else None))
+    yield from ((path, text) for path, text in listed if isinstance(text, str) and text.strip())
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

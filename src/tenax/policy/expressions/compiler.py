@@ -47,12 +47,12 @@ from tenax.policy.expressions.values import (
 
 __all__ = ["EvaluationError", "Expression", "ExpressionError", "compile_expression"]
 
-TEXT_LENGTH = 4000
+TEXT_LENGTH = 4000  # characters of an expression
 NESTING = 40
 """Brackets within brackets."""
 DEPTH = 120
 """Depth of the parsed tree. A chain of 100 `or` is as deep as it is long."""
-NODES = 1000
+NODES = 1000  # nodes of a parsed expression
 
 _ENVIRONMENT = Environment(autoescape=False)  # noqa: S701 - it only parses; nothing is rendered by it
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
@@ -121,10 +121,15 @@ class Expression:
         return f"Expression({self.text!r})"
 
 
-def compile_expression(text: str, *, variables: frozenset[str], strict: bool = False) -> Expression:
-    """Checks and compiles an expression. With `strict`, as in templates, a missing value is an error and not None."""
+def compile_expression(
+    text: str, *, variables: frozenset[str], strict: bool = False, elsewhere: frozenset[str] = frozenset()
+) -> Expression:
+    """Checks and compiles an expression. With `strict`, as in templates, a missing value is an error and not None.
+
+    `elsewhere` are variables that only stand alone. A message about an unknown variable names them too.
+    """
     tree = _parse(text)
-    compiler = _Compiler(variables, strict=strict)
+    compiler = _Compiler(variables, strict=strict, elsewhere=elsewhere)
     compute = compiler.value(tree)
     return Expression(text.strip(), compute, compiler)
 
@@ -168,8 +173,11 @@ def _check_nesting(text: str) -> None:
 class _Compiler:
     """Compiles a tree in one pass: refuses unlisted nodes, and turns the others into closures."""
 
-    def __init__(self, variables: frozenset[str], *, strict: bool) -> None:
+    def __init__(
+        self, variables: frozenset[str], *, strict: bool, elsewhere: frozenset[str] = frozenset()
+    ) -> None:
         self.variables = variables
+        self.elsewhere = elsewhere
         self.strict = strict
         self.reads: set[tuple[str, ...]] = set()
         self.builds = False
@@ -247,7 +255,7 @@ class _Compiler:
 
     def _variable(self, name: str) -> Compute:
         if name not in self.variables:
-            self._unknown("variable", name, self.variables)
+            self._unknown("variable", name, self.variables | self.elsewhere)
         missing = Missing(name)
         return lambda scope: scope.get(name, missing)
 

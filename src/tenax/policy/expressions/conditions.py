@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from tenax.model.attempt.outcome import Failure, Outcome
+from tenax.model.parse.findings import shorten, suggest
 from tenax.policy.expressions.compiler import TEXT_LENGTH, Expression, ExpressionError, compile_expression
 from tenax.policy.expressions.meter import Meter
 from tenax.policy.expressions.values import truth_value
@@ -28,6 +29,11 @@ CONDITION_VARIABLES = frozenset(
         "cost",
     }
 )
+
+
+FAILURE_FIELDS = ("class", "reason", "exit_code", "retry_after", "exception", "child")
+CHILD_FIELDS = ("execution_id", "class", "reason", "message", "step", "attempts", "child")
+"""Of `failure.child`: the failure of a child execution, which may have been that of a child of its own."""
 
 
 class Condition:
@@ -64,6 +70,25 @@ def _compile(text: str) -> Condition:
     return Condition(text, compile_expression(strip_braces(text), variables=CONDITION_VARIABLES))
 
 
+def unknown_fields(condition: Condition) -> list[str]:
+    """Returns what is wrong with the fields of `failure` that a condition reads: an unknown one would always be None."""
+    return [fault for read in sorted(condition.reads) if (fault := _fault_of(read)) is not None]
+
+
+def _fault_of(read: tuple[str, ...]) -> str | None:
+    if read[:1] != ("failure",):
+        return None
+    known: tuple[str, ...] = FAILURE_FIELDS
+    reader = "failure"
+    for name in read[1:]:
+        if name not in known:
+            return f"there is no `{reader}.{shorten(name)}`{suggest(name, known)}"
+        if name != "child":
+            return None
+        known, reader = CHILD_FIELDS, f"{reader}.child"
+    return None
+
+
 def strip_braces(text: str) -> str:
     """Removes the braces of `{{ x }}`, which mean nothing where only an expression can stand."""
     stripped = text.strip()
@@ -80,7 +105,7 @@ def condition_scope(
     attempt: int,
     max_attempts: int | None,
     execution_id: int,
-    node_id: str,
+    step: str,
     elapsed: float,
     cost: float,
 ) -> dict[str, Any]:
@@ -98,7 +123,7 @@ def condition_scope(
         "data": data,
         "attempt": attempt,
         "execution_id": execution_id,
-        "node_id": node_id,
+        "node_id": step,
         "max_attempts": max_attempts,
         "failure": {
             "class": failure.failure_class,

@@ -181,7 +181,8 @@ class _Reader:
             self._pop(2 if ends else 1)
 
     def _close_parenthesis(self) -> None:
-        """Ends a substitution or a pair of parentheses. After a `case` in it, the parenthesis may also end a pattern."""
+        """Ends a substitution or a pair of parentheses. After a `case` in it, the parenthesis may also
+        end a pattern."""
         frame, start = self._open[-1]
         if frame == "text":
             self._at += 1

@@ -44,7 +44,7 @@ UNTIL_VARIABLES = frozenset(
     {"result", "data", "status_code", "attempt", "polls", "elapsed", "execution_id", "node_id"}
 )
 """Variables of the condition of `until`. It is no template: in it a missing value is None."""
-TEMPLATE_DEPTH = 100
+TEMPLATE_DEPTH = 100  # lists and mappings within each other in a template
 SHELL_TEXT: Mapping[str, tuple[str]] = {"process": ("command",)}
 """The keys of each type of step that go to the shell if they are texts."""
 
@@ -90,7 +90,8 @@ class Template:
         self._always = _shareable(self.render({})) if is_static else None
 
     def render(self, scope: Mapping[str, Any], meter: Meter | None = None) -> Rendered:
-        """Renders the template in a scope. `meter` is the budget of all its expressions together, and of their output."""
+        """Renders the template in a scope. `meter` is the budget of all its expressions together, and
+        of their output."""
         if self._always is not None:
             return self._always
         slots: Slots = []
@@ -148,6 +149,13 @@ def keeps_type(text: str) -> bool:
     mapping."""
     pieces = _split(text)
     return len(pieces) == 1 and isinstance(pieces[0], tuple)
+
+
+def expressions_in(text: str) -> list[str]:
+    """Returns each `{{ }}` of a text, alone. Nothing where the text as a whole cannot be cut into them."""
+    with contextlib.suppress(ExpressionError):
+        return [f"{{{{{piece[0]}}}}}" for piece in _split(text) if isinstance(piece, tuple)]
+    return []
 
 
 def command_faults(text: str, *, variables: frozenset[str]) -> list[str]:
@@ -240,7 +248,8 @@ class _TemplateCompiler:
 
     def _expression(self, text: str) -> Expression:
         try:
-            return compile_expression(text, variables=self.variables, strict=True)
+            secret = frozenset({"secret"} if self.secrets_allowed else ())
+            return compile_expression(text, variables=self.variables, strict=True, elsewhere=secret)
         except ExpressionError:
             if self.secrets_allowed and re.search(r"\bsecret\b", text):
                 raise ExpressionError(

@@ -1,4 +1,5 @@
-"""The names that a template or condition may read, by its place in the workflow, and the check that it reads no others."""
+"""The names that a template or condition may read, by its place in the workflow, and the check that it
+reads no others."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from tenax.policy.expressions.templates import (
     TEMPLATE_VARIABLES,
     command_faults,
     compile_template,
+    expressions_in,
     keeps_type,
 )
 from tenax.policy.graph import Ancestry
@@ -117,11 +119,24 @@ class NameCheck:
         def reads(variables: frozenset[str]) -> _Reads:
             return compile_template(text, variables=variables, shell_at=() if shell else None).reads
 
-        readable = self._check(reads, text, place, path)
+        readable = self._check(
+            reads, text, place, path, alone=lambda: self._check_alone(text, place, path, shell=shell)
+        )
         if readable and shell:
             for fault in command_faults(text, variables=place.variables):
                 self._say(path, fault)
         return readable
+
+    def _check_alone(self, text: str, place: TemplatePlace, path: Path, *, shell: bool) -> bool:
+        """Checks each `{{ }}` of a text by itself, so that all mistakes are reported at once."""
+        parts = expressions_in(text)
+        shell_at = () if shell else None
+
+        def reads_of(part: str) -> Callable[[frozenset[str]], _Reads]:
+            return lambda variables: compile_template(part, variables=variables, shell_at=shell_at).reads
+
+        found = [self._check(reads_of(part), part, place, path) for part in parts if len(parts) > 1]
+        return all(found)
 
     def check_whole(self, text: str, wanted: str, place: TemplatePlace, path: Path) -> None:
         """Checks a template that must give more than text."""
@@ -146,11 +161,19 @@ class NameCheck:
         self._check(reads, text, place, path)
 
     def _check(
-        self, reads_with: Callable[[frozenset[str]], _Reads], text: str, place: TemplatePlace, path: Path
+        self,
+        reads_with: Callable[[frozenset[str]], _Reads],
+        text: str,
+        place: TemplatePlace,
+        path: Path,
+        alone: Callable[[], bool] | None = None,
     ) -> bool:
+        """Returns whether it can be read. `alone` checks the parts of a text that cannot be read as a whole."""
         try:
             reads = reads_with(place.variables)
         except ExpressionError as error:
+            if alone is not None and not alone():
+                return False
             misplaced = _misplaced(reads_with, place)
             for name in misplaced:
                 self._say(path, why_not_in_reach(name, place))

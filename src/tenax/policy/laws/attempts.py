@@ -15,7 +15,8 @@ _DECIDES = frozenset(
 
 
 def ends_without_start(event: LoggedEvent) -> bool:
-    """Returns whether the event ends an attempt that never began: no worker leased it in time, or none has its handler."""
+    """Returns whether the event ends an attempt that never began: no worker leased it in time, or none
+    has its handler."""
     if event.kind == "queue_expired":
         return True
     failure = event.failure or {}

@@ -78,8 +78,8 @@ class ExecutionCheck:
         self._note_undecided(work)
         self._compare_row(work, row)
         if not work.undoes and not self.fold.steps[work.step].carried:
-            told = item_result_row(work, result)
-            self._say(item_result_row, told, step=work.step, item=work.item)
+            differences = item_result_row(work, result)
+            self._say(item_result_row, differences, step=work.step, item=work.item)
 
     # -- how
 
@@ -128,8 +128,8 @@ class ExecutionCheck:
             attempt=work.attempt or None,
         )
         if row is not None and work.status in (*OPEN, "new"):
-            told = unfinished_item_has_a_wake_up(row)
-            self._say(unfinished_item_has_a_wake_up, told, step=work.step, item=work.item)
+            differences = unfinished_item_has_a_wake_up(row)
+            self._say(unfinished_item_has_a_wake_up, differences, step=work.step, item=work.item)
 
     def _note_undecided(self, work: WorkFold) -> None:
         breach = undecided(work)

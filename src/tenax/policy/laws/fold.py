@@ -31,7 +31,7 @@ class StepFold:
     """`pending`, `started`, or the state in which it ended."""
     attempts: int = 0
     result: bytes | None = _NOTHING
-    told: bool = False
+    has_whole_result: bool = False
     """An event has the whole result: it is not gathered from those of items."""
     failure: Mapping[str, Any] | None = None
     cause: str | None = None
@@ -216,7 +216,7 @@ def _end_step(fold: Fold, step: StepFold, name: str, event: LoggedEvent) -> None
     elif not step.carried and (work := fold.works.get((name, False))) is not None:
         step.attempts = work.attempt
     if "result" in data:
-        step.result, step.told = fingerprint(data["result"]), True
+        step.result, step.has_whole_result = fingerprint(data["result"]), True
     elif event.type == "step_completed" and (work := fold.works.get((name, False))) is not None:
         step.result = work.result
     if step.status == "completed" and not fold.closed:
@@ -227,7 +227,7 @@ def _lend(fold: Fold, name: str, result: bytes | None) -> None:
     """Gives the result of a fallback to the step that it replaces as well."""
     failed = fold.plan.steps[name].fallback_of
     while failed is not None:
-        fold.steps[failed].result, fold.steps[failed].told = result, name not in fold.fan_outs
+        fold.steps[failed].result, fold.steps[failed].has_whole_result = result, name not in fold.fan_outs
         failed = fold.plan.steps[failed].fallback_of
 
 

@@ -30,9 +30,9 @@ _ERROR_KEPT = 500
 _NOTHING = fingerprint(None)
 
 
-def _differ(name: str, row: Any, told: Any) -> Iterator[str]:
-    if row != told:
-        yield f"{name} is {_shown(row)}, the events say {_shown(told)}"
+def _differ(name: str, row: Any, expected: Any) -> Iterator[str]:
+    if row != expected:
+        yield f"{name} is {_shown(row)}, the events say {_shown(expected)}"
 
 
 def _shown(value: Any) -> str:
@@ -40,13 +40,13 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _failures_differ(row: Mapping[str, Any] | None, told: Mapping[str, Any] | None) -> Iterator[str]:
+def _failures_differ(row: Mapping[str, Any] | None, expected: Mapping[str, Any] | None) -> Iterator[str]:
     for name in ("class", "reason", "message", "cause"):
-        yield from _differ(f"failure.{name}", (row or {}).get(name), (told or {}).get(name))
+        yield from _differ(f"failure.{name}", (row or {}).get(name), (expected or {}).get(name))
 
 
-def _result_differs(row: Any, told: bytes | None) -> Iterator[str]:
-    if fingerprint(row) != (told or _NOTHING):
+def _result_differs(row: Any, expected: bytes | None) -> Iterator[str]:
+    if fingerprint(row) != (expected or _NOTHING):
         yield "result is not that of the events"
 
 
@@ -138,7 +138,7 @@ def _ended_differ(fold: Fold, name: str, step: StepFold, row: StepFacts) -> Iter
     if row.gathered is not None:
         if not row.gathered:
             yield "result and failures are not those of its items"
-    elif step.told or not fold.is_fan_out(name):
+    elif step.has_whole_result or not fold.is_fan_out(name):
         yield from _result_differs(row.result, step.result)
 
 
@@ -147,8 +147,8 @@ def _ended_differ(fold: Fold, name: str, step: StepFold, row: StepFacts) -> Iter
     "The row of a fan-out counts its items as their events do, and every item has ended, has a row, or was cancelled.",
 )
 def fan_out_row(fold: Fold, name: str, row: FanOutFacts | None) -> Iterator[str]:
-    told = fold.fan_outs.get(name)
-    if told is None or told.unborn:
+    expected = fold.fan_outs.get(name)
+    if expected is None or expected.unborn:
         if row is not None:
             yield "there is a row, but no event that the step was queued"
         return
@@ -156,18 +156,20 @@ def fan_out_row(fold: Fold, name: str, row: FanOutFacts | None) -> Iterator[str]
         yield "the row is missing"
         return
     step = fold.plan.steps[name].step
-    at_once = None if told.retired or told.parallelism >= told.total else told.parallelism
-    yield from _differ("total", row.total, told.total)
-    yield from _differ("ended", row.ended, told.ended)
-    yield from _differ("failed", row.failed, told.failed)
-    yield from _differ("attempts", row.attempts, told.attempts)
-    yield from _differ("closed", row.closed, told.closed)
+    at_once = None if expected.retired or expected.parallelism >= expected.total else expected.parallelism
+    yield from _differ("total", row.total, expected.total)
+    yield from _differ("ended", row.ended, expected.ended)
+    yield from _differ("failed", row.failed, expected.failed)
+    yield from _differ("attempts", row.attempts, expected.attempts)
+    yield from _differ("closed", row.closed, expected.closed)
     yield from _differ("parallelism", row.parallelism, at_once)
-    yield from _differ("tolerated", row.tolerated, step.tolerate.allowed(told.total) if step.tolerate else 0)
+    yield from _differ(
+        "tolerated", row.tolerated, step.tolerate.allowed(expected.total) if step.tolerate else 0
+    )
     if row.parallelism is not None and not row.closed:
         yield from _differ("placed", row.placed, row.live_placed)
-    if told.ended + told.cancelled + row.live != told.total:
-        yield f"of {told.total} items {told.ended} have ended, {told.cancelled} were cancelled and {row.live} have a row"
+    if expected.ended + expected.cancelled + row.live != expected.total:
+        yield f"of {expected.total} items {expected.ended} have ended, {expected.cancelled} were cancelled and {row.live} have a row"
 
 
 @law("item-result-row", "The row of an item's end says what its events say.")
@@ -242,31 +244,32 @@ def _is_rebuilt(work: WorkFold, fold: Fold) -> bool:
 def _ledgers_differ(work: WorkFold, row: ItemFacts) -> Iterator[str]:
     if fingerprint(row.ledger) != fingerprint(work.ledger):
         yield f"ledger is {_shown(row.ledger)}, the events say {_shown(work.ledger)}"
-    told = work.last_error
+    expected = work.last_error
     if row.last_error is not None or not work.rebuilt:
-        yield from _differ("last_error", row.last_error, told and told[:_ERROR_KEPT])
+        yield from _differ("last_error", row.last_error, expected and expected[:_ERROR_KEPT])
     policy = work.action.policy.policy
     if policy.vary:
         ledger = Ledger.from_dict(work.ledger) if work.ledger else Ledger()
-        told_vary, found = varied(policy, ledger) or {}, row.vary or {}
-        if (told_vary.get("override") or found.get("override")) and told_vary != found:
-            yield f"vary is {_shown(row.vary)}, the events say {_shown(told_vary)}"
+        expected_vary, found = varied(policy, ledger) or {}, row.vary or {}
+        if (expected_vary.get("override") or found.get("override")) and expected_vary != found:
+            yield f"vary is {_shown(row.vary)}, the events say {_shown(expected_vary)}"
 
 
 def _times_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:
-    """Compares times. An item of a fan-out that was never tried, and an item that was rebuilt, have times of their own."""
-    told = work.available_at
-    if told is not None and work.status == "queued" and _is_pulled_in(row.available_at, told):
-        told = None
-    if told is not None and (not _is_rebuilt(work, fold) or work.status == "retrying"):
-        yield from _differ("available_at", row.available_at, told)
+    """Compares times. An item of a fan-out that was never tried, and an item that was rebuilt, have
+    times of their own."""
+    expected = work.available_at
+    if expected is not None and work.status == "queued" and _is_pulled_in(row.available_at, expected):
+        expected = None
+    if expected is not None and (not _is_rebuilt(work, fold) or work.status == "retrying"):
+        yield from _differ("available_at", row.available_at, expected)
     if work.enqueued_at is not None and not _is_rebuilt(work, fold):
         yield from _differ("created_at", row.created_at, work.enqueued_at)
 
 
-def _is_pulled_in(stored: datetime | None, told: datetime) -> bool:
+def _is_pulled_in(stored: datetime | None, expected: datetime) -> bool:
     """Returns whether a time was in the future when the clock of PostgreSQL was set back, and was corrected."""
-    return stored is not None and (told - stored).total_seconds() > CLOCK_SET_BACK
+    return stored is not None and (expected - stored).total_seconds() > CLOCK_SET_BACK
 
 
 def _leases_differ(work: WorkFold, row: ItemFacts, fold: Fold) -> Iterator[str]:

@@ -14,7 +14,7 @@ from tenax.policy.plan import PlannedAction
 OPEN = frozenset({"queued", "running", "accepted", "retrying", "held"})
 """States of a work item that has a row."""
 RUNNING = frozenset({"running", "accepted"})
-LATE = b"late"
+LATE = b"late"  # stands for a late report, in place of its text
 _STATUSES = {"action_completed": "succeeded", "action_polled": "succeeded", "action_snoozed": "snoozed"}
 
 

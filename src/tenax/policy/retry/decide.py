@@ -49,13 +49,13 @@ def decide(
     controls: Controls,
     roll: float,
     execution_id: int = 0,
-    node_id: str = "",
+    step: str = "",
     failure: Failure | None = None,
     polled: Poll | None = None,
 ) -> Decision:
     """Decides what happens next. `ledger` is the one before this outcome, and `roll` one random number in [0, 1).
     `polled` is the answer of the step's `until` to a success."""
-    case = Case(policy, ledger, outcome, attempt, elapsed, controls, roll, execution_id, node_id)
+    case = Case(policy, ledger, outcome, attempt, elapsed, controls, roll, execution_id, step)
     if outcome.status == "succeeded":
         failure = polled.failure if polled is not None else None
     elif failure is None:
@@ -93,19 +93,20 @@ def decide_outcome(
     controls: Controls,
     roll: float,
     execution_id: int,
-    node_id: str,
+    step: str,
 ) -> Decided:
-    """Reads an outcome and decides on it. The engine and `tenax decide` both call this. `ledger` has the elapsed time."""
+    """Reads an outcome and decides on it. The engine and `tenax decide` both call this. `ledger` has
+    the elapsed time."""
     elapsed, polled = ledger.elapsed, None
     if until is not None and outcome.status == "succeeded":
         polled = poll(
-            until, outcome, polls=ledger.polls, attempt=attempt, elapsed=elapsed, execution_id=execution_id, node_id=node_id,
+            until, outcome, polls=ledger.polls, attempt=attempt, elapsed=elapsed, execution_id=execution_id, step=step,
             work=controls.condition_work,
         )  # fmt: skip
     failure = polled.failure if polled is not None else read_failure(policy, ledger, outcome)
     decision = decide(
         policy, ledger, outcome, attempt=attempt, elapsed=elapsed, controls=controls, roll=roll, execution_id=execution_id,
-        node_id=node_id, failure=failure, polled=polled,
+        step=step, failure=failure, polled=polled,
     )  # fmt: skip
     return Decided(decision, failure, polled)
 
@@ -173,8 +174,15 @@ def replay(
     before, controls = Ledger.from_dict(record["before"]), Controls(**record.get("controls", {}))
     polled = None
     if until is not None and outcome.status == "succeeded":
-        inputs = {name: record[name] for name in ("attempt", "elapsed", "execution_id", "node_id")}
-        polled = poll(until, outcome, polls=before.polls, work=controls.condition_work, **inputs)
+        inputs = {name: record[name] for name in ("attempt", "elapsed", "execution_id")}
+        polled = poll(
+            until,
+            outcome,
+            polls=before.polls,
+            work=controls.condition_work,
+            step=record["node_id"],
+            **inputs,
+        )
     return decide(
         policy,
         before,
@@ -184,7 +192,7 @@ def replay(
         controls=controls,
         roll=record["roll"],
         execution_id=record["execution_id"],
-        node_id=record["node_id"],
+        step=record["node_id"],
         failure=failure,
         polled=polled,
     )

@@ -16,10 +16,10 @@ class Case:
         "elapsed",
         "execution_id",
         "ledger",
-        "node_id",
         "outcome",
         "policy",
         "roll",
+        "step",
     )
 
     def __init__(
@@ -32,7 +32,7 @@ class Case:
         controls: Controls,
         roll: float,
         execution_id: int,
-        node_id: str,
+        step: str,
     ) -> None:
         self.policy = policy
         self.ledger = ledger
@@ -42,7 +42,7 @@ class Case:
         self.controls = controls
         self.roll = roll
         self.execution_id = execution_id
-        self.node_id = node_id
+        self.step = step
 
     def decision(
         self,
@@ -66,7 +66,7 @@ class Case:
             self.roll,
             self.attempt,
             self.execution_id,
-            self.node_id,
+            self.step,
             self.elapsed,
             # The same object each time: controls with default values are left out of the record.
             NO_CONTROLS if self.controls == NO_CONTROLS else self.controls,

@@ -46,7 +46,8 @@ def delay_table(policy: Policy, *, limit: int = 20) -> list[DelayRow]:
 def _delays(
     policy: Policy, n: int, previous: tuple[float, float, float] | None
 ) -> tuple[float, float, float]:
-    """Returns the least, nominal and greatest delay after n failures. A decorrelated delay grows from the one before."""
+    """Returns the least, nominal and greatest delay after n failures. A decorrelated delay grows from
+    the one before."""
     if policy.backoff != "decorrelated":
         middle = capped(policy, n)
         least, most = bounds(middle, policy.jitter, policy.max_delay)

@@ -22,7 +22,8 @@ _LONG_EVIDENCE = frozenset({"data", "traceback", "stderr_tail", "exception_bases
 def explain_decision(
     decision: Mapping[str, Any], failure: Mapping[str, Any] | None, *, step: str, attempt: int
 ) -> str:
-    """Returns what happened, what was decided by which rule, what that rule and those before it checked, and the delay."""
+    """Returns what happened, what was decided by which rule, what that rule and those before it
+    checked, and the delay."""
     lines = [
         f"Step {step}, attempt {attempt}: {decision['verdict']}. {_VERDICTS.get(decision['verdict'], '')}".rstrip(),
         *_what_happened(failure),

@@ -134,7 +134,8 @@ def _condition_findings(policy: Policy) -> list[tuple[Path, str]]:
 
 @lru_cache(maxsize=1024)
 def compile_policy(policy: Policy) -> CompiledPolicy:
-    """Compiles the conditions of a policy. Raises ExpressionError for a wrong one; `resolve_policy` has checked them."""
+    """Compiles the conditions of a policy. Raises ExpressionError for a wrong one; `resolve_policy` has
+    checked them."""
     return CompiledPolicy(
         policy=policy,
         retry_when=_compiled(policy.retry_when),

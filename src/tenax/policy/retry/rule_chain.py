@@ -337,7 +337,7 @@ class Judgement:
                 attempt=case.attempt,
                 max_attempts=self.policy.max_attempts,
                 execution_id=case.execution_id,
-                node_id=case.node_id,
+                step=case.step,
                 elapsed=case.elapsed,
                 cost=charge(self.policy, case.ledger, case.outcome, failure.failure_class)[0],
             )

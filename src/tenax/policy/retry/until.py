@@ -45,7 +45,7 @@ def poll(
     attempt: int,
     elapsed: float,
     execution_id: int,
-    node_id: str,
+    step: str,
     work: int = CONDITION_WORK,
 ) -> Poll:
     """Evaluates `until`. `polls` counts its earlier answers "not yet done". `work` is the budget of its condition."""
@@ -58,7 +58,7 @@ def poll(
         "polls": polls,
         "elapsed": elapsed,
         "execution_id": execution_id,
-        "node_id": node_id,
+        "node_id": step,
     }
     try:
         done = truth_value(compiled.condition.evaluate(scope, Meter(work)))

@@ -21,6 +21,7 @@ def entry_for(policy: Policy, ledger: Ledger) -> int:
 
 
 def varied(policy: Policy, ledger: Ledger) -> dict[str, Any] | None:
-    """Returns the record of the next attempt's variation: its entry and what that changes. Returns None without `vary`."""
+    """Returns the record of the next attempt's variation: its entry and what that changes. Returns None
+    without `vary`."""
     entry = entry_for(policy, ledger)
     return {"entry": entry, "override": json.loads(policy.vary[entry - 1])} if entry else None

@@ -19,7 +19,7 @@ from tenax.server.schema.read_body import read_body
 from tenax.server.schema.requests import LARGEST_ATTEMPT
 from tenax.server.schema.responses import answer, answer_execution, answer_list, answer_many, answer_view
 from tenax.server.services import actor, engine, services
-from tenax.store.tables.tokens import LARGEST_ID
+from tenax.store.fleet.tokens import LARGEST_ID
 
 LONGEST_NEWS_WAIT = 30.0
 _SNAPSHOT = r"\d{1,20}:\d{1,20}:(\d{1,20}(,\d{1,20})*)?"

@@ -15,7 +15,7 @@ from tenax.server.schema.openapi import described
 from tenax.server.schema.read_body import read_body
 from tenax.server.schema.responses import NewToken, TokenInfo, answer
 from tenax.server.services import engine, services
-from tenax.store.tables import tokens
+from tenax.store.fleet import tokens
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 

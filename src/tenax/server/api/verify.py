@@ -14,7 +14,7 @@ from tenax.server.schema.openapi import described
 from tenax.server.schema.parameters import moment_of, refuse_unknown_parameters
 from tenax.server.schema.responses import answer_view
 from tenax.server.services import engine
-from tenax.store.tables.tokens import LARGEST_ID
+from tenax.store.fleet.tokens import LARGEST_ID
 
 router = APIRouter(prefix="/v1/verify", tags=["verify"], dependencies=[Depends(refuse_unknown_parameters)])
 

@@ -13,7 +13,7 @@ from tenax.model.wire_columns import gather_answers, gather_assignments, spread_
 from tenax.server.schema import requests as bodies
 from tenax.server.schema import responses as answers
 from tenax.server.schema.openapi import described
-from tenax.server.schema.read_body import read_body
+from tenax.server.schema.read_body import read_body, read_sized_body
 from tenax.server.schema.responses import answer_bytes
 from tenax.server.services import engine, services, token_id
 
@@ -48,8 +48,8 @@ async def lease(request: Request) -> Response:
 @router.post("/report", **described(answers.REPORT_ANSWERS, body=bodies.REPORTS))
 async def report(request: Request) -> Response:
     """What up to 1000 attempts came to, those of one step together: each field is a list, with an entry for each of them (of `outcome` a single one may do for all, where they succeeded: what they returned is in `result`). The answers are put together where they are the same. The same report again, the same answer."""
-    reports = await read_body(request, bodies.REPORTS)
-    answered = gather_answers(await engine(request).report(spread_reports(reports)))
+    reports, size = await read_sized_body(request, bodies.REPORTS)
+    answered = gather_answers(await engine(request).report(spread_reports(reports), size=size))
     return answer_bytes(answers.REPORT_ANSWERS.dump_json(answered))
 
 

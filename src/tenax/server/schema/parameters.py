@@ -13,7 +13,7 @@ from tenax.errors import UsageError
 from tenax.model.durations import parse_duration
 from tenax.model.parse.findings import nearest
 from tenax.server.schema.requests import LARGEST_ATTEMPT
-from tenax.store.tables.tokens import LARGEST_ID
+from tenax.store.fleet.tokens import LARGEST_ID
 
 _PLAIN = r"^[^\x00]*$"
 

@@ -15,9 +15,17 @@ T = TypeVar("T")
 
 async def read_body(request: Request, adapter: TypeAdapter[T], *, empty: bytes | None = None) -> T:
     """The body as its type. `empty` is what no body at all stands for, where that is allowed."""
+    found, _ = await read_sized_body(request, adapter, empty=empty)
+    return found
+
+
+async def read_sized_body(
+    request: Request, adapter: TypeAdapter[T], *, empty: bytes | None = None
+) -> tuple[T, int]:
+    """Reads a body as `read_body` does. Returns its size in bytes with it."""
     body = await _whole(request)
     if not body and empty is not None:
-        return adapter.validate_json(empty)
+        return adapter.validate_json(empty), 0
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise UnsupportedBody(
@@ -26,7 +34,7 @@ async def read_body(request: Request, adapter: TypeAdapter[T], *, empty: bytes |
         )
     await engine(request).context.reading.check_values(body)
     try:
-        return adapter.validate_json(body, strict=True)
+        return adapter.validate_json(body, strict=True), len(body)
     except ValidationError as error:
         raise InvalidRequest.of_body(error) from None
 

@@ -45,7 +45,7 @@ from tenax.model.wire import (
 from tenax.model.wire_columns import check_lengths, is_plain
 from tenax.server.problems import InvalidRequest
 from tenax.server.schema.struct_requests import struct_body
-from tenax.store.tables.tokens import LARGEST_ID, LONGEST_NAME, Role
+from tenax.store.fleet.tokens import LARGEST_ID, LONGEST_NAME, Role
 
 T = TypeVar("T")
 _log = structlog.get_logger("tenax.server")

@@ -36,7 +36,7 @@ from tenax.model.wire import (
     Submitted,
 )
 from tenax.server.schema.view_types import list_adapter, view_adapter
-from tenax.store.tables.tokens import Role
+from tenax.store.fleet.tokens import Role
 
 VIEWS_AT_ONCE = 100
 """Entries of a list that are written without a break."""

@@ -1,1 +1,1 @@
-"""Runs a PostgreSQL of its own in a folder, for those who have none."""
+"""Runs a private PostgreSQL in a folder, for users without a server of their own."""

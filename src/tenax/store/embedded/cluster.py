@@ -34,8 +34,8 @@ ROLE = DATABASE = "tenax"
 _UNFINISHED = "unfinished-"
 _SLOW_START_SECONDS = 120.0
 """Seconds after which a start is reported as slow. It is not stopped: a recovery that is stopped begins again."""
-_START_POLL_SECONDS = 0.01
-_PROGRAM_SECONDS = 300.0
+_START_POLL_SECONDS = 0.01  # between two looks at a server that starts
+_PROGRAM_SECONDS = 300.0  # limit for one of PostgreSQL's programs
 _OWN_CONFIGURATION = """\
 # Tenax writes tenax.conf anew at every start. Settings of your own go below this line: the last one counts.
 include 'tenax.conf'
@@ -54,8 +54,9 @@ _CONFIGURATION = {
     "log_line_prefix": "%m [%p] %a ",
     "log_timezone": "UTC",
 }
-# Nothing of the caller's environment may steer the server (PGDATA, LD_LIBRARY_PATH, locales). A batch is megabytes: what a session
-# has had of memory it keeps, up to 64 MiB, rather than hand it back after each and have the kernel clear it anew.
+# The caller's environment must not affect the server (PGDATA, LD_LIBRARY_PATH, locales). A batch has
+# megabytes: a session keeps up to 64 MiB of the memory it has used, since the kernel would clear returned memory again
+# after each batch.
 _ENVIRONMENT = {
     "PATH": os.defpath,
     "LC_ALL": "C",
@@ -167,7 +168,8 @@ def _command(place: ClusterPlace, installation: Installation, data: Path) -> lis
 
 
 def _launch(place: ClusterPlace, command: Sequence[str], log: Path) -> int:
-    """Starts a command in the background without a parent: it outlives this process, and leaves no zombie when it ends."""
+    """Starts a command in the background without a parent: it outlives this process, and leaves no zombie
+    when it ends."""
     with log.open("ab") as output:
         shell = subprocess.run(
             ["/bin/sh", "-c", '"$@" >&2 & echo $!', "sh", *command],

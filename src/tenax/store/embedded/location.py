@@ -1,17 +1,17 @@
-"""Where the embedded PostgreSQL keeps its things, and as whom it runs.
+"""Where the embedded PostgreSQL keeps its files, and the account that it runs as.
 
-    place/start.lock     held by whoever starts the server
+    place/start.lock     held by the process that starts the server
     place/users.lock     held, shared, by every process that uses it
-    place/watch.lock     held by the watcher (see `postmaster.watch`)
+    place/watch.lock     held by the watcher (see `postmaster.watch_server`)
     place/18/            the data, named by PostgreSQL's major version
     place/socket/        the only way in, mode 0700
-    place/log/           the server's log, bounded
-    place/binaries/      as root: copies of the programs
+    place/log/           the server's log, of limited size
+    place/binaries/      under root: copies of the programs
 
-For an ordinary user the place is `home/postgres` and everything is the user's own. PostgreSQL refuses to run as root, so there
-it runs as an unprivileged account, which must be able to reach the place. Where it cannot (a home below a folder of mode
-0700), the place is below /var/lib/tenax/homes, and the file `home/postgres.place` says which. No folder that was there
-before is ever opened to others.
+For an ordinary user the place is `home/postgres`, and all files are the user's own. PostgreSQL refuses to run as root.
+Under root it runs as an unprivileged account, which must be able to reach the place. If it cannot (a home below a folder
+of mode 0700), the place is below /var/lib/tenax/homes, and the file `home/postgres.place` names it. A folder that existed
+before is never opened to others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SYSTEM_HOME = Path("/var/lib/tenax")
 POINTER = "postgres.place"
 
 _ACCOUNTS = ("tenax", "postgres", "nobody")
-_LONGEST_SOCKET_PATH = 107
+_LONGEST_SOCKET_PATH = 107  # bytes
 
 
 @dataclass(frozen=True, slots=True)

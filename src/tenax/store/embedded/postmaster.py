@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 USERS_LOCK = "users.lock"
 LOG_FOLDER = "log"
-LOG_FILES_KEPT = 5
+LOG_FILES_KEPT = 5  # files of the server's log
 PORT = 5432
 """Used only in the socket's name: the server does not listen on a network."""
 
@@ -30,11 +30,11 @@ _SSL_REQUEST = bytes.fromhex("0000000804d2162f")
 """The first message of the protocol that a server answers before any login: by one byte, even while it starts."""
 _ANSWER_SECONDS = 2.0  # seconds; a server that is silent for longer is busy
 
-_FAST_SHUTDOWN_SECONDS = 60.0
-_IMMEDIATE_SHUTDOWN_SECONDS = 10.0
-_LAUNCH_SECONDS = 5.0
-_LAUNCH_POLL_SECONDS = 0.02
-_LOG_CHECK_SECONDS = 60.0
+_FAST_SHUTDOWN_SECONDS = 60.0  # until a fast shutdown becomes an immediate one
+_IMMEDIATE_SHUTDOWN_SECONDS = 10.0  # until the processes are killed
+_LAUNCH_SECONDS = 5.0  # within which a launched server has a lock file
+_LAUNCH_POLL_SECONDS = 0.02  # between two looks for the lock file
+_LOG_CHECK_SECONDS = 60.0  # between two removals of old log files
 
 
 class LockFile(NamedTuple):
@@ -98,7 +98,8 @@ def _belongs_to(pid: int, data: Path) -> bool:
 
 
 def _is_about_to_serve(pid: int, data: Path) -> bool:
-    """Returns whether a server, or the shell that starts it, was launched and has not yet entered its data directory."""
+    """Returns whether a server, or the shell that starts it, was launched and has not yet entered its
+    data directory."""
     try:
         if not _name(pid).startswith(("postgres", "sh\n")):
             return False
@@ -199,7 +200,7 @@ def prune_logs(place: Path) -> None:
             file.unlink(missing_ok=True)
 
 
-def watch(place: Path, watch_lock: int) -> None:
+def watch_server(place: Path, watch_lock: int) -> None:
     """Waits until no process uses the server, and then stops it.
 
     Every user holds a shared lock on one file, which the kernel drops at any death, kill -9 included. A process that
@@ -228,4 +229,4 @@ def _is_still(path: Path, descriptor: int) -> bool:
 
 
 if __name__ == "__main__":
-    watch(Path(sys.argv[1]), int(sys.argv[2]))
+    watch_server(Path(sys.argv[1]), int(sys.argv[2]))

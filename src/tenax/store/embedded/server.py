@@ -32,9 +32,9 @@ from tenax.store.embedded.location import SYSTEM_HOME, ClusterPlace, existing_pl
 
 _START_LOCK = "start.lock"
 _WATCH_LOCK = "watch.lock"
-_LOCK_SECONDS = 180.0
-_LOCK_POLL_SECONDS = 0.01
-_WATCHER_END_SECONDS = 1.0
+_LOCK_SECONDS = 180.0  # limit of the wait for a file lock
+_LOCK_POLL_SECONDS = 0.01  # between two tries to lock a file
+_WATCHER_END_SECONDS = 1.0  # that a watcher gets to release its lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ class EmbeddedPostgres:
         options: Mapping[str, str] | None = None,
         system_home: Path = SYSTEM_HOME,
     ) -> None:
-        """`installations` replaces the wheel's programs. `options` are settings of PostgreSQL, applied when it starts."""
+        """`installations` replaces the wheel's programs. `options` are settings of PostgreSQL, applied
+        when it starts."""
         self.home = home
         self._installations = installations
         self._options = dict(options or {})

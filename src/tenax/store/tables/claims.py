@@ -156,9 +156,9 @@ def _candidate(row: Any) -> Candidate:
     )  # fmt: skip
 
 
-async def look_at_queues(tx: Connection, queues: Sequence[str]) -> tuple[LevelSnapshot, ...]:
+async def read_queues(tx: Connection, queues: Sequence[str]) -> tuple[LevelSnapshot, ...]:
     """Reads the ready items at each priority of these queues. Levels without any are left out."""
-    rows = await tx.fetch(sql("look_at_queues"), queues)
+    rows = await tx.fetch(sql("read_queues"), queues)
     return tuple(LevelSnapshot(*row) for row in rows if tuple(row)[2:5] != (None, None, None))
 
 

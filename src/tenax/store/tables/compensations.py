@@ -44,7 +44,7 @@ async def insert_compensations(
 ) -> list[StartedCompensation]:
     """Inserts an item for each success of these steps that is not undone yet, in the reverse order of the log."""
     one = actions[0]
-    await tx.execute(sql("plan_freely"))
+    await tx.execute(sql("allow_hash_joins"))
     values = {
         "execution": one.execution_id,
         "plan": one.plan_id,
@@ -55,7 +55,7 @@ async def insert_compensations(
     }
     text, arguments = named("insert_compensations").fill(values)
     made = await tx.fetch(text, *arguments)
-    await tx.execute(sql("plan_as_usual"))
+    await tx.execute(sql("disallow_hash_joins"))
     return [StartedCompensation(*row) for row in made]
 
 

@@ -24,12 +24,12 @@ from tenax.store.time_slices import TimeSlice
 
 
 async def load_fan_outs(tx: Connection, keys: Sequence[StepKey]) -> dict[StepKey, FanOutRow]:
-    rows = await tx.fetch(sql("load_fans"), [key[0] for key in keys], [key[1] for key in keys])
+    rows = await tx.fetch(sql("load_fan_outs"), [key[0] for key in keys], [key[1] for key in keys])
     return {(row["execution_id"], row["step"]): FanOutRow(*row) for row in rows}
 
 
 async def load_open_fan_outs(tx: Connection, executions: Sequence[int]) -> list[FanOutRow]:
-    return [FanOutRow(*row) for row in await tx.fetch(sql("load_open_fans"), executions)]
+    return [FanOutRow(*row) for row in await tx.fetch(sql("load_open_fan_outs"), executions)]
 
 
 async def close_fan_out(
@@ -40,7 +40,7 @@ async def close_fan_out(
     arguments = (fan_out.execution_id, fan_out.step, state, fan_out.attempts, text)
     try:
         async with tx.transaction():
-            await tx.execute(sql("close_fan"), *arguments, fan_out.total)
+            await tx.execute(sql("close_fan_out"), *arguments, fan_out.total)
     except asyncpg.ProgramLimitExceededError as error:
         raise TooLarge(
             f"the results of its {fan_out.total:,} items are too large to be one list: {error}"
@@ -50,7 +50,7 @@ async def close_fan_out(
 async def close_fan_out_without_result(tx: Connection, fan_out: FanOutRow, failure: dict[str, Any]) -> None:
     """Ends a fan-out's step whose results cannot be gathered. Each item keeps its own result."""
     arguments = (fan_out.execution_id, fan_out.step, "failed", fan_out.attempts, encode(failure))
-    await tx.execute(sql("close_fan"), *arguments, 0)
+    await tx.execute(sql("close_fan_out"), *arguments, 0)
 
 
 async def load_last_failure(tx: Connection, fan_out: FanOutRow) -> dict[str, Any]:
@@ -76,7 +76,7 @@ async def end_unstarted_items(
 
 async def find_free_slots(tx: Connection, limit: int) -> list[int]:
     """Finds executions in which a retry is due and a slot is free."""
-    return [row["execution_id"] for row in await tx.fetch(sql("find_placeable"), limit)]
+    return [row["execution_id"] for row in await tx.fetch(sql("find_free_slots"), limit)]
 
 
 class FanOutItems(NamedTuple):
@@ -180,11 +180,11 @@ class LostItem:
 
 
 async def find_broken_fan_outs(tx: Connection) -> list[StepKey]:
-    return [(row["execution_id"], row["step"]) for row in await tx.fetch(sql("find_broken_fans"))]
+    return [(row["execution_id"], row["step"]) for row in await tx.fetch(sql("find_broken_fan_outs"))]
 
 
 async def count_fan_out_rows(tx: Connection, key: StepKey) -> FanOutCounts:
-    row = await tx.fetchrow(sql("load_fan_numbers"), *key)
+    row = await tx.fetchrow(sql("count_fan_out_rows"), *key)
     return FanOutCounts(
         frozenset(row["live"]), frozenset(row["ended"]), row["failed"], row["attempts"], row["placed"]
     )
@@ -207,7 +207,7 @@ async def restore_fan_out(tx: Connection, fan_out: FanOutRow, queue_ttl: float |
     """Inserts the row of a fan-out if it is missing."""
     key = (fan_out.execution_id, fan_out.step)
     await tx.execute(
-        sql("restore_fan"), *key, fan_out.total, fan_out.tolerated, fan_out.parallelism, queue_ttl
+        sql("restore_fan_out"), *key, fan_out.total, fan_out.tolerated, fan_out.parallelism, queue_ttl
     )
 
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 ROWS_AT_ONCE = 200
 """Rows that a cursor fetches together."""
-ALL_IDS = 2**63 - 1
+ALL_IDS = 2**63 - 1  # larger than any id
 _JSON = frozenset({"input", "result", "failure", "ledger", "previous", "vary"})
 
 

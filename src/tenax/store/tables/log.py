@@ -10,7 +10,7 @@ import asyncpg
 
 from tenax.errors import UsageError
 from tenax.model.events import timestamp
-from tenax.model.execution_views import Event, News, left_out
+from tenax.model.execution_views import EVIDENCE_LEFT_OUT, LARGE_EVIDENCE, LEFT_OUT, Event, News, left_out
 from tenax.model.json_text import decode, encode
 from tenax.store.connect import Connection
 from tenax.store.statements import sql
@@ -28,7 +28,7 @@ LOOK_ROWS = 50_000
 """Rows of an execution's log that a late report is compared with, the newest first."""
 LOOK_BYTES = 16_000_000
 """Bytes of these rows. A batch that names many tokens looks at fewer."""
-PAGE_ROWS = 1_000
+PAGE_ROWS = 1_000  # rows of a page of the log
 PAGE_BYTES = 4_000_000
 """Bytes of a page of the log, unless a single row is larger."""
 
@@ -80,7 +80,7 @@ async def get_events(tx: Connection, execution_id: int, after: int = 0) -> list[
     return await _events(await tx.fetch(sql("get_events"), execution_id, after))
 
 
-class LogPlace(NamedTuple):
+class LogPosition(NamedTuple):
     """How far an execution's log has been read: the last row, the sequence number and time of its last event, and the
     snapshot used."""
 
@@ -92,17 +92,19 @@ class LogPlace(NamedTuple):
     """Bytes that have been read."""
 
 
-async def find_log_place(tx: Connection, execution_id: int, after: int = 0) -> LogPlace:
+async def find_log_position(tx: Connection, execution_id: int, after: int = 0) -> LogPosition:
     """Returns the place to read from for the events after a sequence number. The first page may have some earlier
     events."""
-    return LogPlace(*await tx.fetchrow(sql("find_log_place"), execution_id, after))
+    return LogPosition(*await tx.fetchrow(sql("find_log_position"), execution_id, after))
 
 
-async def get_events_page(tx: Connection, execution_id: int, place: LogPlace) -> tuple[list[Event], LogPlace]:
+async def get_events_page(
+    tx: Connection, execution_id: int, position: LogPosition
+) -> tuple[list[Event], LogPosition]:
     """Returns the next events of an execution, up to a number of bytes, and the place after them. An empty page is the
     end of the log."""
     found: list[Event] = []
-    last, seq, at, snapshot, size = place
+    last, seq, at, snapshot, size = position
     arguments = (execution_id, last, snapshot, PAGE_BYTES, PAGE_ROWS, at)
     rows = await tx.fetch(sql("get_log_page"), *arguments)
     time_slice = TimeSlice()
@@ -114,7 +116,7 @@ async def get_events_page(tx: Connection, execution_id: int, place: LogPlace) ->
         for number, e in enumerate(decode(row["events"])):
             seq += 1
             found.append(_event_of(e, last + number, seq, shown))
-    return found, LogPlace(last, seq, at, snapshot, size)
+    return found, LogPosition(last, seq, at, snapshot, size)
 
 
 def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
@@ -131,13 +133,14 @@ def _event_of(e: dict[str, Any], id_: int, seq: int, at: str) -> Event:
 
 
 async def get_step_level_events(tx: Connection, execution_id: int, most: int) -> list[Event]:
-    """Returns all events except those of single items of fan-outs. After `most` bytes, `left_out` replaces large
-    results."""
-    rows = await tx.fetch(sql("get_step_level_events"), execution_id, most)
+    """All but those of single items of fan-outs. Beyond `most` bytes, large results and the evidence of failures are left out, which is said in their places."""
+    rows = await tx.fetch(sql("get_step_level_events"), execution_id, most, LARGE_EVIDENCE)
     found = await _events(rows)
     for event, row in zip(found, rows, strict=True):
         if row["result_size"] is not None:
             event.data["result"] = left_out(row["result_size"])
+        if row["is_brief"]:
+            event.data["failure"][LEFT_OUT] = EVIDENCE_LEFT_OUT
     return found
 
 

@@ -14,7 +14,8 @@ from tenax.store.statements import sql
 
 @dataclass(frozen=True, slots=True)
 class ReadyWork:
-    """Ready items of a step that ask for the same. Without a limit, its value and its number of running items are None."""
+    """Ready items of a step that ask for the same. Without a limit, its value and its number of running
+    items are None."""
 
     execution_id: int
     step: str

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from tenax.model.changes import StepRow
 from tenax.model.json_text import decode
 from tenax.store.connect import Connection
+from tenax.store.large_values import decode_in_slices
 from tenax.store.statements import sql
 from tenax.store.time_slices import TimeSlice
 
@@ -28,7 +29,7 @@ async def load_step_results(tx: Connection, keys: Sequence[StepKey], most: int) 
 
 
 async def _load(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, tuple[StepRow, int]]:
-    """Loads steps, with the length of each result's text."""
+    """Loads the steps, each with the length of the texts of its result and its failures."""
     arguments = [key[0] for key in keys], [key[1] for key in keys], most
     found: dict[StepKey, tuple[StepRow, int]] = {}
     rows = await tx.fetch(sql("load_step_results"), *arguments)
@@ -36,23 +37,36 @@ async def _load(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[Step
     for row in rows:
         if time_slice.is_over:
             await time_slice.give_way()
-        size = row["result_size"] or len(row["result"] or "")
-        found[row["execution_id"], row["step"]] = _ended(*row), size
+        size = sum(row[f"{name}_size"] or len(row[name] or "") for name in ("result", "failures"))
+        found[row["execution_id"], row["step"]] = await _ended(*row), size
     return found
 
 
-async def load_within(tx: Connection, keys: Sequence[StepKey], most: int) -> dict[StepKey, StepRow]:
-    """Returns the steps with their results, up to `most` bytes together. Further results are left out, and their rows
-    say so."""
+async def load_within(
+    tx: Connection, keys: Sequence[StepKey], most: int, most_of_one: int | None = None
+) -> dict[StepKey, StepRow]:
+    """Returns the steps with their results and failures, as many as have `most` bytes together, and `most_of_one` each.
+
+    The others are left out, which their rows say.
+    """
     found: dict[StepKey, StepRow] = {}
     for start in range(0, len(keys), READ_TOGETHER):
-        for key, (row, size) in (await _load(tx, keys[start : start + READ_TOGETHER], most)).items():
+        limit = most if most_of_one is None else min(most, most_of_one)
+        for key, (row, size) in (await _load(tx, keys[start : start + READ_TOGETHER], limit)).items():
             if size > most:
-                row.result, row.left_out = None, {**(row.left_out or {}), "result": size}
+                _leave_out(row, size)
             else:
                 most -= size
             found[key] = row
     return found
+
+
+def _leave_out(row: StepRow, size: int) -> None:
+    known = row.left_out or {}
+    values = [name for name in ("result", "failures") if getattr(row, name) is not None and name not in known]
+    row.left_out = {**dict.fromkeys(values, size), **known}
+    for name in values:
+        setattr(row, name, None)
 
 
 class ResultCache:
@@ -71,7 +85,8 @@ class ResultCache:
         missing = sorted(key for key in keys if key not in found)
         for key, (row, size) in (await _load(tx, missing, most) if missing else {}).items():
             found[key] = row
-            if keys[key] and size >= self.LARGE and row.state in ("completed", "failed"):
+            is_whole = row.left_out is None  # another reader may read more of it
+            if keys[key] and size >= self.LARGE and is_whole and row.state in ("completed", "failed"):
                 self._kept[key] = row
                 if len(self._kept) > self.MOST:
                     self._kept.popitem(last=False)
@@ -93,11 +108,11 @@ async def ended_steps(tx: Connection, execution_id: int, most: int) -> list[Step
     for row in rows:
         if time_slice.is_over:
             await time_slice.give_way()
-        found.append(_ended(execution_id, *row))
+        found.append(await _ended(execution_id, *row))
     return found
 
 
-def _ended(
+async def _ended(
     execution_id: int,
     step: str,
     state: str,
@@ -108,7 +123,8 @@ def _ended(
     result_size: int | None,
     failures_size: int | None,
 ) -> StepRow:
-    row = StepRow(execution_id, step, state, 0, attempts, decode(result), decode(failure), decode(failures))
+    values = await decode_in_slices(result), decode(failure), await decode_in_slices(failures)
+    row = StepRow(execution_id, step, state, 0, attempts, *values)
     if result_size is not None or failures_size is not None:
         sizes = {"result": result_size, "failures": failures_size}
         row.left_out = {name: size for name, size in sizes.items() if size is not None}

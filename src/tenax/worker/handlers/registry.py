@@ -18,6 +18,8 @@ from typing import Any
 from tenax.sdk.context import TaskContext
 from tenax.sdk.task import REGISTRY, Task
 
+_MAX_FOLDERS = 3
+"""Folders that a message names."""
 _IMPORT_LOCK = threading.RLock()
 """Lets one import at a time change `sys.path`, which the whole process shares."""
 
@@ -86,10 +88,17 @@ def import_beside(name: str, base_dir: str | None) -> ModuleType:
                 return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-                raise NoHandler(f"there is no module {name!r} here") from error
+                raise NoHandler(f"there is no module {name!r} in {_searched(base_dir)}") from error
             raise
         except ValueError as error:  # an empty or relative name
             raise NoHandler(f"{name!r} is not the name of a module") from error
+
+
+def _searched(base_dir: str | None) -> str:
+    """Returns the folders in which a module was looked for, the first of them by name."""
+    folders = list(dict.fromkeys(folder for folder in (base_dir, *sys.path) if folder))
+    more = f" (nor in {len(folders) - _MAX_FOLDERS} more)" if len(folders) > _MAX_FOLDERS else ""
+    return ", ".join(folders[:_MAX_FOLDERS]) + more
 
 
 def _spec_beside(name: str, base_dir: str | None) -> ModuleSpec | None:

@@ -17,8 +17,8 @@ from tenax.errors import NotFound
 from tenax.model.events import timestamp
 from tenax.sdk.client import Client
 from tenax.store.connect import Connection, Database
-from tenax.store.tables import tokens
-from tenax.store.tables.tokens import Role, Token
+from tenax.store.fleet import tokens
+from tenax.store.fleet.tokens import Role, Token
 from tenax.store.transaction import transaction
 
 token = App(name="token", help="Create, list or revoke tokens.")

@@ -64,7 +64,7 @@ def decide(
             controls=NO_CONTROLS if chosen.retries_enabled else NO_RETRIES,
             roll=roll,
             execution_id=0,
-            node_id=chosen.step,
+            step=chosen.step,
         )
 
     # The first decision gives the failure and its rule. The second one has a ledger without this attempt.

@@ -4,4 +4,4 @@ update tenax.item i
        started_at = coalesce(i.started_at, $5::timestamptz),
        lease_grant = null, lease_token = null
   from unnest($1::bigint[], $2::integer[], $3::text[], $4::timestamptz[]) as x (id, attempt, awaiting, until)
- where i.id between x.id and x.id  -- which no plan can turn around
+ where i.id between x.id and x.id  -- no plan can reverse the order of this join

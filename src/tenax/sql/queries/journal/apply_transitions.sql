@@ -20,7 +20,7 @@
 --
 -- Items and executions are joined by `between`, whose order no plan can reverse: while the statistics say that the
 -- queue is empty, a join by `=` would read the whole table for each batch.
-with told as materialized (
+with changes as materialized (
     select u.*
       from unnest(:change_item::text::bigint[], string_to_array(:change_token::text, E'\n', '')::uuid[],
                   :change_execution::text::bigint[], string_to_array(:change_expects::text, E'\n'),
@@ -56,7 +56,7 @@ with told as materialized (
 --if ends
 , gone as (
     delete from tenax.item i
-     using told t
+     using changes t
      where t.state is null and i.id between t.item_id and t.item_id and (t.token is null or i.lease_token = t.token)
     returning i.id, i.execution_id, i.plan_id, i.step, i.attempt, i.base_dir, i.lane,
               t.expects, t.keeps_step, t.result, t.whole, t.events, t.next
@@ -102,7 +102,7 @@ with told as materialized (
                              then t.expires_at end,
            worker = null, lease_grant = null, lease_token = null, started_at = null, awaiting = null,
            previous = coalesce(t.previous, i.previous), vary = coalesce(t.vary, i.vary)
-      from told t
+      from changes t
      where t.state is not null and i.id between t.item_id and t.item_id and (t.token is null or i.lease_token = t.token)
     returning i.id, i.execution_id, t.events
 ), retries_logged as (

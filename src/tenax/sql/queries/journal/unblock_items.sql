@@ -7,7 +7,7 @@ with freed as materialized (
            + (select count(*) from tenax.item i where (i.limits).key = x.name and i.standing = 'running') as running
       from unnest($1::text[]) as x (name)
      group by x.name
-), full_keys as materialized ( -- most of a long row may wait at one of these
+), full_keys as materialized ( -- most items of a long queue may wait at one of these
     {full_keys}
 ), next as (
     select i.id

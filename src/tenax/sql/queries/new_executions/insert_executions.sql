@@ -5,7 +5,7 @@
 -- its id here; its items, steps and events name that number. Without `now` the time is read here too. An item for
 -- which a worker waits (`item_worker`) is leased as it is inserted. Returns the number, the id and the small input of
 -- each inserted execution: leasing its steps needs the input.
-with told as materialized (
+with given as materialized (
     select case when x.number < 0 then nextval('tenax.execution_id') else x.number end as id, x.*
       from rows from (jsonb_to_recordset(:executions::jsonb)
                         as (number bigint, plan_id bigint, open_steps integer, submit_key text, base_dir text, retry_of bigint,
@@ -24,13 +24,13 @@ with told as materialized (
            case when x.state = 'running' then null else coalesce(:now::timestamptz, tenax.now()) end, x.result, x.failure,
            (x.parent ->> 'execution_id')::bigint, (x.parent ->> 'item_id')::bigint, x.parent ->> 'step',
            (x.parent ->> 'item')::integer, (x.parent ->> 'attempt')::integer, coalesce((x.parent ->> 'lane')::bigint, 0)
-      from told x
+      from given x
 --if keys
         on conflict (submit_key) where submit_key is not null do nothing
 --end
     returning id, case when pg_column_size(input) <= 1000 then input end as input
 ), made as materialized (
-    select t.number, e.id, e.input from e join told t on t.id = e.id
+    select t.number, e.id, e.input from e join given t on t.id = e.id
 )
 --if items
 , i as (
@@ -67,7 +67,7 @@ with told as materialized (
     select m.id, coalesce(:now::timestamptz, tenax.now()), x.events
       from unnest(:log_execution::text::bigint[], :log_events::text[]) with ordinality as x (number, events, place)
       join made m on m.number = x.number
-     order by x.place  -- a hash join would turn the rows of one execution around
+     order by x.place  -- a hash join would reverse the rows of one execution
 )
 select m.number, m.id, m.input
 --if leases

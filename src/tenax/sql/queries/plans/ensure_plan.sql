@@ -1,3 +1,3 @@
 insert into tenax.plan (hash, workflow_id, policies, children) values ($1::text, $2::bigint, $3::jsonb, $4::jsonb)
-on conflict (hash) do update set hash = excluded.hash -- so that the row of someone quicker is returned as well
+on conflict (hash) do update set hash = excluded.hash -- so that the row of a faster transaction is returned too
 returning id

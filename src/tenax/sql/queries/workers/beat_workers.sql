@@ -1,6 +1,6 @@
 -- Records heartbeats of many workers, as in beat_worker. A worker whose row another transaction holds is left out and
 -- not waited for: that transaction may hold several too, in another order.
-with told as materialized (
+with beats as materialized (
     select x.* from unnest($1::text[], $2::uuid[], $3::jsonb[]) as x (name, life, reported)
 ), mine as materialized (
     select w.name from tenax.worker w where w.name = any($1) for update skip locked
@@ -9,7 +9,7 @@ with told as materialized (
        set last_heartbeat = tenax.now(), state = case when w.state = 'gone' then w.wanted else w.state end,
            reported = coalesce(t.reported, w.reported),
            reported_at = case when t.reported is null then w.reported_at else tenax.now() end
-      from told t
+      from beats t
       join mine m on m.name = t.name
      where w.name = t.name and w.life is not distinct from t.life
 )
@@ -18,4 +18,4 @@ select w.name, case when w.state = 'gone' then w.wanted else w.state end as stat
        w.life is distinct from t.life as superseded, w.protocol
   from tenax.worker w
   join mine m on m.name = w.name
-  join told t on t.name = w.name
+  join beats t on t.name = w.name

@@ -1,6 +1,6 @@
 -- Inserts a fan-out and its items, in the order of its list. The first `parallelism` items have a slot, or all if it
 -- is null.
-with fan as (
+with fan_out as (
     insert into tenax.fan (execution_id, step, total, tolerated, parallelism, placed, queue_ttl)
     values (:execution::bigint, :step::text, jsonb_array_length(:elements::jsonb), :tolerated::integer, :parallelism::integer,
             coalesce(:parallelism, jsonb_array_length(:elements)), :queue_ttl::double precision)

@@ -13,7 +13,7 @@ with leases as (
 ), workers as (
     update tenax.worker
        set last_heartbeat = least(last_heartbeat, tenax.now()),
-           -- A worker that has sent a heartbeat since it came is known by that.
+           -- A registration before the last heartbeat stays before it: this tells that the worker has sent heartbeats.
            registered_at = least(registered_at, case when last_heartbeat > registered_at then tenax.now() - interval '1 second'
                                                      else tenax.now() end),
            health_since = case when health_since > tenax.now() then tenax.now() else health_since end,

@@ -18,7 +18,7 @@ from tenax.store.statements import sql
 
 BUCKETS = 10
 """Parts of the window in which runs are counted."""
-LOG_ROWS_SEARCHED = 5000
+LOG_ROWS_SEARCHED = 5000  # rows of the log that are searched for a worker's events
 
 
 async def register_worker(tx: Connection, who: Registration, token_id: int | None) -> bool:

@@ -28,7 +28,8 @@ async def limit_queue(
 
 
 async def find_held_work(tx: Connection, execution_id: int) -> dict[str, HeldWork]:
-    """Returns the held work of an execution by step, with the last error as the reason. The rule is not stored with it."""
+    """Returns the held work of an execution by step, with the last error as the reason. The rule is not
+    stored with it."""
     return {
         row["step"]: HeldWork(
             rule=None,
@@ -65,6 +66,6 @@ async def unblock_forgotten_items(tx: Connection, after: str, most: int) -> tupl
     return row["unblocked"], row["last"]
 
 
-async def find_line(tx: Connection, execution_id: int) -> set[int]:
+async def find_ancestors(tx: Connection, execution_id: int) -> set[int]:
     """Returns an execution, its parent, and so on up to the root."""
-    return {row["id"] for row in await tx.fetch(sql("find_line"), execution_id)}
+    return {row["id"] for row in await tx.fetch(sql("find_ancestors"), execution_id)}

@@ -41,6 +41,11 @@ async def load_inputs(tx: Connection, ids: Sequence[int]) -> dict[int, str]:
     return {row["id"]: row["input"] for row in await tx.fetch(sql("load_inputs"), ids)}
 
 
+async def load_small_inputs(tx: Connection, ids: Sequence[int], most: int) -> dict[int, str | None]:
+    """The inputs of executions, without those of more than `most` bytes. None: the execution has none."""
+    return {row["id"]: row["input"] for row in await tx.fetch(sql("load_small_inputs"), ids, most)}
+
+
 async def load_leased_items(tx: Connection, items: Sequence[int], tokens: Sequence[str]) -> list[ItemRow]:
     rows = await tx.fetch(sql("load_leased_items"), column(items), lines(tokens))
     return [ItemRow(*row) for row in rows]
@@ -126,10 +131,10 @@ async def find_expired_executions(tx: Connection, limit: int) -> list[int]:
     return [row["id"] for row in await tx.fetch(sql("find_expired_executions"), limit)]
 
 
-async def find_granted_items(
+async def find_leases_of_grants(
     tx: Connection, grants: Sequence[str], worker: str
 ) -> list[tuple[int, int, str]]:
-    rows = await tx.fetch(sql("find_granted_items"), grants, worker)
+    rows = await tx.fetch(sql("find_leases_of_grants"), grants, worker)
     return [(row["id"], row["execution_id"], str(row["lease_token"])) for row in rows]
 
 
@@ -138,8 +143,8 @@ async def extend_leases(
 ) -> set[tuple[int, str]]:
     """Extends the leases that the worker still holds. Returns their items and tokens."""
     rows = await tx.fetch(sql("extend_leases"), items, tokens, terms.lease, terms.grace)
-    places = [row["place"] - 1 for row in rows]
-    return {(items[place], tokens[place]) for place in places}
+    positions = [row["place"] - 1 for row in rows]
+    return {(items[n], tokens[n]) for n in positions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +176,11 @@ async def beat_service(tx: Connection, lease: float, probe_after: float) -> None
     times that are now too far ahead are corrected."""
     set_back: float | None = await tx.fetchval(sql("beat_service"), lease / 2, lease)
     if set_back is not None:
-        _log.warning("the clock of PostgreSQL was set back; what lay ahead is pulled in", seconds=set_back)
-        await tx.execute(sql("pull_in_times"), lease, probe_after)
+        _log.warning(
+            "the clock of PostgreSQL was set back; times that are too far ahead are corrected",
+            seconds=set_back,
+        )
+        await tx.execute(sql("correct_times"), lease, probe_after)
 
 
 async def find_unwanted_items(tx: Connection, alive_within: float) -> list[RefusedItem]:

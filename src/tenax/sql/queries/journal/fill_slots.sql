@@ -1,6 +1,6 @@
 -- Writes the counters of fan-outs, and gives their free slots to waiting items: retries that are due, then the next
 -- items in the order of the list. Returns the number of items that got a slot.
-with fans as (
+with fan_outs as (
     select f.execution_id, f.step, f.queue_ttl, e.state = 'paused' as paused, x.ended, x.failed, x.attempts, x.closed, x.placed,
            case when x.closed or f.parallelism is null then 0 else greatest(f.parallelism - x.placed, 0) end as free
       from unnest($1::bigint[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::integer[], $7::boolean[])
@@ -9,7 +9,7 @@ with fans as (
       join tenax.execution e on e.id = x.execution_id
 ), picked as (
     select c.id, f.queue_ttl, f.paused
-      from fans f
+      from fan_outs f
      cross join lateral (
         select u.id
           from ((select i.id
@@ -41,7 +41,7 @@ with fans as (
 ), kept as (
     update tenax.fan f
        set ended = x.ended, failed = x.failed, attempts = x.attempts, closed = x.closed, placed = x.placed + coalesce(c.n, 0)
-      from fans x
+      from fan_outs x
       left join counted c on c.execution_id = x.execution_id and c.step = x.step
      where f.execution_id = x.execution_id and f.step = x.step
 )

@@ -19,10 +19,10 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 PREFIX = "tenax_"
 """Prefix by which scanners for leaked secrets, and people, recognise a token."""
-SECRET_BYTES = 32
+SECRET_BYTES = 32  # random bytes of a secret
 OWN_NAMES = "tenax:"
-LONGEST_NAME = 100
-LARGEST_ID = 2**63 - 1
+LONGEST_NAME = 100  # characters of a token's name
+LARGEST_ID = 2**63 - 1  # largest id that PostgreSQL's bigint can hold
 
 
 @dataclass(frozen=True, slots=True)

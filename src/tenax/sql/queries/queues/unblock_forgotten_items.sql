@@ -15,7 +15,7 @@ with recursive actions as (
     select (select (i.limits).key from tenax.item i
              where i.standing = 'blocked' and (i.limits).key > k.name order by (i.limits).key limit 1), k.n + 1
       from keys k where k.name is not null and k.n < $2::integer
-), full_keys as materialized ( -- most of a long row may wait at one of these
+), full_keys as materialized ( -- most items of a long queue may wait at one of these
     {full_keys}
 ), roomy as materialized (
     select a.name, r.running
@@ -46,7 +46,7 @@ with recursive actions as (
      cross join lateral (
         (select i.id from tenax.item i
           where i.standing = 'blocked' and (i.limits).key = k.name and (i.limits).key_most > r.running
-            and (i.limits).action is null -- others: above
+            and (i.limits).action is null -- items with an action limit are above
           order by i.available_at limit 10 for update skip locked)) as b
      where k.name is not null
 ), unblocked as (

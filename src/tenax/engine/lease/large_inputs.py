@@ -1,0 +1,87 @@
+"""Large inputs of leased items: they are read beside the claims, a few at a time, and one answer has a bounded number of bytes of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tenax.engine.context import EngineContext
+from tenax.engine.lease.render_inputs import InputRenderer
+from tenax.engine.slices import TimeSlice
+from tenax.model.json_text import encode
+from tenax.model.wire import Assignment, LeaseRequest, Report
+from tenax.policy.dispatch.claim_plan import MAX_CLAIM_SIZE
+from tenax.store.rows import LeasedItem
+
+MAX_ANSWER = 32_000_000
+"""Bytes of rendered inputs in one answer, beyond which no further item is put into it."""
+SMALL = 1_000_000
+"""Bytes of a few items, after which more of them are read together."""
+READ_TOGETHER = 4
+"""Items whose inputs are read together at most."""
+MOST_WORKERS = 10_000
+AT_ONCE = 2
+"""Answers that are prepared at the same time: each needs a session, and memory."""
+
+
+@dataclass(slots=True)
+class Rendered:
+    assignments: list[Assignment] = field(default_factory=list)
+    broken: list[Report] = field(default_factory=list)
+    """Of items whose inputs cannot be rendered."""
+    left: Sequence[LeasedItem] = ()
+    """Items that found no room in the answer."""
+
+
+class LargeInputs:
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._at_once = asyncio.Semaphore(AT_ONCE)
+        self._fitted: dict[str, int] = {}
+        """The items that one answer has room for, of workers for which it lately had too little."""
+
+    def bounded(self, requests: Sequence[LeaseRequest]) -> Sequence[LeaseRequest]:
+        """Returns the requests with as many slots as are worth filling: what finds no room in an answer is leased for nothing."""
+        if not self._fitted:
+            return requests
+        most = [min(one.slots, self._fitted.get(one.worker, one.slots)) for one in requests]
+        return [replace(one, slots=slots) for one, slots in zip(requests, most, strict=True)]
+
+    async def render(self, items: Sequence[LeasedItem]) -> Rendered:
+        """Renders the items of one request, as many as its answer has room for, but one at least."""
+        async with self._at_once:
+            rendered, size, together, time_slice = Rendered(), 0, 1, TimeSlice()
+            rest = list(items)
+            while rest and size < MAX_ANSWER:
+                some, rest, before = rest[:together], rest[together:], size
+                async with self._context.transaction() as tx:
+                    assigning = await InputRenderer.prepare(tx, self._context, some)
+                for item in some:
+                    if time_slice.is_over:
+                        await time_slice.give_way()
+                    made = assigning.make(item)
+                    if isinstance(made, Assignment):
+                        size += len(encode(made.spec))
+                        rendered.assignments.append(made)
+                    else:
+                        rendered.broken.append(made)
+                together = min(2 * together, READ_TOGETHER) if size - before < SMALL else 1
+            rendered.left = rest
+        self._note(items[0].worker, len(items), len(rest))
+        return rendered
+
+    def _note(self, worker: str, asked: int, left: int) -> None:
+        if not left:
+            self.note_fitted(worker)
+            return
+        if len(self._fitted) >= MOST_WORKERS:  # most of these are gone
+            self._fitted.clear()
+        self._fitted[worker] = asked - left
+
+    def note_fitted(self, worker: str) -> None:
+        """An answer had room for all of its items: the next one may have twice as many."""
+        if worker in self._fitted:
+            self._fitted[worker] *= 2
+            if self._fitted[worker] >= MAX_CLAIM_SIZE:
+                del self._fitted[worker]

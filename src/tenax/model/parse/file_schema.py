@@ -1,0 +1,53 @@
+"""The JSON Schema of a workflow file, made from its declaration: for editors, and whoever else checks files."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from tenax.model.parse.workflow_file import WorkflowFile
+
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+class _Generator(GenerateJsonSchema):
+    """Leaves out what pydantic says of its own: null for keys that may be missing, and the titles of the classes."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        made = super().default_schema(schema)
+        if made.get("default", ...) in (None, [], {}, ""):
+            del made["default"]
+        return made
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 -- pydantic's own method
+        return False
+
+
+def file_schema() -> dict[str, Any]:
+    """Returns the schema, of JSON Schema 2020-12. It says all of a file's shape; the graph and templates it cannot."""
+    made = WorkflowFile.model_json_schema(schema_generator=_Generator)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tenax workflow file",
+        **_without_links(made),
+    }
+
+
+def _without_links(schema: Any) -> Any:
+    """Descriptions have links to pages of the docs, which no editor could open."""
+    if isinstance(schema, list):
+        return [_without_links(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {key: _without_links(part) for key, part in schema.items()}
+    if isinstance(plain.get("title"), str):
+        del plain["title"]
+    if isinstance(plain.get("description"), str):
+        plain["description"] = _LINK.sub(r"\1", plain["description"])
+    return plain

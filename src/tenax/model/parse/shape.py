@@ -1,0 +1,386 @@
+"""How a mapping of the workflow file is declared, and read: its keys, their types, and which of them go together.
+
+pydantic checks the mapping and gives the JSON Schema. Its errors become findings with a key path, in words for the author.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, InitErrorDetails, core_schema
+
+from tenax.model.parse.findings import MOST_FINDINGS, Findings, Path, shorten, suggest
+
+JsonSchema = dict[str, Any]
+ShapeType = TypeVar("ShapeType", bound="Shape")
+
+
+class Mismatch(ValueError):
+    """A value of the wrong type. It carries what was wanted, in words that follow "expected"."""
+
+    def __init__(self, wanted: str) -> None:
+        super().__init__(f"expected {wanted}")
+        self.wanted = wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Instead:
+    """Why a key must be there, and the value that takes the place of a wrong one, so that the rest can be looked at."""
+
+    needed: str | None
+    stand_in: Any
+
+
+_REQUIRED: Any = ...
+
+
+def declare(
+    says: str,
+    *types: Any,
+    default: Any = None,
+    needed: str | None = None,
+    stand_in: Any = _REQUIRED,
+    alias: str | None = None,
+    extra: JsonSchema | None = None,
+) -> Any:
+    """Declares a key: its description, its types, and its default; or why it is needed, in words that follow "missing".
+
+    `stand_in` takes the place of a value that is wrong or missing, so that the rest can be looked at.
+    """
+    default = default if needed is None else _REQUIRED
+    info: FieldInfo = Field(default, description=says, alias=alias, json_schema_extra=extra)
+    info.metadata = [*types, *([_Instead(needed, stand_in)] if stand_in is not _REQUIRED else [])]
+    return info
+
+
+class Read:
+    """The type of a key: a function that reads its value or raises ValueError, and the JSON Schema of what it reads."""
+
+    def __init__(self, read: Callable[[Any], Any], schema: JsonSchema) -> None:
+        self.read = read
+        self.schema = schema
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+        return copy.deepcopy(self.schema)
+
+
+class ReadApart(Read):
+    """The same for a value that is only looked at here, and read apart. `declared` gives the type that the schema shows."""
+
+    def __init__(self, read: Callable[[Any], Any], declared: Callable[[], Any]) -> None:
+        super().__init__(read, {})
+        self.declared = declared
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+        # pydantic leaves out what the outermost schema says of itself, so another one is put around it.
+        return handler(core_schema.nullable_schema(TypeAdapter(self.declared()).core_schema))
+
+
+class ReadWritten(Read):
+    """The same for a value that may hold numbers, which are taken as they were written."""
+
+    def __init__(self, read: Callable[[Any, Written], Any], schema: JsonSchema) -> None:
+        super().__init__(lambda value: value, schema)
+        self.read_written = read
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def read(value: Any, info: ValidationInfo) -> Any:
+            context: Any = info.context
+            return self.read_written(value, lambda *below: context.written((str(info.field_name), *below)))
+
+        return core_schema.with_info_plain_validator_function(read)
+
+
+Written = Callable[..., str | None]
+"""Returns the number below a key as it was written."""
+
+
+class Short:
+    """Short forms of a value. `expand` gives the long form, so that a mistake in either is one error."""
+
+    def __init__(self, expand: Callable[[Any], Any], *forms: JsonSchema) -> None:
+        self.expand = expand
+        self.forms = forms
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.expand, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+        return {"anyOf": [handler(schema), *copy.deepcopy(self.forms)]}
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """A rule about several keys of one mapping."""
+
+    is_broken: Callable[[Mapping[str, Any]], bool]
+    message: str
+    schema: JsonSchema
+    at: tuple[str, ...] = ()
+    """The key that is reported, or none: then it is the mapping itself."""
+
+
+def exclusive(first: str, second: str) -> Together:
+    return Together(
+        lambda data: first in data and second in data,
+        f"`{first}` and `{second}` exclude each other: keep one",
+        {"not": {"required": [first, second]}},
+        (second,),
+    )
+
+
+def any_of(first: str, second: str, message: str) -> Together:
+    return Together(
+        lambda data: first not in data and second not in data,
+        message,
+        {"anyOf": [{"required": [first]}, {"required": [second]}]},
+    )
+
+
+def only_with(key: str, other: str, message: str) -> Together:
+    return Together(
+        lambda data: key in data and other not in data, message, {"dependentRequired": {key: [other]}}, (key,)
+    )
+
+
+def faults(found: Iterable[tuple[Path, ValueError, Any]]) -> ValidationError:
+    """Several mistakes below one place, each with its path, what is wrong, and the value."""
+    return ValidationError.from_exception_data(
+        "faults",
+        [
+            InitErrorDetails(type="value_error", loc=path, input=value, ctx={"error": error})
+            for path, error, value in found
+        ],
+    )
+
+
+class _TogetherFault(ValueError):
+    """A rule about several keys is broken. Each of them may be right by itself."""
+
+
+class Shape(BaseModel):
+    """A mapping of the file. Nothing is converted, and no key is read over in silence."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+
+    within: ClassVar[str] = ""
+    """Where its keys stand, in words that follow "unknown key"."""
+    together: ClassVar[tuple[Together, ...]] = ()
+
+    @classmethod
+    def key_names(cls) -> tuple[str, ...]:
+        return tuple(field.alias or name for name, field in cls.model_fields.items())
+
+    @classmethod
+    def key_rules(cls) -> tuple[Together, ...]:
+        return tuple(rule for base in cls.__mro__ for rule in base.__dict__.get("together", ()))
+
+    @classmethod
+    def field(cls, key: str | int) -> FieldInfo | None:
+        return next((f for name, f in cls.model_fields.items() if (f.alias or name) == key), None)
+
+    @classmethod
+    def refuse(cls, key: str) -> str:
+        """Returns what is said of a key that is not known here."""
+        return f"unknown key `{shorten(key)}` {cls.within}{suggest(key, cls.key_names())}"
+
+    def given(self) -> dict[str, Any]:
+        """Returns the keys that were given, in their own order, with their values."""
+        return {
+            field.alias or name: getattr(self, name)
+            for name, field in type(self).model_fields.items()
+            if name in self.model_fields_set
+        }
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _look_at_keys_together(
+        cls, data: Any, handler: ModelWrapValidatorHandler[ShapeType], info: ValidationInfo
+    ) -> ShapeType:
+        context: Any = info.context
+        rules = () if context.lenient or not isinstance(data, dict) else cls.key_rules()
+        broken = [(rule.at, _TogetherFault(rule.message), data) for rule in rules if rule.is_broken(data)]
+        if not broken:
+            return handler(data)
+        found = faults(broken)
+        at = {
+            path[0] for path, *_ in broken if path
+        }  # each is one mistake, whatever else is wrong with its value
+        try:
+            handler(data)
+        except ValidationError as error:
+            lines = [*found.errors(), *(line for line in error.errors() if line["loc"][0] not in at)]
+            raise ValidationError.from_exception_data("faults", [_as_init(line) for line in lines]) from None
+        raise found
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+        made: JsonSchema = handler.resolve_ref_schema(handler(schema))
+        if cls.key_rules():
+            made["allOf"] = [copy.deepcopy(rule.schema) for rule in cls.key_rules()]
+        return made
+
+
+def _as_init(line: Any) -> InitErrorDetails:
+    return InitErrorDetails(type=line["type"], loc=line["loc"], input=line["input"], ctx=line.get("ctx", {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong, where it stands below the mapping, and the value there."""
+
+    key: str | int | None
+    """The key of the mapping, which may be missing. None: it is about the mapping as a whole."""
+    path: Path
+    message: str | Mismatch
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    written: Callable[[Path], str | None]
+    lenient: bool = False
+
+
+_WANTED = {"model_type": "a mapping", "dict_type": "a mapping", "list_type": "a list"}
+_MOST_PASSES = 4
+
+
+def read_shape(
+    shape: type[ShapeType], data: Mapping[Any, Any], written: Callable[[Path], str | None]
+) -> tuple[ShapeType, list[Fault]]:
+    """Reads a mapping, and finds all that is wrong with it. What is wrong has been left out of the value."""
+    try:
+        return shape.model_validate(data, context=_Context(written)), []
+    except ValidationError as error:
+        lines: list[Any] = error.errors(include_url=False)
+    found = [_fault(shape, line, data) for line in reversed(lines[:MOST_FINDINGS])]
+    lenient = _Context(written, lenient=True)
+    mended: dict[Any, Any] = dict(data)
+    whole = len(lines) >= MOST_FINDINGS  # then the file is refused at once, and nobody looks at the rest
+    for depth in (1 if whole else None, *[1] * _MOST_PASSES):
+        _mend(shape, mended, lines, depth)
+        try:
+            return shape.model_validate(mended, context=lenient), found
+        except ValidationError as error:
+            lines = list(error.errors(include_url=False))
+    raise AssertionError(f"nothing can be read of {shape.__name__}: {lines}")
+
+
+def _fault(shape: type[Shape], line: Any, data: Any) -> Fault:
+    kind, path = line["type"], line["loc"]
+    message: str | Mismatch
+    if kind == "missing":
+        field = _owner(shape, path).field(path[-1])
+        why = next(extra.needed for extra in _instead(field))
+        message = f"`{path[-1]}` is missing: {why}"
+    elif kind in ("extra_forbidden", "invalid_key"):
+        message = _owner(shape, path).refuse(path[-1])
+    elif kind == "value_error":
+        error = line["ctx"]["error"]
+        message = error if isinstance(error, Mismatch) else str(error)
+    else:
+        message = Mismatch(_WANTED[kind]) if kind in _WANTED else line["msg"]
+    present = _present(data, path[:-1] if kind == "missing" else path)
+    return Fault(next(iter(path), None), present, message, line["input"])
+
+
+def read_mapping(
+    shape: type[ShapeType], data: Mapping[str, Any], path: Path, findings: Findings
+) -> tuple[ShapeType, set[str | int | None]]:
+    """Reads a mapping that stands at `path` of a file. Returns the keys with mistakes too; those are reported."""
+    found, wrong = read_shape(shape, data, lambda below: findings.source.written((*path, *below)))
+    for fault in wrong:
+        place = (*path, *fault.path)
+        if isinstance(fault.message, Mismatch):
+            findings.mismatch(fault.message.wanted, fault.value, place)
+        else:
+            findings.add(place, fault.message)
+    return found, {fault.key for fault in wrong}
+
+
+def _instead(field: FieldInfo | None) -> list[_Instead]:
+    return [extra for extra in (field.metadata if field is not None else ()) if isinstance(extra, _Instead)]
+
+
+def _owner(shape: type[Shape], path: Path) -> type[Shape]:
+    """Returns the shape of the mapping that holds the last key of a path."""
+    for key in path[:-1]:
+        field = shape.field(key)
+        shape = next(_shapes_in(field.annotation), shape) if field is not None else shape
+    return shape
+
+
+def _shapes_in(annotation: Any) -> Iterator[Any]:
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _shapes_in(part)
+
+
+def _present(data: Any, path: Path) -> Path:
+    """Returns the part of a path that the file has: of a short form, the long one has keys that nobody wrote."""
+    present: list[str | int] = []
+    for key in path:
+        below = _below(data, key)
+        if below is not _NOTHING:
+            present.append(key)
+            data = below
+    return tuple(present)
+
+
+_NOTHING = object()
+
+
+def _below(data: Any, key: Any) -> Any:
+    if isinstance(data, Mapping):
+        return data.get(key, _NOTHING)
+    if isinstance(data, list | tuple) and isinstance(key, int) and key < len(data):
+        return data[key]
+    return _NOTHING
+
+
+def _mend(shape: type[Shape], data: dict[Any, Any], lines: list[Any], depth: int | None) -> None:
+    """Takes out what is wrong, or puts what stands in for it: as little as possible, or whole keys with a `depth` of 1.
+
+    The last comes first, so that the places in a list stay right.
+    """
+    done: set[Path] = set()
+    for line in reversed(lines):
+        *above, last = line["loc"] or (None,)
+        missing = (last,) if line["type"] == "missing" else ()
+        path: Path = (*_present(data, tuple(above) if missing else line["loc"]), *missing)[:depth]
+        if not path or path in done or isinstance(line.get("ctx", {}).get("error"), _TogetherFault):
+            continue
+        done.add(path)
+        holder: Any = data
+        for key in path[:-1]:
+            below = copy.copy(holder[key])
+            holder[key] = below
+            holder = below
+        stand_ins = [extra.stand_in for extra in _instead(_owner(shape, path).field(path[-1]))]
+        if stand_ins and isinstance(holder, dict):
+            holder[path[-1]] = copy.deepcopy(stand_ins[0])
+        elif isinstance(holder, dict):
+            holder.pop(path[-1], None)
+        else:
+            del holder[path[-1]]
